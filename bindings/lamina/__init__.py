@@ -1,0 +1,91 @@
+"""Lamina: a local memory engine for AI agents.
+
+>>> import lamina
+>>> vault = lamina.open("vault/", create=True)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lamina_engine.clock import FixedClock, SystemClock
+from lamina_engine.errors import (
+    AmbiguousId,
+    ChunkNotFound,
+    EmbedderMismatch,
+    EmbeddingError,
+    IngestError,
+    InvalidArgument,
+    InvalidConfig,
+    LaminaError,
+    MissingExtra,
+    SchemaMismatch,
+    VaultCorrupt,
+    VaultExists,
+    VaultLocked,
+    VaultNotFound,
+    VaultReadOnly,
+    VaultTooNew,
+    VaultUntrusted,
+)
+
+from lamina.results import Hit, Hits
+from lamina.vault import Vault
+from lamina.vault import open_vault as open
+
+if TYPE_CHECKING:
+    from lamina_engine.embed.callable import CallableEmbedder
+    from lamina_engine.embed.endpoint import EndpointEmbedder
+    from lamina_engine.ingest.redact import Redactor
+
+    from lamina.awaitable import AsyncVault, aopen
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AmbiguousId",
+    "AsyncVault",
+    "CallableEmbedder",
+    "ChunkNotFound",
+    "EmbedderMismatch",
+    "EmbeddingError",
+    "EndpointEmbedder",
+    "FixedClock",
+    "Hit",
+    "Hits",
+    "IngestError",
+    "InvalidArgument",
+    "InvalidConfig",
+    "LaminaError",
+    "MissingExtra",
+    "Redactor",
+    "SchemaMismatch",
+    "SystemClock",
+    "Vault",
+    "VaultCorrupt",
+    "VaultExists",
+    "VaultLocked",
+    "VaultNotFound",
+    "VaultReadOnly",
+    "VaultTooNew",
+    "VaultUntrusted",
+    "aopen",
+    "open",
+]
+
+_LAZY = {
+    "aopen": "lamina.awaitable",
+    "AsyncVault": "lamina.awaitable",
+    "CallableEmbedder": "lamina_engine.embed.callable",
+    "EndpointEmbedder": "lamina_engine.embed.endpoint",
+    "Redactor": "lamina_engine.ingest.redact",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few programs need when it is first asked for: ``import lamina`` stays fast."""
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'lamina' has no attribute {name!r}")

@@ -1,0 +1,53 @@
+"""A progress bar for work that takes longer than a second; silent where stderr is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lamina_engine.ingest.report import Progress
+
+_PATIENCE_S = 1.0
+
+Report = Callable[["Progress"], None]
+
+
+@contextlib.contextmanager
+def reporter(progress: bool | Report) -> Iterator[Report | None]:
+    """Give the engine something to report to: nothing, the caller's function, or a bar on stderr."""
+    if progress is False or (progress is True and not sys.stderr.isatty()):
+        yield None
+    elif progress is True:
+        with _bar() as report:
+            yield report
+    else:
+        yield progress
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    started = time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    )
+    tasks: dict[str, int] = {}
+
+    def report(step: Progress) -> None:
+        if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
+            return
+        bar.start()
+        if step.stage not in tasks:
+            tasks[step.stage] = bar.add_task(step.stage, total=step.total)
+        bar.update(tasks[step.stage], completed=step.done, total=step.total)  # type: ignore[arg-type]
+
+    try:
+        yield report
+    finally:
+        bar.stop()

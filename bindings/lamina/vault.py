@@ -1,0 +1,353 @@
+"""A vault, as its users hold it: a thin front over the engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
+from lamina_engine.errors import InvalidArgument
+
+from lamina.results import Hit, Hits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.embed.resolve import EmbedderSpec as Spec
+    from lamina_engine.ingest.report import IngestReport, Progress
+    from lamina_engine.ingest.redact import Redactor
+    from numpy.typing import ArrayLike
+
+ENVIRONMENT = "LAMINA_VAULT"
+DEFAULT_PATH = ".lamina"
+
+
+def open_vault(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    mode: str = "w",
+    create: bool = False,
+    embedder: Spec = None,
+    clock: Clock | None = None,
+    redactor: Redactor | None = None,
+    trust: bool = False,
+    lock_timeout_s: float = 10.0,
+) -> Vault:
+    """Open a vault.
+
+    Parameters
+    ----------
+    path : path, optional
+        The vault's folder; ``$LAMINA_VAULT`` unless given, else ``./.lamina``.
+    mode : {"w", "r"}
+        ``"r"`` never writes, and works on a read-only mount.
+    create : bool
+        Make the vault where there is none.
+    embedder : Embedder, str, callable or mapping, optional
+        What makes vectors: ``"wordllama"`` (bundled, offline, the default), ``"minilm"``, ``"none"``, a function
+        ``list[str] -> float32 (n, d)``, or ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint.
+    clock : Clock, optional
+        Where the present comes from; the machine's clock unless given.
+    redactor : Redactor, optional
+        What is done about secrets; they are masked unless given.
+    trust : bool
+        Open a vault that another user owns.
+    lock_timeout_s : float
+        How long a write waits for another writer, seconds.
+
+    Raises
+    ------
+    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
+
+    Examples
+    --------
+    >>> import tempfile, lamina
+    >>> with lamina.open(tempfile.mkdtemp(), create=True) as vault:
+    ...     _ = vault.add("We moved to PostgreSQL 16.", type="decision")
+    ...     vault.recall("which database", k=1)[0].text
+    'We moved to PostgreSQL 16.'
+    """
+    from lamina_engine.memory import Memory
+
+    root = Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
+    memory = Memory(
+        root, mode=mode, create=create, clock=clock, embedder=embedder, redactor=redactor, trust=trust, lock_timeout_s=lock_timeout_s
+    )
+    return Vault(memory)
+
+
+class Vault:
+    """An open vault; made by `lamina.open`. Safe to use from several threads; a context manager."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files and threads; what was committed is on disk already. A closed vault can be used no more."""
+        self._memory.close()
+
+    @property
+    def path(self) -> Path:
+        """The vault's folder."""
+        path: Path = self._memory.root
+        return path
+
+    # ------------------------------------------------------------------ writing
+
+    def add(
+        self, records: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatchReader, **fields: Any
+    ) -> list[str]:
+        """Add memories; the call returns when they are durable and can be found.
+
+        Parameters
+        ----------
+        records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
+            A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
+            created_at, success, tags, vector, metadata``; other keys go to metadata.
+        **fields
+            The same fields, for a text or as defaults for all records.
+
+        Returns
+        -------
+        list of str
+            The id of each record, in order. A record that is there already keeps its id and changes nothing; one with a
+            known id and other content supersedes.
+
+        Raises
+        ------
+        InvalidArgument
+            For a record that cannot be used; nothing of the call is written then.
+        EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+
+        Notes
+        -----
+        Complexity: O(records); one flush to disk per 65,536 of them.
+        """
+        from lamina_engine.chunks.adding import add
+
+        return add(self._memory, records, fields)
+
+    def ingest(
+        self,
+        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        kind: str = "auto",
+        collection: str | None = None,
+        type: str | None = None,
+        project: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> IngestReport:
+        """Read files into the vault; a second run reads only what changed.
+
+        Parameters
+        ----------
+        path : path or iterable of paths
+            Files or folders; ``"-"`` reads text (or JSON lines, by ``kind``) from standard input.
+        kind : str
+            ``auto`` (by file name), ``markdown``, ``text``, ``rst``, ``code``, ``jsonl``, ``csv``, ``parquet``, ``arrow``.
+        collection, type, project : str, optional
+            Take the place of what frontmatter and rules say.
+        columns : mapping, optional
+            For tables: record field -> column name.
+        progress : bool or callable
+            True shows a bar on stderr (when it is a terminal); a callable receives `Progress` records.
+
+        Returns
+        -------
+        IngestReport
+            Counts of sources added, updated, unchanged, moved, removed and skipped, links found, and problems.
+
+        Raises
+        ------
+        IngestError
+            When the path itself cannot be read; single bad files are in ``problems``.
+        """
+        from lamina_engine.ingest.pipeline import ingest
+
+        from lamina.progress import reporter
+
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        with reporter(progress) as report:
+            return ingest(
+                self._memory, [os.fspath(p) for p in paths], kind=kind, collection=collection, type_=type, project=project,
+                columns=columns, progress=report,
+            )  # fmt: skip
+
+    def update(self, id: str, **changes: Any) -> Chunk:
+        """Supersede a chunk: a new version with the same id; what is not named stays. The old one stays in its history.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
+        from lamina_engine.chunks.adding import update
+
+        return update(self._memory, id, changes)
+
+    def invalidate(self, id: str, reason: str, stamp: str = "") -> Chunk:
+        """Mark a chunk as no longer true: recall leaves it out unless a filter on status asks for it.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
+        from lamina_engine.chunks.lifecycle import invalidate
+
+        return invalidate(self._memory, id, reason, stamp)
+
+    def restore(self, id: str, reason: str | None = None) -> Chunk:
+        """Make an invalidated or removed chunk current again."""
+        from lamina_engine.chunks.lifecycle import restore
+
+        return restore(self._memory, id, reason)
+
+    def pin(self, id: str, *, pinned: bool = True) -> Chunk:
+        """Pin a chunk (or unpin it)."""
+        from lamina_engine.chunks.lifecycle import pin
+
+        return pin(self._memory, id, pinned=pinned)
+
+    # ------------------------------------------------------------------ reading
+
+    def recall(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        profile: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        as_of: Instant | None = None,
+        now: Instant | None = None,
+        token_budget: int | None = None,
+        lanes: Sequence[str] | None = None,
+        vector: ArrayLike | None = None,
+        tz: str | None = None,
+    ) -> Hits:
+        """Return what the vault knows that matters for a query.
+
+        Parameters
+        ----------
+        query : str
+            The question, as asked.
+        k : int
+            Most hits.
+        profile : str, optional
+            ``default``, ``lexical``, ``temporal`` or one of ``vault.toml``; the vault's own default unless given.
+        where : mapping, optional
+            Filter; see `lamina_engine.recall.where`.
+        since, until : date, optional
+            Only chunks with since <= created_at < until.
+        as_of : date, optional
+            Recall as it would have been at that moment: what had been recorded by then, and ages as of then.
+        now : date, optional
+            The moment ages are counted to; the clock's time (or ``as_of``) unless given.
+        token_budget : int, optional
+            Leave out hits whose text does not fit the rest of so many tokens (`lamina_engine.recall.pack.count_tokens`).
+        lanes : sequence of str, optional
+            Some of ``lexical``, ``vector``.
+        vector : array of float, optional
+            The query's own vector, when the caller has it.
+        tz : str, optional
+            Zone of naive dates in this call; the vault's unless given.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
+
+        Notes
+        -----
+        Deterministic: equal vault, query, profile and clock give equal bytes but for ``snapshot`` and ``took_ms``.
+        """
+        from lamina_engine.recall.pipeline import recall
+
+        outcome = recall(
+            self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
+            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, tz=tz,
+        )  # fmt: skip
+        hits = [
+            Hit(
+                id=f.chunk.id, text=f.chunk.text, score=f.score, source=f.chunk.source, title=f.chunk.title, type=f.chunk.type,
+                collection=f.chunk.collection, project=f.chunk.project, session=f.chunk.session,
+                created_at=format_instant(f.chunk.created_at_us), recorded_at=str(format_instant(f.chunk.recorded_at_us)),
+                status=f.chunk.status, freshness=None, via=f.via, terms=f.terms, metadata=f.chunk.metadata,
+            )
+            for f in outcome.found
+        ]  # fmt: skip
+        return Hits(
+            hits, query=query, profile=outcome.profile, snapshot=outcome.version,
+            as_of=None if as_of is None else format_instant(parse_instant(as_of, tz or self._memory.config.tz)),
+            took_ms=outcome.took_ms, trace=outcome.trace,
+        )  # fmt: skip
+
+    def get(self, id: str) -> Chunk:
+        """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return several chunks, in the order of the ids; see `get`."""
+        import numpy as np
+        from lamina_engine.chunks.reading import chunks_at, current_rows
+
+        view = self._memory.view()
+        return chunks_at(view, np.array(current_rows(view, ids), np.int64))
+
+    def history(self, id: str) -> list[dict[str, Any]]:
+        """Return what happened to a chunk, oldest first; see `lamina_engine.chunks.reading.history`."""
+        from lamina_engine.chunks.reading import history
+
+        return history(self._memory.view(), id)
+
+    def list(self, where: Mapping[str, Any] | None = None, limit: int | None = 100) -> list[Chunk]:
+        """Return chunks that a filter accepts, newest first. Superseded, invalidated and removed ones only when the filter names ``status``.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        from lamina_engine.recall.pipeline import listed
+
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
+        return listed(self._memory, where, limit)
+
+    # ------------------------------------------------------------------ care
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts and sizes; the shape of ``lamina stats --json``."""
+        from lamina_engine.stats import stats
+
+        return stats(self._memory)
+
+    def export(self, path: str | os.PathLike[str], format: str = "jsonl", *, where: Mapping[str, Any] | None = None) -> int:
+        """Write the current chunks to a file, ``jsonl`` or ``parquet``; return how many.
+
+        Raises
+        ------
+        InvalidArgument, OSError
+        """
+        from lamina_engine.transfer import export
+
+        return export(self._memory, Path(path), format, where)
+
+    def import_(self, path: str | os.PathLike[str]) -> list[str]:
+        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids."""
+        from lamina_engine.transfer import import_
+
+        return import_(self._memory, Path(path))

@@ -1,0 +1,1 @@
+"""The engine: the Arrow log, its derived indexes, and recall over them."""

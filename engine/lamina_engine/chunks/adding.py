@@ -1,0 +1,223 @@
+"""Records into batches: what ``add`` and ``update`` take, checked, completed and redacted before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from lamina_engine.chunks import lifecycle, writing
+from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
+from lamina_engine.chunks.writing import Written
+from lamina_engine.clock import parse_instant
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
+from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, RecordColumns, normalise_record, records_from_arrow
+
+if TYPE_CHECKING:
+    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.memory import Memory
+
+DEFAULT_TYPE: Final = "note"
+DEFAULT_COLLECTION: Final = "notes"
+
+Records = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader
+
+
+def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str]:
+    """Add records; see ``Vault.add``.
+
+    Raises
+    ------
+    InvalidArgument
+        For the first record that cannot be used; nothing is written then (of a reader: nothing of its batch).
+    """
+    unknown = sorted(set(fields) - FIELDS)
+    if unknown:
+        raise InvalidArgument(f"add was given {', '.join(unknown)}; fields are {', '.join(sorted(FIELDS))}; put the rest into metadata")
+    if isinstance(records, str):
+        records = [{"text": records}]
+    elif isinstance(records, Mapping):
+        records = [records]
+    total = Written()
+    for batch in _batches(memory, records, fields):
+        total.add(write(memory, batch))
+    return total.ids
+
+
+def write(memory: Memory, batch: ChunkBatch) -> Written:
+    """Redact a batch and write it.
+
+    Raises
+    ------
+    InvalidArgument
+        When the vault's policy is to skip what holds a secret, and a record does.
+    """
+    found = redact(memory, batch)
+    if found and memory.redactor.policy == "skip":
+        position, kinds = next(iter(found.items()))
+        raise InvalidArgument(f"record {position} holds a secret ({', '.join(kinds)}) and the policy is to skip it; nothing was written")
+    return writing.write(memory, batch)
+
+
+def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
+    """Mask the secrets of a batch in place; return the kinds found, by position."""
+    found: dict[int, list[str]] = {}
+    columns: tuple[list[Any], ...] = (batch.texts, batch.titles, batch.sources, batch.sessions, batch.agents, batch.projects)
+    for column in columns:
+        present = [i for i, value in enumerate(column) if value]
+        if len(set(column)) < len(column) // 2:  # a narrow column: look at each value once
+            present = list({column[i]: i for i in present}.values())
+        for at, clean, findings in memory.redactor.clean_batch([column[i] for i in present]):
+            original = column[present[at]]
+            for i, value in enumerate(column):
+                if value == original:
+                    column[i] = clean
+                    found.setdefault(i, []).extend(f.kind for f in findings)
+    for i, (tags, metadata) in enumerate(zip(batch.tags, batch.metadata, strict=True)):
+        if tags:
+            batch.tags[i] = [memory.redact(tag) for tag in tags]
+        if metadata:
+            batch.metadata[i], kinds = memory.redact_json(metadata)
+            if kinds:
+                found.setdefault(i, []).extend(kinds)
+    return found
+
+
+def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterator[ChunkBatch]:
+    if isinstance(records, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        defaults = _defaults(fields, memory.config.tz)
+        for columns in records_from_arrow(records, tz=memory.config.tz):
+            if columns.problems:
+                raise InvalidArgument(f"{columns.problems[0].source}: {columns.problems[0].message}; nothing of this batch was written")
+            yield batch_of_columns(columns, defaults)
+        return
+    if not isinstance(records, Sequence | Iterable) or isinstance(records, bytes):
+        raise InvalidArgument(f"records is a {type(records).__name__}; give text, mappings with 'text', or an Arrow table")
+    checked = []
+    for position, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise InvalidArgument(f"record {position} is a {type(record).__name__}; give a mapping with 'text'")
+        try:
+            checked.append(normalise_record({**fields, **record}, tz=memory.config.tz))
+        except InvalidArgument as error:
+            raise InvalidArgument(f"record {position}: {error}; nothing was written") from error
+    if checked:
+        yield batch_of_records(checked)
+
+
+def batch_of_records(records: Sequence[Record]) -> ChunkBatch:
+    """Return checked records as a batch.
+
+    Raises
+    ------
+    InvalidArgument
+        When some have vectors and others do not, or their dimensions differ.
+    """
+    types, collections = _kinds([r.type for r in records], [r.collection for r in records])
+    n = len(records)
+    return ChunkBatch(
+        texts=[r.text for r in records], ids=[r.id for r in records], titles=[r.title for r in records], headings=[[] for _ in range(n)],
+        types=types, collections=collections, projects=[r.project for r in records], sessions=[r.session for r in records],
+        agents=[r.agent for r in records], sources=[r.source for r in records], ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n,
+        created_at=[r.created_at_us for r in records], tags=[list(r.tags) for r in records], success=[r.success for r in records],
+        commits=[None] * n, blobs=[None] * n, metadata=[_json(r.metadata) for r in records], vectors=_vectors(records),
+    )  # fmt: skip
+
+
+def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBatch:
+    """Return a checked table as a batch; ``defaults`` fills what a record does not say.
+
+    Raises
+    ------
+    InvalidArgument
+        When some records have vectors and others do not.
+    """
+    n = len(columns.text)
+
+    def names(field: str) -> list[str | None]:
+        given = columns.names.get(field)
+        default = getattr(defaults, field) if defaults is not None and field != "id" else None
+        if given is None:
+            return [default] * n
+        return given if default is None else [default if value is None else value for value in given]
+
+    if columns.has_vector is not None and not columns.has_vector.all() and columns.has_vector.any():
+        raise InvalidArgument(f"record {int(np.flatnonzero(~columns.has_vector)[0])} has no vector, others have; give all or none")
+    has_vectors = columns.vectors is not None and columns.has_vector is not None and bool(columns.has_vector.any())
+    types, collections = _kinds(names("type"), names("collection"))
+    created = columns.created_at_us or [None] * n
+    if defaults is not None and defaults.created_at_us is not None:
+        created = [defaults.created_at_us if us is None else us for us in created]
+    tags = [list(t) for t in columns.tags] if columns.tags else [list(defaults.tags) if defaults else [] for _ in range(n)]
+    metadata = [_json(m) for m in columns.metadata] if columns.metadata else [_json(defaults.metadata) if defaults else None] * n
+    success = columns.success or [defaults.success if defaults else None] * n
+    return ChunkBatch(
+        texts=columns.text, ids=names("id"), titles=names("title"), headings=[[] for _ in range(n)], types=types,
+        collections=collections, projects=names("project"), sessions=names("session"), agents=names("agent"), sources=names("source"),
+        ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n, created_at=created, tags=tags, success=success, commits=[None] * n,
+        blobs=[None] * n, metadata=metadata, vectors=columns.vectors if has_vectors else None,
+    )  # fmt: skip
+
+
+def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
+    """Check and redact the changes, then supersede; see ``Vault.update``."""
+    unknown = sorted(set(changes) - set(lifecycle.CHANGEABLE))
+    if unknown or not changes:
+        raise InvalidArgument(f"update was given {', '.join(unknown) or 'nothing'}; it changes {', '.join(lifecycle.CHANGEABLE)}")
+    record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz)
+    checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name not in ("created_at",)}
+    for name, value in checked.items():
+        if isinstance(value, str):
+            checked[name] = memory.redact(value)
+    if "tags" in checked:
+        checked["tags"] = [memory.redact(tag) for tag in record.tags]
+    if "metadata" in checked:
+        checked["metadata"] = memory.redactor.clean_value(record.metadata)[0]
+    if "created_at" in changes:
+        checked["created_at"] = None if changes["created_at"] is None else parse_instant(changes["created_at"], memory.config.tz, what="created_at")
+    for name, default in (("type", DEFAULT_TYPE), ("collection", DEFAULT_COLLECTION)):
+        if name in checked and not checked[name]:
+            checked[name] = default
+    return lifecycle.update(memory, identity, checked)
+
+
+def _defaults(fields: Mapping[str, Any], tz: str) -> Record | None:
+    return normalise_record({"text": "unused", **fields}, tz=tz) if fields else None
+
+
+def _kinds(types: Sequence[str | None], collections: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Fill in types and collections: a collection that is not given follows from the type."""
+    known: dict[str, str] = {}
+    found_types: list[str] = []
+    for value in types:
+        if value is None:
+            found_types.append(DEFAULT_TYPE)
+        else:
+            if value not in known:
+                known[value] = clean_type(value) or DEFAULT_TYPE
+            found_types.append(known[value])
+    pairs = zip(found_types, collections, strict=True)
+    return found_types, [c or COLLECTION_OF_TYPE.get(t, DEFAULT_COLLECTION) for t, c in pairs]
+
+
+def _vectors(records: Sequence[Record]) -> Any:
+    given = [r.vector for r in records if r.vector is not None]
+    if not given:
+        return None
+    if len(given) < len(records):
+        raise InvalidArgument(f"{len(given)} of {len(records)} records have a vector; give all of them one, or none; nothing was written")
+    if len({len(vector) for vector in given}) > 1:
+        raise InvalidArgument("the records' vectors differ in dimension; nothing was written")
+    return np.stack(given)
+
+
+def _json(metadata: Mapping[str, Any] | None) -> str | None:
+    import msgspec
+
+    return msgspec.json.encode(metadata, order="sorted").decode() if metadata else None
+
+
+__all__ = ["NAME_FIELDS", "add", "batch_of_columns", "batch_of_records", "checked_vectors", "redact", "update", "write"]

@@ -1,0 +1,216 @@
+"""Batches into the log: what is new, what supersedes what, what is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
+from lamina_engine.chunks.chains import previous_rows
+from lamina_engine.index.state import ACTIVE, REMOVED
+from lamina_engine.store.segments import SEGMENT_ROWS
+from lamina_engine.store.writer import Transaction
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+_COMPARED = ("version", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "tags", "success", "metadata")
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of a batch."""
+
+    ids: list[str] = field(default_factory=list)
+    """Id of every record, in order."""
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    """How many texts the embedder was given."""
+
+    def add(self, other: Written) -> None:
+        """Count another batch to this one."""
+        self.ids += other.ids
+        self.added += other.added
+        self.updated += other.updated
+        self.unchanged += other.unchanged
+        self.embedded += other.embedded
+
+
+def write(memory: Memory, batch: ChunkBatch) -> Written:
+    """Write a batch durably, in group commits of at most `SEGMENT_ROWS` rows; what is already there is left alone.
+
+    Texts are embedded before the lock is taken, so a slow model never shuts other writers out.
+
+    Raises
+    ------
+    InvalidArgument
+        For vectors that do not fit.
+    EmbedderMismatch, VaultLocked, VaultReadOnly, OSError
+    """
+    memory.ensure_space(batch.vectors)
+    batch.identify()
+    total = Written()
+    for start in range(0, len(batch), SEGMENT_ROWS):
+        part = batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
+        vectors, embedded = _vectors_ahead(memory, memory.view(), part)
+        with memory.write() as (transaction, view):
+            written = append(memory, transaction, view, part, vectors)
+        written.embedded += embedded
+        total.add(written)
+    return total
+
+
+def append(
+    memory: Memory, transaction: Transaction, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
+) -> Written:
+    """Append a batch within a transaction; see `write`.
+
+    Parameters
+    ----------
+    vectors : dict
+        Vectors by version that were made ahead; what is missing is made here.
+    """
+    written = Written(ids=[str(i) for i in batch.ids])
+    fresh, replaced, restored = _resolve(view, batch, written)
+    if restored:
+        rows = np.array([row for _, row in restored], np.int64)
+        stamps = transaction.stamps(len(rows))
+        add_events(transaction, "restore", [batch.ids[p] for p, _ in restored], rows, stamps, ["its source is back"] * len(rows))
+    if not fresh:
+        return written
+    picked = batch.select(fresh) if len(fresh) < len(batch) else batch
+    stamps = transaction.stamps(len(fresh))
+    first = transaction.rows("chunks")
+    matrix, late = _matrix(memory, view, picked, vectors)
+    written.embedded += late
+    previous = previous_rows(view, picked, first)
+    values = picked.columns(previous)
+    values["created_at"] = [int(s) if c is None else c for c, s in zip(picked.created_at, stamps.tolist(), strict=True)]
+    transaction.append("chunks", values, stamps)
+    if matrix is not None:
+        transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
+    _supersede(transaction, view, batch, fresh, replaced, first, stamps)
+    memory.indexer.stage(view.snapshot, first, picked, values["created_at"], previous)
+    return written
+
+
+def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int], dict[int, int], list[tuple[int, int]]]:
+    """Tell new from known: positions to write, the row each supersedes, and (position, row) to restore.
+
+    A row of -2 - p stands for the row that position p of this batch will get.
+    """
+    known = view.rows_of_ids(written.ids)
+    have = view.snapshot.records("chunks", known[known >= 0], _COMPARED + ("created_at",)) if (known >= 0).any() else []
+    records = iter(have)
+    latest: dict[str, int] = {}
+    fresh: list[int] = []
+    replaced: dict[int, int] = {}
+    restored: list[tuple[int, int]] = []
+    for position, (identity, row) in enumerate(zip(written.ids, known.tolist(), strict=True)):
+        record = next(records) if row >= 0 else None
+        if identity in latest:
+            row, record = -2 - latest[identity], _pending(batch, latest[identity])
+        if record is not None and _equal(record, batch, position):
+            written.unchanged += 1
+            if row >= 0 and view.state.status[row] == REMOVED:
+                restored.append((position, row))
+            continue
+        fresh.append(position)
+        latest[identity] = position
+        if record is None:
+            written.added += 1
+        else:
+            written.updated += 1
+            replaced[position] = row
+    return fresh, replaced, restored
+
+
+def _pending(batch: ChunkBatch, position: int) -> dict[str, Any]:
+    values = batch.select([position]).columns([-1])
+    return {name: values[name][0] for name in (*_COMPARED, "created_at")}
+
+
+def _equal(record: dict[str, Any], batch: ChunkBatch, position: int) -> bool:
+    new = _pending(batch, position)
+    if new["created_at"] is not None and new["created_at"] != record["created_at"]:
+        return False
+    return all((record[name] or None) == (new[name] or None) if name != "success" else record[name] == new[name] for name in _COMPARED)
+
+
+def _supersede(
+    transaction: Transaction, view: View, batch: ChunkBatch, fresh: list[int], replaced: dict[int, int], first: int, stamps: NDArray[np.int64]
+) -> None:
+    """Record which rows the new ones replace, at the same instant; a pin passes to the new row."""
+    if not replaced:
+        return
+    row_at = {position: first + i for i, position in enumerate(fresh)}
+    old = np.array([row if row >= 0 else row_at[-2 - row] for row in replaced.values()], np.int64)
+    new = np.array([row_at[position] for position in replaced], np.int64)
+    ids = [batch.ids[position] for position in replaced]
+    when = stamps[new - first]
+    add_events(transaction, "supersede", ids, old, when, [None] * len(ids))
+    pinned = [i for i, row in enumerate(old.tolist()) if row < view.rows and view.state.pinned[row]]
+    if pinned:
+        add_events(transaction, "pin", [ids[i] for i in pinned], new[pinned], when[pinned], [None] * len(pinned))
+
+
+def add_events(
+    transaction: Transaction, kind: str, ids: Sequence[str | None], rows: NDArray[np.int64], stamps: NDArray[np.int64],
+    reasons: Sequence[str | None], details: Sequence[str | None] | None = None,
+) -> None:  # fmt: skip
+    """Append events of one kind."""
+    transaction.append(
+        "events",
+        {"kind": [kind] * len(rows), "chunk": list(ids), "row": rows, "reason": list(reasons), "detail": list(details or [None] * len(rows))},
+        stamps,
+    )
+
+
+def _vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
+    """Embed the versions that the vault has no vector of."""
+    memory.check_space(view.snapshot, batch.vectors)
+    if batch.vectors is not None or view.snapshot.space is None:
+        return {}, 0
+    known = view.rows_of_versions(batch.versions)
+    missing = dict.fromkeys(batch.versions[i] for i in np.flatnonzero(known < 0).tolist())
+    if not missing:
+        return {}, 0
+    position = {version: i for i, version in enumerate(batch.versions)}
+    texts = batch.embedded([position[version] for version in missing])
+    found = memory.embed(texts)
+    return dict(zip(missing, found, strict=True)), len(texts)
+
+
+def _matrix(
+    memory: Memory, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
+) -> tuple[NDArray[np.float32] | None, int]:
+    """Return the vectors of a batch: given, made ahead, from the log, or (rarely) made now; and how many were made now."""
+    space = view.snapshot.space
+    if space is None:
+        return None, 0
+    if batch.vectors is not None:
+        return checked_vectors(batch.vectors, len(batch), space.dim), 0
+    matrix = np.zeros((len(batch), space.dim), np.float32)
+    ahead = [i for i, version in enumerate(batch.versions) if version in vectors]
+    if ahead:
+        matrix[ahead] = np.stack([vectors[batch.versions[i]] for i in ahead])
+    rest = np.array([i for i, version in enumerate(batch.versions) if version not in vectors], np.int64)
+    if not len(rest):
+        return matrix, 0
+    known = view.rows_of_versions([batch.versions[i] for i in rest])
+    matrix[rest[known >= 0]] = view.vectors.gather(known[known >= 0])
+    late = rest[known < 0].tolist()
+    if late:
+        matrix[late] = memory.embed(batch.embedded(late))
+    return matrix, len(late)
+
+
+__all__ = ["ACTIVE", "Written", "add_events", "append", "write"]

@@ -1,0 +1,94 @@
+"""``vault.toml``: what people may edit. It travels with a vault, so it can name neither endpoints nor keys."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lamina_engine.clock import zone
+from lamina_engine.errors import InvalidConfig
+from lamina_engine.profiles import parse_type_half_lives
+
+FILE = "vault.toml"
+EMBEDDERS = ("wordllama", "minilm", "none")
+"""Models that a vault may ask for by name: all of them run on this machine, from installed packages."""
+
+
+class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[embedding]``"""
+
+    model: str = "wordllama"
+    """A name of `EMBEDDERS`, or ``custom`` where the caller must bring the embedder."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """All of ``vault.toml``."""
+
+    name: str = ""
+    tz: str = "UTC"
+    """Zone in which naive dates are read."""
+    profile: str = "default"
+    """Profile of a recall that names none."""
+    embedding: Embedding = Embedding()
+    profiles: dict[str, dict[str, Any]] = {}
+    """See `lamina_engine.profiles.Profiles`."""
+
+
+def load(root: Path) -> Config:
+    """Read a vault's configuration; defaults where there is no file.
+
+    Raises
+    ------
+    InvalidConfig
+        When it is no TOML, has an unknown key, or a value that cannot be used.
+    """
+    path = root / FILE
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return Config()
+    try:
+        config = msgspec.convert(tomllib.loads(content.decode()), Config)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InvalidConfig(f"{path}: {error}; keys are name, tz, profile, [embedding] model, [profiles.<name>]") from error
+    zone(config.tz)
+    if config.embedding.model not in (*EMBEDDERS, "custom"):
+        raise InvalidConfig(
+            f"{path}: embedding model {config.embedding.model!r} is not one of {', '.join(EMBEDDERS)}, custom; "
+            "an endpoint is configured by whoever opens the vault, never by the vault"
+        )
+    return config
+
+
+def initial(name: str, model: str, tz: str) -> str:
+    """Return the text of a new vault's ``vault.toml``."""
+    return (
+        f"name = {_quoted(name)}\n"
+        f"tz = {_quoted(tz)}            # zone in which naive dates are read\n"
+        'profile = "default"    # used where a recall names none\n\n'
+        f"[embedding]\nmodel = {_quoted(model)}\n\n"
+        '# [profiles.mine]\n# base = "temporal@1"\n# decay.semantic_weight = 0.8\n'
+        "# decay.type_half_life_days = { decision = 365 }   # merged with the map of the base\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string
+
+
+def type_half_lives(environ: Mapping[str, str] | None = None) -> dict[str, float] | None:
+    """Return what ``DECAY_TYPE_OVERRIDES`` says; None where it is unset or empty.
+
+    Raises
+    ------
+    InvalidConfig
+        When any piece of it cannot be used.
+    """
+    text = (os.environ if environ is None else environ).get("DECAY_TYPE_OVERRIDES", "")
+    return parse_type_half_lives(text) if text else None

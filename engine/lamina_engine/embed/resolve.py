@@ -1,0 +1,178 @@
+"""From what a caller or a configuration names to an embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, getattr_static, signature
+from types import FunctionType
+from typing import Any, TypeGuard, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.rows import check_query, check_texts
+from lamina_engine.errors import InvalidArgument, InvalidConfig
+
+EmbedderSpec = str | Embedder | Mapping[str, object] | Callable[[list[str]], object] | None
+"""A name, an embedder, a mapping of options, a function from texts to vectors, or None for the default."""
+
+NAMES = ("default", "wordllama", "wordllama-128", "wordllama-64", "minilm", "none")
+
+
+class NoEmbedder:
+    """No vectors: a vault that is searched by words alone."""
+
+    @property
+    def identity(self) -> str:
+        """The word ``none``."""
+        return "none"
+
+    @property
+    def dim(self) -> int:
+        """Zero."""
+        return 0
+
+    @property
+    def max_tokens(self) -> None:
+        """None."""
+        return
+
+    @property
+    def lane_weight(self) -> float:
+        """Zero."""
+        return 0.0
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32 (n, 0)."""
+        return np.zeros((len(check_texts(texts)), 0), dtype=np.float32)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return float32 (0,)."""
+        check_query(text)
+        return np.zeros(0, dtype=np.float32)
+
+
+def resolve(spec: EmbedderSpec = None) -> Embedder:
+    """Return the embedder that is meant; its model is loaded at the first text.
+
+    Parameters
+    ----------
+    spec : str, Embedder, mapping, callable or None
+        ``"default"`` or ``"wordllama"`` (the bundled table; ``-128`` and ``-64`` are its leading columns),
+        ``"minilm"``, ``"none"``; an embedder, returned as it is; a mapping with ``url`` and ``model`` (options of
+        `EndpointEmbedder`), or with ``name`` (``wordllama``: ``dim``, ``verify``; ``minilm``: ``folder``, ``threads``);
+        a plain function from a list of texts to an array, which takes its module and name as identity (methods,
+        lambdas and other callables have none that tells them apart: give a `CallableEmbedder`); None is the default.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is none of these.
+    InvalidConfig
+        When a mapping has an unknown, missing or unusable option.
+    MissingExtra
+        When a package is needed that is not installed.
+    EmbeddingError
+        When a model's files are damaged.
+
+    Examples
+    --------
+    >>> resolve("none").dim
+    0
+    """
+    if spec is None:
+        return _named("default")
+    if isinstance(spec, str):
+        return _named(spec)
+    if isinstance(spec, Mapping):
+        return _configured(dict(spec))
+    if isinstance(spec, type):
+        raise InvalidArgument(f"embedder={spec.__name__} is a class; give an instance of it")
+    if _is_embedder(spec):
+        return spec
+    if callable(spec):
+        from lamina_engine.embed.callable import CallableEmbedder
+
+        return CallableEmbedder(spec, None, _function_name(spec))
+    raise InvalidArgument(
+        f"embedder={spec!r} is none; give one of {', '.join(NAMES)}, an embedder, a function, or a mapping with "
+        "'url' and 'model'"
+    )
+
+
+def _named(name: str) -> Embedder:
+    from lamina_engine.embed.wordllama import WordLlamaEmbedder
+
+    if name in ("default", "wordllama", "wordllama-256"):
+        return WordLlamaEmbedder()
+    if name in ("wordllama-128", "wordllama-64"):
+        return WordLlamaEmbedder(int(name.rpartition("-")[2]))
+    if name == "minilm":
+        from lamina_engine.embed.minilm import MiniLMEmbedder
+
+        return MiniLMEmbedder()
+    if name == "none":
+        return NoEmbedder()
+    hint = "; an endpoint needs its model too: {'url': …, 'model': …}" if "://" in name else ""
+    raise InvalidArgument(f"embedder={name!r} is not known; give one of {', '.join(NAMES)}{hint}")
+
+
+def _configured(options: dict[str, object]) -> Embedder:
+    name = options.pop("name", None)
+    if name is None:
+        from lamina_engine.embed.endpoint import EndpointEmbedder
+
+        return _construct(EndpointEmbedder, options)
+    if name in ("default", "wordllama"):
+        from lamina_engine.embed.wordllama import WordLlamaEmbedder
+
+        return _construct(WordLlamaEmbedder, options)
+    if name == "minilm":
+        from lamina_engine.embed.minilm import MiniLMEmbedder
+
+        return _construct(MiniLMEmbedder, options)
+    if options:
+        raise InvalidConfig(
+            f"the embedder {name!r} takes no options here; allowed with options are 'wordllama' and 'minilm', or "
+            "'url' and 'model' without a name"
+        )
+    return _named(str(name))
+
+
+def _construct(kind: Callable[..., object], options: dict[str, object]) -> Embedder:
+    """Call a constructor with options from a configuration, reporting what does not fit before the call."""
+    parameters = {name: each for name, each in signature(kind).parameters.items() if name not in ("sleep", "jitter")}
+    unknown = sorted(set(map(str, options)) - set(parameters))
+    missing = [name for name, each in parameters.items() if each.default is Parameter.empty and name not in options]
+    if unknown or missing:
+        wrong = [f"unknown: {', '.join(unknown)}"] * bool(unknown) + [f"missing: {', '.join(missing)}"] * bool(missing)
+        raise InvalidConfig(f"embedder options {'; '.join(wrong)}; allowed are {', '.join(parameters)}")
+    try:
+        return cast("Embedder", kind(**cast("dict[str, Any]", options)))
+    except (TypeError, AttributeError) as error:
+        kinds = ", ".join(f"{name}: {each.annotation}" for name, each in parameters.items() if name in options)
+        raise InvalidConfig(f"an embedder option has the wrong type ({error}); expected are {kinds}") from error
+
+
+def _is_embedder(spec: object) -> TypeGuard[Embedder]:
+    """Tell whether the protocol's names are there without reading them, as ``isinstance`` would before Python 3.12.
+
+    Reading ``dim`` may ask a server.
+    """
+    names = ("identity", "dim", "max_tokens", "lane_weight", "embed_documents", "embed_query")
+    missing = object()
+    return all(getattr_static(spec, name, missing) is not missing for name in names)
+
+
+def _function_name(function: Callable[..., object]) -> str:
+    """Return a function's module and name.
+
+    A method of two models, or two lambdas, would share one; vectors of different models must not share an identity.
+    """
+    if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+        raise InvalidArgument(
+            f"embedder={function!r} has no name that tells its model; "
+            "give CallableEmbedder(function, dim, identity='model and version')"
+        )
+    return f"{function.__module__}.{function.__qualname__}"

@@ -1,0 +1,77 @@
+"""Every error Lamina raises on purpose: one base, and leaves that are also the built-in a caller expects.
+
+A message says what was given, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LaminaError(Exception):
+    """Base of every error that Lamina raises on purpose."""
+
+
+class InvalidArgument(LaminaError, ValueError):
+    """A value outside what is allowed: an option, a filter, a date, a vector."""
+
+
+class InvalidConfig(InvalidArgument):
+    """A setting in ``vault.toml``, the environment or a profile that cannot be used."""
+
+
+class SchemaMismatch(LaminaError, TypeError):
+    """A table or record whose columns or types do not fit."""
+
+
+class ChunkNotFound(LaminaError, KeyError):
+    """No chunk has this id."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class AmbiguousId(LaminaError, LookupError):
+    """A short id that several chunks share."""
+
+
+class VaultNotFound(LaminaError, FileNotFoundError):
+    """No vault at this path, or a folder that is not one."""
+
+
+class VaultExists(LaminaError, FileExistsError):
+    """There is something else where a vault was to be made."""
+
+
+class VaultLocked(LaminaError, BlockingIOError):
+    """Another writer holds the vault longer than the caller would wait."""
+
+
+class VaultReadOnly(LaminaError, PermissionError):
+    """A write on a vault opened for reading, or on a folder that cannot be written."""
+
+
+class VaultUntrusted(LaminaError, PermissionError):
+    """A vault owned by another user that nobody asked to trust."""
+
+
+class VaultCorrupt(LaminaError, OSError):
+    """Bytes of the log or manifest that are not what was written."""
+
+
+class VaultTooNew(LaminaError, OSError):
+    """A vault written by a newer format than this Lamina knows."""
+
+
+class EmbeddingError(LaminaError, RuntimeError):
+    """An embedder that failed, or gave vectors that cannot be used."""
+
+
+class EmbedderMismatch(EmbeddingError, ValueError):
+    """A vault whose vectors were made by another model than the one at hand."""
+
+
+class IngestError(LaminaError, OSError):
+    """A source that cannot be read at all (single bad files are reported instead)."""
+
+
+class MissingExtra(LaminaError, ImportError):
+    """An optional package that is not installed."""

@@ -1,0 +1,9 @@
+"""Recall quality on labelled sets: what is read, what is measured, what is reported."""
+
+from __future__ import annotations
+
+from lamina_engine.evaluation.detect import load_set
+from lamina_engine.evaluation.report import EvaluationReport, evaluate
+from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet
+
+__all__ = ["EvaluationQuery", "EvaluationReport", "EvaluationSet", "evaluate", "load_set"]

@@ -1,0 +1,126 @@
+"""The plain form of a labelled set: one JSON object a line, a record or a query.
+
+``{"kind": "record", "id": …, "text": …, …}`` takes every field of ``add``;
+``{"kind": "query", "text": …, "gold": […], "category": …, "where": {…}}``. In a folder with ``records.jsonl`` and
+``queries.jsonl`` the file says the kind. A faulty line ends the reading: a set that silently lost lines would still
+give a number, and a wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final, NoReturn
+
+from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet, read_bytes, set_name, unknown_gold
+
+RECORDS_FILE: Final = "records.jsonl"
+QUERIES_FILE: Final = "queries.jsonl"
+
+
+def load_json_lines(path: Path) -> EvaluationSet:
+    """Read a set from one ``.jsonl`` file, or from a folder with ``queries.jsonl`` and perhaps ``records.jsonl``.
+
+    Parameters
+    ----------
+    path : Path
+        File (``.gz`` too) or folder. Blank lines are passed over.
+
+    Returns
+    -------
+    EvaluationSet
+        `problems` names the gold ids that no record has.
+
+    Raises
+    ------
+    IngestError
+        When a file cannot be read.
+    InvalidArgument
+        For a line that is no JSON object or has a missing, mistyped or repeated field (with file and line number),
+        and for a set without queries.
+    """
+    reader = _Reader()
+    if path.is_dir():
+        queries, records = path / QUERIES_FILE, path / RECORDS_FILE
+        if not queries.is_file():
+            raise IngestError(f"{path} has no {QUERIES_FILE}. Put the queries of the set there, one object a line.")
+        if records.is_file():
+            reader.read(records, kind="record")
+        reader.read(queries, kind="query")
+    else:
+        reader.read(path, kind=None)
+    if not reader.queries:
+        raise InvalidArgument(f'{path} holds no query. Add lines like {{"kind": "query", "text": …, "gold": [id]}}.')
+    problems = unknown_gold(str(path), reader.records, reader.queries)
+    return EvaluationSet(set_name(path), reader.records, reader.queries, tuple(problems))
+
+
+class _Reader:
+    """Collects records and queries over one or two files, so that ids are distinct across them."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, object]] = []
+        self.queries: list[EvaluationQuery] = []
+        self._first_seen: dict[str, str] = {}
+
+    def read(self, path: Path, *, kind: str | None) -> None:
+        # Bytes are split at newlines only: str.splitlines would also cut at U+2028, which JSON allows inside strings.
+        for number, raw in enumerate(read_bytes(path).split(b"\n"), start=1):
+            line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            if line.strip():
+                self._line(_Line(f"{path}:{number}", line), kind)
+
+    def _line(self, line: _Line, kind: str | None) -> None:
+        given = line.fields.pop("kind", kind)
+        if given not in ("record", "query") or (kind is not None and given != kind):
+            line.fail(f'"kind" is {given!r}', f'"{kind}"' if kind else '"record" or "query"')
+        if given == "record":
+            self._record(line)
+        else:
+            self.queries.append(line.query())
+
+    def _record(self, line: _Line) -> None:
+        record_id = line.text("id")
+        line.text("text")
+        if record_id in self._first_seen:
+            line.fail(f'"id" {record_id!r} was already given at {self._first_seen[record_id]}', "an id of its own")
+        self._first_seen[record_id] = line.place
+        self.records.append(line.fields)
+
+
+class _Line:
+    """One parsed line, which knows where it stands when a field is wrong."""
+
+    def __init__(self, place: str, raw: bytes) -> None:
+        self.place = place
+        try:
+            value: object = json.loads(raw.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InvalidArgument(f"{place}: not JSON in UTF-8: {error}. Each line holds one JSON object.") from error
+        if not isinstance(value, dict):
+            self.fail(f"the line is a JSON {type(value).__name__}", "one JSON object")
+        self.fields: dict[str, object] = value
+
+    def fail(self, given: str, allowed: str) -> NoReturn:
+        raise InvalidArgument(f"{self.place}: {given}; allowed is {allowed}. Correct the line and load the set again.")
+
+    def text(self, field: str) -> str:
+        value = self.fields.get(field)
+        if not isinstance(value, str) or not value.strip():
+            self.fail(f'"{field}" is {value!r}', "a string that is not blank")
+        return value
+
+    def query(self) -> EvaluationQuery:
+        gold = self.fields.get("gold")
+        if isinstance(gold, str):
+            gold = [gold]
+        if not isinstance(gold, list) or not all(isinstance(item, str) and item for item in gold):
+            self.fail(f'"gold" is {gold!r}', "a list of record ids (empty where no record answers)")
+        category = self.fields.get("category", "all")
+        if not isinstance(category, str) or not category:
+            self.fail(f'"category" is {category!r}', "a string, or nothing")
+        where = self.fields.get("where")
+        if where is not None and not isinstance(where, dict):
+            self.fail(f'"where" is {where!r}', "a filter object, or nothing")
+        return EvaluationQuery(self.text("text"), tuple(dict.fromkeys(gold)), category, where or None)

@@ -1,0 +1,388 @@
+"""Text to terms: what the lexical lane finds, and what its scoring rewards.
+
+A text is cut at white space; each piece is analysed once and remembered. A piece gives terms, each in two forms:
+the *stem*, which is what an index finds, and the *surface*, the folded form as written, which only scoring sees.
+
+* Folding: NFKC, case folding, diacritics of the alphabetic scripts stripped; invisible format characters dropped.
+* Identifiers (`foo_bar`, `fooBar`, `foo-bar`, `HTTPServer2`) give their parts and their joined form (``foobar``), so
+  each spelling finds the others; dotted names give every segment and the joined whole; numbers with dots stay whole
+  beside their parts (`v1.2.3` is ``1.2.3``). Path separators and all other punctuation only separate.
+* Scripts written without spaces (Han, Kana, Hangul, Thai, ...) give overlapping bigrams, and single characters for
+  one-character queries. A run broken by white space or punctuation is two runs.
+* Terms longer than 64 characters become their first 48 and a digest of the whole; symbols and emoji are dropped.
+
+Stemming is Tantivy's English Snowball, for words that fold to ASCII letters.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+import zlib
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+ANALYSIS_ID = "lamina-text@1"
+"""Name of these rules; an index made under another name is rebuilt."""
+
+MAX_TERM_CHARS = 64
+_KEPT_CHARS = 48
+_MEMO_LIMIT = 1 << 18
+_ASKED_LIMIT = 1 << 14
+_MEMO_PIECE_CHARS = 48
+"""Longer pieces hardly ever repeat: they are analysed each time and not remembered."""
+_MAX_SEGMENTS = 4
+"""Dotted names of more segments have no joined whole: nobody types it."""
+
+# Scripts without spaces between words: Thai, Lao, Myanmar, Hangul, Khmer, Kana, Bopomofo, Han.
+_CONTINUOUS = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3040, 0x312F)),
+    *((0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7FF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF)),
+)
+_INVISIBLE = re.compile("[\u00ad\u200c-\u200f\u2060\ufeff]")
+_MARKS = dict.fromkeys(map(ord, "\u2010\u2011\u2043\ufe63\uff0d"), "-") | dict.fromkeys(
+    map(ord, "\u2018\u2019\u02bc"), "'"
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+# These run over a string of character classes, one letter a character: U upper, L letter or mark, M mark, D digit,
+# C continuous script, the connectors themselves, and a space for all else.
+_WORD = re.compile(r"[ULD][ULMD]*(?:(?:_+[.\-]?|[.\-'])[ULD][ULMD]*)*(?:\+\+|#)?|C+")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:(?:_+[.\-]?|[.\-'])[A-Za-z0-9]+)*(?:\+\+|#)?")
+_PART = re.compile(r"UU+L(?![LM])|U+(?=U[LM])|U?[LM]+|U+|D+")  # the first: plural acronyms, as in IDs
+_RUN = re.compile(r"[ULMD]+")
+_NUMBER = re.compile(r"D+(?:\.D+)+")
+_CONTRACTION = frozenset({"t", "re", "ve", "ll", "d", "m"})
+
+STOP_WORDS = frozenset(
+    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "could", "did", "do", "does", "doing", "down", "during", "each", "few", "for", "from", "further", "get", "got", "had", "has", "have", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "let", "like", "me", "more", "most", "my", "myself", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "same", "she", "should", "so", "some", "such", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves", "arent", "cant", "couldnt", "didnt", "doesnt", "dont", "hadnt", "hasnt", "havent", "isnt", "shouldnt", "wasnt", "werent", "wont", "wouldnt", "hed", "hell", "hes", "id", "ill", "im", "ive", "shed", "shell", "shes", "theyd", "theyll", "theyre", "theyve", "wed", "well", "weve", "youd", "youll", "youre", "youve"]
+) - {"hell", "ill", "id", "shed", "shell", "wed", "well", "like"}
+"""English function words; never asked of an index unless a query has nothing else."""
+
+Kind = Literal["word", "part", "joined", "character"]
+
+
+class Term(NamedTuple):
+    """One term of a text."""
+
+    stem: str
+    surface: str
+    kind: Kind
+
+
+class QueryTerm(NamedTuple):
+    """One distinct term of a query."""
+
+    stem: str
+    surfaces: tuple[str, ...]
+    weight: float
+    stop: bool
+
+
+class Word(NamedTuple):
+    """What one word, identifier or run gives, ready for indexing.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+    stems : str
+        Their stems, joined by spaces.
+    hashes : tuple of int
+        Hashes of the stems, and of the surfaces that differ from their stem.
+    """
+
+    terms: tuple[Term, ...]
+    stems: str
+    hashes: tuple[int, ...]
+
+
+class _Classes(dict[int, str]):
+    """Character classes by code point, filled as characters are met (``str.translate`` asks)."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        category = unicodedata.category(char)
+        if category == "Nd":
+            kind = "D"
+        elif category[0] in "LMN" and any(first <= code <= last for first, last in _CONTINUOUS):
+            kind = "C"
+        elif category[0] == "M":
+            kind = "M"
+        elif category in ("Lu", "Lt"):
+            kind = "U"
+        elif category[0] in "LN":
+            kind = "L"
+        else:
+            kind = char if char in "_.-'+#" else " "
+        self[code] = kind
+        return kind
+
+
+_CLASSES = _Classes()
+
+
+def fold(word: str) -> str:
+    """Return a word folded for comparison: case, and the diacritics of alphabetic scripts (up to Syriac)."""
+    if word.isascii():
+        return word.lower()
+    kept: list[str] = []
+    base = 0
+    for char in unicodedata.normalize("NFD", word.casefold()):
+        if not unicodedata.combining(char):
+            base = ord(char)
+        elif base < 0x0780:
+            continue
+        kept.append(str(unicodedata.digit(char)) if char.isdecimal() else char)
+    return unicodedata.normalize("NFKC", "".join(kept))
+
+
+def term_hash(term: str) -> int:
+    """Return the uint32 under which forward lists hold a stem."""
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+def surface_hash(surface: str) -> int:
+    """Return the uint32 under which forward lists hold a surface form; another namespace than `term_hash`."""
+    return zlib.crc32(b"=" + surface.encode("utf-8", "surrogatepass"))
+
+
+@functools.cache
+def _stemmer() -> Callable[[str], list[str]]:
+    import tantivy  # loaded with the first word: opening a vault needs none
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer("english"))
+    return builder.build().analyze
+
+
+class _Stems(dict[str, str]):
+    """Stems by folded word, filled as words are met."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MEMO_LIMIT:
+            self.clear()
+        stem = _stemmer()(word)[0] if word.isascii() and word.isalpha() else word
+        self[word] = stem
+        return stem
+
+
+class Pieces(dict[str, int]):
+    """Numbers of the white-space-separated pieces met so far, with the terms of each in flat arrays.
+
+    Attributes
+    ----------
+    stems : list of str
+        Stems of each piece, joined by spaces.
+    hashes : array of uint32
+        Hashes of the pieces' terms, one piece after the other: stems, and surfaces that differ from theirs.
+    starts : array of int64
+        Start of each piece's hashes, and the end of the last one's.
+    found : array of int64
+        How many of them are stems.
+    """
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+        self.stems: list[str] = []
+        self.hashes = array("I")
+        self.starts = array("q", [0])
+        self.found = array("q")
+
+    def __missing__(self, piece: str) -> int:
+        words = self._analyzer.words(piece)
+        for word in words:
+            self.hashes.extend(word.hashes)
+        self.starts.append(len(self.hashes))
+        self.found.append(sum([len(word.terms) for word in words]))
+        self.stems.append(words[0].stems if len(words) == 1 else " ".join([word.stems for word in words]))
+        number = len(self.stems) - 1
+        if len(piece) <= _MEMO_PIECE_CHARS:
+            self[piece] = number
+        return number
+
+
+class Analyzer:
+    """Turns texts into terms. Not thread-safe: one for each thread.
+
+    The memory is bounded: at most 2**18 words and about as many pieces are remembered, and forgotten all at once when full.
+    """
+
+    def __init__(self) -> None:
+        self._words = _Words()
+        self._pieces = Pieces(self)
+        self._asked: dict[str, list[Term]] = {}
+
+    def tokens(self, text: str) -> list[Term]:
+        """Return the terms of a text, in order, as indexed.
+
+        Parameters
+        ----------
+        text : str
+            Any text.
+
+        Returns
+        -------
+        list of Term
+            Where a piece is an identifier or a run of a script without spaces, several terms stand for it.
+
+        Examples
+        --------
+        >>> [term.stem for term in Analyzer().tokens("Running fooBar")]
+        ['run', 'foo', 'bar', 'foobar']
+        """
+        return [term for piece in text.split() for word in self.words(piece) for term in word.terms]
+
+    def query(self, text: str) -> list[QueryTerm]:
+        """Return the distinct terms of a query, in order of first appearance.
+
+        A term counts as often as it is asked. The parts of one identifier share a weight of one, so that an
+        identifier does not outweigh the words beside it; single characters are asked for alone only.
+        """
+        weights: dict[str, float] = {}
+        surfaces: dict[str, dict[str, None]] = {}
+        stops: dict[str, bool] = {}
+        for piece in text.split():
+            terms = self._asked_terms(piece)
+            parts = [term.kind for term in terms].count("part")
+            for stem, surface, kind in terms:
+                if kind == "character":
+                    continue
+                weights[stem] = weights.get(stem, 0.0) + (1.0 / parts if kind == "part" else 1.0)
+                surfaces.setdefault(stem, {})[surface] = None
+                stops[stem] = stops.get(stem, True) and surface in STOP_WORDS
+        return [QueryTerm(stem, tuple(surfaces[stem]), weight, stops[stem]) for stem, weight in weights.items()]
+
+    def pieces(self) -> Pieces:
+        """Return the table of pieces for a batch; numbers hold until the next call."""
+        if len(self._pieces.stems) >= _MEMO_LIMIT:
+            self._pieces = Pieces(self)
+        return self._pieces
+
+    def words(self, piece: str) -> list[Word]:
+        """Return the words of a text without white space (any white space in it only separates)."""
+        if "," in piece:
+            piece = _THOUSANDS.sub("", piece)
+        if piece.isascii():
+            return [self._words[word] for word in _ASCII_WORD.findall(piece)]
+        piece = _INVISIBLE.sub("", unicodedata.normalize("NFKC", piece.translate(_MARKS)))
+        found = _WORD.finditer(piece.translate(_CLASSES))
+        return [self._words[piece[match.start() : match.end()]] for match in found]
+
+    def _asked_terms(self, piece: str) -> list[Term]:
+        """Return the terms of a piece, remembered: queries repeat their words."""
+        terms = self._asked.get(piece)
+        if terms is None:
+            terms = [term for word in self.words(piece) for term in word.terms]
+            if len(self._asked) >= _ASKED_LIMIT:
+                self._asked.clear()
+            if len(piece) <= _MEMO_PIECE_CHARS:
+                self._asked[piece] = terms
+        return terms
+
+
+class _Words(dict[str, Word]):
+    """Words by how they are written, filled as they are met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stems = _Stems()
+
+    def __missing__(self, written: str) -> Word:
+        terms = tuple(term for term in self._terms(written, written.translate(_CLASSES)) if term.stem)
+        hashes = [term_hash(term.stem) for term in terms]
+        hashes += [surface_hash(term.surface) for term in terms if term.surface != term.stem]
+        word = Word(terms, " ".join([term.stem for term in terms]), tuple(hashes))
+        if len(self) >= _MEMO_LIMIT:
+            self.clear()
+        if len(written) <= _MEMO_PIECE_CHARS:
+            self[written] = word
+        return word
+
+    def _terms(self, word: str, classes: str) -> Iterator[Term]:
+        if classes[0] == "C":
+            yield from self._run_terms(word)
+            return
+        if word.isascii() and word.isalpha() and (word[1:].islower() or len(word) == 1):  # most words, kept short
+            surface = word.lower()
+            yield self._term(surface, surface, "word")
+            return
+        word, classes = _without_ending(word, classes)
+        surface = fold(word)
+        if surface.isalpha() and len(_PART.findall(classes)) < 2:
+            yield self._term(surface, surface, "word")
+            return
+        yield from self._compound_terms(word, classes, surface)
+
+    def _run_terms(self, run: str) -> Iterator[Term]:
+        """Bigrams of a run, and its characters; a run of one character is a word."""
+        run = fold(run)
+        if len(run) == 1:
+            yield Term(run, run, "word")
+            return
+        for i, char in enumerate(run):
+            yield Term(char, char, "character")
+            if i + 1 < len(run):
+                yield Term(run[i : i + 2], run[i : i + 2], "word")
+
+    def _compound_terms(self, word: str, classes: str, surface: str) -> Iterator[Term]:
+        if surface.startswith("v") and _NUMBER.match(classes, 1):
+            word, classes, surface = word[1:], classes[1:], surface[1:]
+        number = _NUMBER.match(classes)
+        if number is not None:
+            yield self._term(surface[: number.end()], surface[: number.end()], "joined")
+        segments: list[list[str]] = []
+        offset = 0
+        for segment in classes.split("."):
+            segments.append(_parts(word[offset : offset + len(segment)], segment))
+            offset += len(segment) + 1
+        only = sum(map(len, segments)) == 1 and number is None
+        for segment_parts in segments:
+            for part in segment_parts:
+                yield self._term(part, part, "word" if only else "part")
+        if number is not None:
+            return
+        for segment_parts, segment in zip(segments, surface.split("."), strict=False):
+            if len(segment_parts) > 1:
+                yield self._term("".join(segment_parts), segment, "joined")
+        if 1 < len(segments) <= _MAX_SEGMENTS:
+            yield self._term("".join(part for parts in segments for part in parts), surface, "joined")
+        elif classes[-1] in "+#":
+            yield self._term(surface, surface, "joined")
+
+    def _term(self, word: str, surface: str, kind: Kind) -> Term:
+        return Term(_cut(self._stems[word]), _cut(surface), kind)
+
+
+def _without_ending(word: str, classes: str) -> tuple[str, str]:
+    """Drop a possessive 's, close up a contraction (dont), keep ``++`` and ``#`` only on names of one or two letters."""
+    ending = classes.rstrip("+#")
+    if len(ending) < len(classes) and len(ending) > 2:
+        word, classes = word[: len(ending)], ending
+    stem, mark, tail = word.rpartition("'")
+    if mark and tail.lower() == "s":
+        return stem, classes[: len(stem)]
+    if mark and tail.lower() in _CONTRACTION and "'" not in stem:
+        return stem + tail, classes[: len(stem)] + classes[len(stem) + 1 :]
+    return word, classes
+
+
+def _parts(word: str, classes: str) -> list[str]:
+    """Return the folded parts of an identifier: at connectors, at case changes, between letters and digits.
+
+    A stretch in which digits come and go is a digest or a serial number and stays whole.
+    """
+    parts: list[str] = []
+    for run in _RUN.finditer(classes):
+        text = word[run.start() : run.end()]
+        spans = [part.span() for part in _PART.finditer(run.group())]
+        digits = sum(run.group()[start] == "D" for start, _ in spans)
+        parts.extend([fold(text)] if digits > 1 else [fold(text[start:stop]) for start, stop in spans])
+    return parts
+
+
+def _cut(term: str) -> str:
+    if len(term) <= MAX_TERM_CHARS:
+        return term
+    return f"{term[:_KEPT_CHARS]}~{term_hash(term):08x}"

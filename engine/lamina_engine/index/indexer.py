@@ -1,0 +1,231 @@
+"""Keeps the derived indexes level with the log: after every commit, under the writer's lock, never before it.
+
+An index is a pure function of a prefix of the log: Tantivy and the vector codes cover whole blocks of 4,096 rows, the
+rest is the tail that readers scan. So where an index ends depends on the number of rows alone, not on how they came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from lamina_kernels.layouts import TermRows
+
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.clock import MISSING_US, US_PER_S
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
+from lamina_engine.index.categories import FIELDS, facet
+from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_path
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, slice_terms, write_terms
+from lamina_engine.index.view import View
+from lamina_engine.index.zones import Zones, context, header, read_chain, zones_of
+from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.store import Store
+
+BLOCK_ROWS: Final = 4_096
+"""Rows that Tantivy takes at a time: what is left over is the tail."""
+_ANALYSED_AT_ONCE: Final = 16_384
+
+
+@dataclass(slots=True)
+class _Staged:
+    """Rows of the open transaction, analysed."""
+
+    first: int
+    rows: TermRows
+    stems: list[str]
+
+
+class Indexer:
+    """Brings the indexes of one vault up to date.
+
+    Parameters
+    ----------
+    store : Store
+        The vault's folder.
+    tables : Tables
+        What all versions share; receives what is built.
+    """
+
+    def __init__(self, store: Store, tables: Tables) -> None:
+        self._store, self._tables = store, tables
+        self._analyzer = Analyzer()
+        self._staged: list[_Staged] = []
+
+    def stage(self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int], previous: list[int]) -> None:
+        """Analyse rows that are about to be committed: their text is at hand now.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            The version that the transaction builds on.
+        first : int
+            Row of the first of them.
+        batch, created_at, previous
+            The rows.
+        """
+        before: dict[int, tuple[str, int]] = {}
+
+        def read(row: int) -> tuple[str, int]:
+            if row >= first:
+                return batch.texts[row - first], previous[row - first]
+            if row not in before:
+                before[row] = read_chain(snapshot, row)
+            return before[row]
+
+        zones = Zones(
+            batch.texts,
+            [header(*parts) for parts in zip(batch.titles, batch.headings, batch.tags, created_at, strict=True)],
+            [context(text, row, read) for text, row in zip(batch.texts, previous, strict=True)],
+        )
+        self._staged.append(_Staged(first, *build_term_rows(*zones, analyzer=self._analyzer)))
+
+    def unstage(self) -> None:
+        """Forget what was staged for a transaction that failed."""
+        self._staged.clear()
+
+    def catch_up(self, view: Callable[[], View]) -> None:
+        """Bring every index level with the newest version. Only under the writer's lock.
+
+        Raises
+        ------
+        OSError
+            When the disk refuses. The log is whole and readers scan what the indexes lack.
+        """
+        snapshot = self._store.snapshot()
+        self._write_terms(snapshot)
+        records = {
+            LEXICAL: self._extend_lexical(snapshot),
+            VECTORS: self._extend_vectors(snapshot, view),
+            KEYS: self._save_keys(snapshot),
+        }
+        self._staged.clear()
+        changed = {name: record for name, record in records.items() if record is not None}
+        if changed:
+            with self._store.transaction() as transaction:
+                for name, record in changed.items():
+                    transaction.set_index(name, record)
+            self._remove_stale()
+
+    # ------------------------------------------------------------------ forward lists
+
+    def _write_terms(self, snapshot: Snapshot) -> None:
+        """Give every new segment its file of forward lists, from the parts it was merged from."""
+        folder = self._tables.folder / TERMS
+        folder.mkdir(parents=True, exist_ok=True)
+        for segment in snapshot.segments("chunks"):
+            path = terms_path(self._tables.folder, segment)
+            if self._tables.has_terms(segment):
+                continue
+            if not path.exists():
+                write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
+            try:
+                self._tables.put_terms(segment, open_terms(path, verify=False))
+            except TermsDamaged:
+                write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
+                self._tables.put_terms(segment, open_terms(path, verify=False))
+        for name in self._tables.drop(snapshot):
+            with contextlib.suppress(OSError):
+                (folder / (name.removesuffix(".arrow") + ".terms")).unlink()
+
+    def _assemble(self, snapshot: Snapshot, start: int, stop: int) -> TermRows:
+        parts: list[TermRows] = []
+        at = start
+        known = [*self._tables.known_terms(), *((s.first, s.rows) for s in self._staged)]
+        while at < stop:
+            found = next(((first, rows) for first, rows in known if first <= at < first + len(rows.lengths)), None)
+            if found is None:
+                end = min([stop, *(first for first, _ in known if first > at)])
+                parts.append(build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer)[0])
+            else:
+                end = min(stop, found[0] + len(found[1].lengths))
+                parts.append(slice_terms(found[1], at - found[0], end - found[0]))
+            at = end
+        return concat_terms(parts)
+
+    # ------------------------------------------------------------------ Tantivy
+
+    def _extend_lexical(self, snapshot: Snapshot) -> dict[str, object] | None:
+        record = snapshot.manifest.indexes.get(LEXICAL)
+        wanted = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
+        index = self._tables.lexical(snapshot) if record and record.get("analysis") == ANALYSIS_ID else None
+        if wanted == 0 or (index is not None and index.rows >= wanted):
+            return None
+        if index is None:
+            name = f"{LEXICAL}-{snapshot.version:010d}"
+            index = LexicalIndex.create(self._tables.folder / name)
+            record = {"folder": name, "analysis": ANALYSIS_ID}
+        start = index.rows
+        for at in range(start, wanted, _ANALYSED_AT_ONCE * 8):
+            stop = min(wanted, at + _ANALYSED_AT_ONCE * 8)
+            index.append(list(self._stems(snapshot, at, stop)), self._facets(snapshot, at, stop), self._seconds(snapshot, at, stop))
+        return {**(record or {}), "rows": wanted}
+
+    def _stems(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[str]:
+        """Yield the stems of rows: those just staged are at hand, older ones are analysed again from the log."""
+        at = start
+        while at < stop:
+            staged = next((s for s in self._staged if s.first <= at < s.first + len(s.stems)), None)
+            if staged is not None:
+                end = min(stop, staged.first + len(staged.stems))
+                yield from staged.stems[at - staged.first : end - staged.first]
+            else:
+                end = min([stop, at + _ANALYSED_AT_ONCE, *(s.first for s in self._staged if s.first > at)])
+                yield from build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer)[1]
+            at = end
+
+    def _facets(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[list[str]]:
+        categories = self._tables.categories
+        for segment in snapshot.segments("chunks"):
+            begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
+            if begin < end:
+                codes = [categories.segment(segment, f)[begin - segment.start : end - segment.start].tolist() for f in FIELDS]
+                for row in zip(*codes, strict=True):
+                    yield [facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0]
+
+    def _seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
+        rows = np.arange(start, stop, dtype=np.int64)
+        created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
+        return [None if us == MISSING_US else us // US_PER_S for us in created]
+
+    # ------------------------------------------------------------------ vectors and keys
+
+    def _extend_vectors(self, snapshot: Snapshot, view: Callable[[], View]) -> dict[str, object] | None:
+        rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
+        wanted = covered_rows(rows)
+        index = self._tables.quantised(snapshot)
+        if wanted == 0 or (index is not None and index.rows >= wanted):
+            return None
+        blocks = view().vectors
+        if index is None or index.trained_on != train_rows(rows):
+            index = QuantisedIndex.build(blocks, rows)
+        else:
+            index = index.extend(blocks, rows)
+        name = f"{VECTORS}-{snapshot.manifest.space}-{wanted:012d}-{index.trained_on}.faiss"
+        index.save(self._tables.folder / name)
+        self._tables.put_quantised(name, index)
+        return {"file": name, "rows": wanted, "space": snapshot.manifest.space}
+
+    def _save_keys(self, snapshot: Snapshot) -> dict[str, object] | None:
+        wanted = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
+        record = snapshot.manifest.indexes.get(KEYS)
+        if wanted == 0 or (record is not None and int(record["rows"]) >= wanted and record["space"] == snapshot.manifest.space):
+            return None
+        names = {"ids": f"{KEYS}-ids-{wanted:012d}.keys", "versions": f"{KEYS}-versions-{wanted:012d}.keys"}
+        self._tables.ids(snapshot).save(self._tables.folder / names["ids"])
+        self._tables.versions(snapshot).save(self._tables.folder / names["versions"])
+        return {**names, "rows": wanted, "space": snapshot.manifest.space}
+
+    def _remove_stale(self) -> None:
+        """Remove index files that the newest version does not name; a reader that misses one scans instead."""
+        indexes = self._store.snapshot().manifest.indexes
+        named = {TERMS, *(str(value) for record in indexes.values() for value in record.values())}
+        with contextlib.suppress(OSError):
+            for path in self._tables.folder.iterdir():
+                if path.name not in named and path.is_file():
+                    path.unlink()

@@ -1,0 +1,249 @@
+"""From a key to its rows: sorted 64-bit hashes beside row numbers, over an append-only log.
+
+A key is the hash of a chunk id, or the first half of a content version. Two keys may share a hash: the answer is rows
+to look at, and the caller compares what it finds there with what it meant. Rows live in a few sorted runs; a commit
+adds a run and joins neighbours of its size, so a row is moved O(log n) times and a lookup visits O(log n) runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.errors import InvalidArgument, LaminaError
+from lamina_engine.store.files import Files
+
+Hashes: TypeAlias = NDArray[np.uint64]
+Rows: TypeAlias = NDArray[np.int64]
+
+MAX_ROWS: Final = 2**32
+"""Row numbers are kept in four bytes."""
+
+_MAGIC: Final = b"LMNAKEY\n"
+_FORMAT: Final = 1
+_HEADER: Final = struct.Struct("<8sIIQQ")
+"""magic, format, CRC-32 of the arrays, keys, rows covered; then the CRC-32 of all that. Padded to 64 bytes."""
+_CRC: Final = struct.Struct("<I")
+_DATA: Final = 64
+
+
+class KeysDamaged(LaminaError, OSError):
+    """A saved key index that is torn, altered or not one; rebuild it from the log."""
+
+
+def hash_ids(ids: Iterable[str]) -> Hashes:
+    """Return uint64 (n,): BLAKE2b-64 of each id's UTF-8. About 1 us each."""
+    blake2b = hashlib.blake2b
+    digests = [blake2b(i.encode("utf-8", "surrogatepass"), digest_size=8).digest() for i in ids]
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64, copy=False)
+
+
+def hash_versions(versions: Sequence[bytes] | bytes) -> Hashes:
+    """Return uint64 (n,): the first eight bytes of each 16-byte version, which is a hash already.
+
+    Parameters
+    ----------
+    versions : sequence of bytes, or bytes
+        Versions, or all of them end to end as a fixed-size column stores them.
+
+    Raises
+    ------
+    InvalidArgument
+        A version that does not have 16 bytes.
+    """
+    joined = versions if isinstance(versions, bytes) else b"".join(versions)
+    if len(joined) % 16 or (not isinstance(versions, bytes) and any(len(version) != 16 for version in versions)):
+        raise InvalidArgument("a version has 16 bytes; at least one of these has not")
+    return np.frombuffer(joined, "<u8")[::2].astype(np.uint64)
+
+
+class _Run(NamedTuple):
+    """Keys of one range of rows, by hash, equal hashes by row."""
+
+    hashes: Hashes
+    rows: NDArray[np.uint32]
+
+
+class KeyIndex:
+    """Keys of rows [0, rows) of a log. Immutable; `extend` returns a longer one that shares what it can."""
+
+    __slots__ = ("_runs", "rows")
+
+    def __init__(self, runs: tuple[_Run, ...] = (), rows: int = 0) -> None:
+        self._runs = runs
+        self.rows = rows
+
+    @property
+    def keys(self) -> int:
+        """Number of keys held; at most `rows`."""
+        return sum(len(run.hashes) for run in self._runs)
+
+    def extend(self, hashes: Hashes, *, present: NDArray[np.bool_] | None = None) -> KeyIndex:
+        """Return the index with the next rows added.
+
+        Parameters
+        ----------
+        hashes : uint64 (n,)
+            Keys of rows [rows, rows + n).
+        present : bool (n,), optional
+            False where a row is passed over (a version whose row has no vector).
+
+        Raises
+        ------
+        InvalidArgument
+            Lengths that differ, or rows past `MAX_ROWS`.
+
+        Notes
+        -----
+        O(n log n + n log rows) amortised.
+        """
+        stop = self.rows + len(hashes)
+        if present is not None and len(present) != len(hashes):
+            raise InvalidArgument(f"{len(hashes)} keys came with {len(present)} flags; there must be one each")
+        if stop > MAX_ROWS:
+            raise InvalidArgument(f"row {stop - 1} is past the last one a key index can hold ({MAX_ROWS - 1})")
+        rows = np.arange(self.rows, stop, dtype=np.uint32)
+        if present is not None:
+            hashes, rows = hashes[present], rows[present]
+        if len(hashes) == 0:
+            return KeyIndex(self._runs, stop)
+        run = _sorted(np.asarray(hashes, np.uint64), rows)
+        runs = list(self._runs)
+        while runs and len(runs[-1].hashes) < 2 * len(run.hashes):
+            run = _joined(runs.pop(), run)
+        return KeyIndex((*runs, run), stop)
+
+    def lookup(self, keys: Hashes, *, n_rows: int | None = None) -> Rows:
+        """Return the newest row of each key.
+
+        Parameters
+        ----------
+        keys : uint64 (m,)
+        n_rows : int, optional
+            Only rows below this watermark; all unless given.
+
+        Returns
+        -------
+        int64 (m,)
+            -1 where there is none. Another key of the same hash may own the row: compare, and ask `all_rows`.
+
+        Notes
+        -----
+        O(m log rows log rows) at worst; with ``n_rows``, plus the newer rows of each key.
+        """
+        limit = self.rows if n_rows is None else n_rows
+        asked = np.asarray(keys, np.uint64)
+        found = np.full(len(asked), -1, np.int64)
+        open_ = np.arange(len(asked))
+        for run in reversed(self._runs):
+            if len(open_) == 0:
+                break
+            hit = _newest_below(run, asked[open_], limit)
+            found[open_] = hit
+            open_ = open_[hit < 0]
+        return found
+
+    def all_rows(self, key: int) -> Rows:
+        """Return every row of a key, int64, ascending: all that share its hash. O(log rows log rows + rows found)."""
+        hashed = np.uint64(key)
+        parts = []
+        for run in self._runs:
+            begin, end = (int(np.searchsorted(run.hashes, hashed, side)) for side in ("left", "right"))
+            parts.append(run.rows[begin:end].astype(np.int64))
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def save(self, path: Path) -> None:
+        """Write all keys as one sorted run in one checksummed file, flushed, then renamed into place."""
+        run = _sealed(self._runs)
+        arrays = [run.hashes.astype("<u8", copy=False), run.rows.astype("<u4", copy=False)]
+        parts = [array.data for array in arrays if len(array)]
+        crc = 0
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+        header = _HEADER.pack(_MAGIC, _FORMAT, crc, len(run.hashes), self.rows)
+        header = (header + _CRC.pack(zlib.crc32(header))).ljust(_DATA, b"\0")
+        Files().publish(path, [header, *parts])
+
+    @classmethod
+    def open(cls, path: Path, *, verify: bool = True) -> KeyIndex:
+        """Map a saved index; pages are read when lookups touch them.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        verify : bool
+            Read it all and compare the checksum. The header and the size are always checked.
+
+        Raises
+        ------
+        KeysDamaged
+            The file is torn, altered, of another format, or no key index; rebuild it.
+        FileNotFoundError
+            There is no file.
+        """
+        with path.open("rb") as file:
+            raw = file.read(_DATA)
+            keys, rows, crc = _read_header(raw, path)
+            if path.stat().st_size != _DATA + 12 * keys:
+                raise KeysDamaged(f"{path}: the key index is torn; rebuild it")
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if verify and zlib.crc32(memoryview(data)[_DATA:]) != crc:
+            raise KeysDamaged(f"{path}: the checksum of the key index does not match; rebuild it")
+        run = _Run(
+            np.frombuffer(data, "<u8", keys, _DATA),
+            np.frombuffer(data, "<u4", keys, _DATA + 8 * keys),
+        )
+        return cls((run,) if keys else (), rows)
+
+
+def _read_header(raw: bytes, path: Path) -> tuple[int, int, int]:
+    if len(raw) < _DATA or zlib.crc32(raw[: _HEADER.size]) != _CRC.unpack_from(raw, _HEADER.size)[0]:
+        raise KeysDamaged(f"{path}: this is not a key index, or its header is damaged; rebuild it")
+    magic, version, crc, keys, rows = _HEADER.unpack_from(raw)
+    if magic != _MAGIC or version != _FORMAT:
+        raise KeysDamaged(f"{path}: key index of format {version}, expected {_FORMAT}; rebuild it")
+    return keys, rows, crc
+
+
+def _sorted(hashes: Hashes, rows: NDArray[np.uint32]) -> _Run:
+    order = np.argsort(hashes, kind="stable")
+    return _Run(hashes[order], rows[order])
+
+
+def _joined(older: _Run, newer: _Run) -> _Run:
+    """Merge two runs; a stable sort of two sorted halves is one merge, and keeps equal hashes by row."""
+    return _sorted(np.concatenate([older.hashes, newer.hashes]), np.concatenate([older.rows, newer.rows]))
+
+
+def _sealed(runs: tuple[_Run, ...]) -> _Run:
+    if not runs:
+        return _Run(np.empty(0, np.uint64), np.empty(0, np.uint32))
+    run = runs[-1]
+    for older in reversed(runs[:-1]):
+        run = _joined(older, run)
+    return run
+
+
+def _newest_below(run: _Run, keys: Hashes, limit: int) -> Rows:
+    """Return the highest row below ``limit`` of each key in one run; -1 where there is none."""
+    at = np.searchsorted(run.hashes, keys, side="right") - 1
+    found = np.full(len(keys), -1, np.int64)
+    open_ = np.flatnonzero(at >= 0)
+    while len(open_):
+        open_ = open_[run.hashes[at[open_]] == keys[open_]]
+        rows = run.rows[at[open_]].astype(np.int64)
+        below = rows < limit
+        found[open_[below]] = rows[below]
+        open_ = open_[~below]
+        at[open_] -= 1
+        open_ = open_[at[open_] >= 0]
+    return found

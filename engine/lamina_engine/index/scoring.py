@@ -1,0 +1,302 @@
+"""Lamina's own BM25 over the forward lists.
+
+Which index found a row does not matter here: the score is computed from the row's stored term counts and from the
+statistics of the rows that the reader sees, by the same formula for indexed rows, for the tail, for a past watermark
+and for each shard. Statistics of shards add up: rows, zone totals and document frequencies.
+
+A query's stems weigh their inverse document frequency; a surface that differs from its stem adds a bonus at the same
+frequency (a row that says "databases" as asked, or ``foo_bar`` as written, before one that only shares the stem).
+Parameters are the conventional ones; decision 0003 has what was measured.
+
+References
+----------
+.. [1] S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, sections 3.1, 3.6;
+   the inverse document frequency with 1 added inside the logarithm, which keeps it above 0, is Lucene's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
+from lamina_kernels.terms import (
+    ZONES,
+    bm25_scores,
+    document_frequencies,
+    document_frequencies_numpy,
+    gather_counts,
+    gather_counts_numpy,
+    scan_bm25,
+    scan_bm25_numpy,
+)
+
+_COMPILE_ROWS = 32_768
+"""Scans of more rows wait for the compiled kernel: NumPy would take longer than loading it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25:
+    """Parameters of the formula.
+
+    Attributes
+    ----------
+    k1 : float
+        Saturation of a term's count; > 0.
+    b : float
+        How much a row's length counts; 0 to 1.
+    body, header, context : float
+        What one occurrence in each zone counts; ≥ 0.
+    surface : float
+        Weight of the written form beside its stem; ≥ 0.
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    body: float = 1.0
+    header: float = 1.0
+    context: float = 0.5
+    surface: float = 0.2
+
+    def __post_init__(self) -> None:
+        zones = (self.body, self.header, self.context, self.surface)
+        if not (self.k1 > 0 and 0 <= self.b <= 1 and all(0 <= weight < math.inf for weight in zones)):
+            raise InvalidArgument(f"{self} is not allowed; give k1 > 0, b from 0 to 1, and weights of 0 or more")
+
+    @property
+    def weights(self) -> F64:
+        """Weights of the zones, float64 (3,)."""
+        return np.array([self.body, self.header, self.context])
+
+
+class Statistics(NamedTuple):
+    """What the formula needs to know of a collection; those of its parts add up.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    totals : int64 (3,)
+        Terms in each zone, over all rows.
+    """
+
+    rows: int
+    totals: I64
+
+    def average_length(self, bm25: Bm25) -> float:
+        """Mean weighted length of a row; 1 where there are no terms."""
+        return float(self.totals @ bm25.weights) / max(self.rows, 1) or 1.0
+
+
+class WeightedQuery(NamedTuple):
+    """A query ready for scoring: distinct hashes in the order in which their parts are added.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        What each hash stands for; a surface form is quoted.
+    hashes : uint32 (q,)
+    idf : float64 (q,)
+        Inverse document frequency times the weight in the query.
+    """
+
+    terms: tuple[str, ...]
+    hashes: U32
+    idf: F64
+
+
+def asked(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
+    """Return the terms that find and score rows: all but the stop words, or all where there is nothing else."""
+    return [term for term in terms if not term.stop] or list(terms)
+
+
+def inverse_document_frequency(frequency: int, rows: int) -> float:
+    """Return ln(1 + (rows − frequency + ½) / (frequency + ½)); > 0 for any frequency up to ``rows``."""
+    return math.log1p((rows - frequency + 0.5) / (frequency + 0.5))
+
+
+def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[int], rows: int, bm25: Bm25) -> WeightedQuery:
+    """Give each term of a query its weight.
+
+    Parameters
+    ----------
+    terms : sequence of QueryTerm
+        As `asked` returns them.
+    frequencies : sequence of int
+        In how many of the rows each term's stem stands.
+    rows : int
+        Rows that the reader sees.
+    bm25 : Bm25
+
+    Returns
+    -------
+    WeightedQuery
+        Without the terms that no row holds.
+    """
+    names: dict[int, str] = {}
+    weights: dict[int, float] = {}
+    for term, frequency in zip(terms, frequencies, strict=True):
+        if not frequency:
+            continue
+        idf = term.weight * inverse_document_frequency(frequency, rows)
+        forms = [(term_hash(term.stem), term.stem, idf)]
+        bonus = bm25.surface * idf / len(term.surfaces)
+        forms += [(surface_hash(form), f'"{form}"', bonus) for form in term.surfaces if form != term.stem and bonus]
+        for key, name, weight in forms:
+            names.setdefault(key, name)
+            weights[key] = weights.get(key, 0.0) + weight
+    return WeightedQuery(
+        tuple(names.values()), np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float64)
+    )
+
+
+class ForwardLists:
+    """The forward lists of consecutive blocks of rows, as one.
+
+    Parameters
+    ----------
+    blocks : sequence of TermRows
+        In row order, from row 0.
+    """
+
+    def __init__(self, blocks: Sequence[TermRows]) -> None:
+        self.blocks = [block for block in blocks if block.lengths.shape[0]]
+        self.starts = np.cumsum([0, *(block.lengths.shape[0] for block in self.blocks)])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1])
+
+    def statistics(self, stop: int | None = None) -> Statistics:
+        """Return the statistics of the rows below ``stop``, or of all. O(rows)."""
+        totals = np.zeros(ZONES, np.int64)
+        for block, below in self._below(stop):
+            totals += block.lengths[:below].sum(axis=0, dtype=np.int64)
+        return Statistics(self.rows if stop is None else min(stop, self.rows), totals)
+
+    def document_frequencies(self, hashes: U32, stop: int | None = None) -> I64:
+        """Return in how many of the rows below ``stop`` each term stands, int64 (q,). O(q entries)."""
+        total = np.zeros(hashes.size, np.int64)
+        for block, below in self._below(stop):
+            if _compiled(document_frequencies.ready, below):
+                part = np.empty(hashes.size, np.int64)
+                document_frequencies(block, hashes, below, part)
+            else:
+                part = document_frequencies_numpy(block, hashes, below)
+            total += part
+        return total
+
+    def score(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
+        """Score chosen rows.
+
+        Parameters
+        ----------
+        rows : int64 (m,)
+            Row numbers, in any order.
+        query : WeightedQuery
+        bm25 : Bm25
+        average_length : float
+            Of the rows that the reader sees.
+
+        Returns
+        -------
+        float64 (m,)
+            0 where no term stands. Bit-equal to `scan` for the same rows.
+
+        Raises
+        ------
+        InvalidArgument
+            When a row number is outside.
+        """
+        counts, lengths = self._gather(rows, query)
+        return bm25_scores(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+
+    def context_lengths(self, rows: I64) -> NDArray[np.uint16]:
+        """Return how many terms of each row's context it was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
+        out = np.zeros(rows.size, np.uint16)
+        home = np.searchsorted(self.starts, rows, side="right") - 1
+        for number in np.unique(home).tolist():
+            chosen = np.flatnonzero(home == number)
+            out[chosen] = self.blocks[number].lengths[rows[chosen] - self.starts[number], 2]
+        return out
+
+    def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
+        """Return what each term adds to the score of each row, float64 (m, q); parameters as for `score`."""
+        counts, lengths = self._gather(rows, query)
+        out = np.zeros((rows.size, query.hashes.size))
+        for t in range(query.hashes.size):
+            part = slice(t, t + 1)
+            out[:, t] = bm25_scores(
+                counts[:, part], lengths, query.idf[part], bm25.weights, bm25.k1, bm25.b, average_length
+            )
+        return out
+
+    def scan(self, live: U8, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
+        """Score every live row: a past watermark, a narrow filter, a tail.
+
+        Parameters
+        ----------
+        live : uint8 (n,)
+            For the first n rows, 0 where a row is not wanted.
+        query, bm25, average_length
+            As for `score`.
+
+        Returns
+        -------
+        float64 (n,)
+            0 where a row is not live or holds no term.
+        """
+        out = np.zeros(live.size)
+        fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        for (block, below), start in zip(self._below(live.size), self.starts.tolist(), strict=False):
+            part = np.ascontiguousarray(live[start : start + below])
+            if _compiled(scan_bm25.ready, int(np.count_nonzero(part))):
+                scores = np.empty(below)
+                scan_bm25(block, part, *fixed, scores)
+            else:
+                scores = scan_bm25_numpy(block, part, *fixed)
+            out[start : start + below] = scores
+        return out
+
+    def _below(self, stop: int | None) -> Iterator[tuple[TermRows, int]]:
+        """Yield the blocks that begin below a row, with how many of their rows lie below it."""
+        stop = self.rows if stop is None else stop
+        for block, start in zip(self.blocks, self.starts.tolist(), strict=False):
+            if start < stop:
+                yield block, min(stop - start, block.lengths.shape[0])
+
+    def _gather(self, rows: I64, query: WeightedQuery) -> tuple[F32, U16]:
+        """Return the counts and lengths of chosen rows, block by block."""
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.rows):
+            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
+        counts = np.zeros((rows.size, query.hashes.size, ZONES), np.float32)
+        lengths = np.zeros((rows.size, ZONES), np.uint16)
+        home = np.searchsorted(self.starts, rows, side="right") - 1
+        for number in np.unique(home).tolist():
+            block = self.blocks[number]
+            chosen = np.flatnonzero(home == number)
+            local = rows[chosen] - self.starts[number]
+            lengths[chosen] = block.lengths[local]
+            counts[chosen] = _gather_block(block, local, query.hashes)
+        return counts, lengths
+
+
+def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:
+    if not _compiled(gather_counts.ready, rows.size):
+        return gather_counts_numpy(block, rows, hashes)
+    out = np.empty((rows.size, hashes.size, ZONES), np.float32)
+    gather_counts(block, rows, hashes, out)
+    return out
+
+
+def _compiled(ready: bool, rows: int) -> bool:
+    """Whether to call a kernel: when it is ready, or when its NumPy twin would take longer than loading it."""
+    return ready or rows > _COMPILE_ROWS

@@ -1,0 +1,86 @@
+"""Which rows are alive: the events of the log, replayed onto the rows they are about.
+
+Nothing is stored: replaying a hundred thousand events is one NumPy assignment, and the events up to a moment give the
+state of that moment.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.store.snapshot import Snapshot
+
+ACTIVE: Final = 0
+SUPERSEDED: Final = 1
+INVALIDATED: Final = 2
+REMOVED: Final = 3
+FORGOTTEN: Final = 4
+STATUS_NAMES: Final = ("active", "superseded", "invalidated", "removed", "forgotten")
+
+_STATUS_OF_KIND: Final = {
+    "supersede": SUPERSEDED,
+    "invalidate": INVALIDATED,
+    "restore": ACTIVE,
+    "remove": REMOVED,
+    "forget": FORGOTTEN,
+}
+_PIN_OF_KIND: Final = {"pin": 1, "unpin": 0}
+
+
+class State:
+    """Status and pin of every row of the chunks log at one moment.
+
+    Attributes
+    ----------
+    status : uint8 (n,)
+        `ACTIVE`, `SUPERSEDED`, `INVALIDATED`, `REMOVED` or `FORGOTTEN`.
+    pinned : uint8 (n,)
+        1 where the chunk is pinned.
+    """
+
+    __slots__ = ("events", "pinned", "status")
+
+    def __init__(self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None) -> None:
+        """Replay events onto rows.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            The version to read.
+        former : State, optional
+            State of an earlier version of the same vault: only newer events are read.
+        rows, events : int, optional
+            Watermarks of the chunks and events logs; all of them unless given.
+        """
+        n = snapshot.rows("chunks") if rows is None else rows
+        self.events = snapshot.rows("events") if events is None else events
+        start = former.events if former is not None else 0
+        self.status = np.zeros(n, np.uint8)
+        self.pinned = np.zeros(n, np.uint8)
+        if former is not None:
+            kept = min(n, len(former.status))
+            self.status[:kept], self.pinned[:kept] = former.status[:kept], former.pinned[:kept]
+        self._replay(snapshot, start, n)
+        self.status.flags.writeable = self.pinned.flags.writeable = False
+
+    def _replay(self, snapshot: Snapshot, start: int, n: int) -> None:
+        for segment in snapshot.segments("events"):
+            begin, end = max(start - segment.start, 0), min(self.events - segment.start, segment.rows)
+            if begin >= end:
+                continue
+            kind = segment.column("kind")
+            codes = kind.indices.to_numpy(zero_copy_only=False)[begin:end]
+            rows = segment.numbers("row").astype(np.int64)[begin:end]
+            names = kind.dictionary.to_pylist()
+            for target, table in ((self.status, _STATUS_OF_KIND), (self.pinned, _PIN_OF_KIND)):
+                to = np.array([table.get(name, -1) for name in names], np.int64)[codes]
+                hit = (to >= 0) & (rows >= 0) & (rows < n)
+                # the last of several events about one row wins: NumPy assigns in order
+                target[rows[hit]] = to[hit].astype(np.uint8)
+
+    def active(self) -> NDArray[np.bool_]:
+        """Return bool (n,): True where the row is current and valid."""
+        return self.status == ACTIVE

@@ -1,0 +1,197 @@
+"""What all versions of a vault share in one process: everything derived from immutable segments, derived once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+import numpy as np
+from lamina_kernels.layouts import TermRows
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.index.categories import CategoryTable
+from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
+from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
+from lamina_engine.index.postings import TailPostings
+from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms
+from lamina_engine.index.zones import zones_of
+from lamina_engine.store.segments import Segment
+from lamina_engine.store.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
+
+TERMS = "terms"
+KEYS = "keys"
+LEXICAL = "lexical"
+VECTORS = "vectors"
+
+
+def terms_path(folder: Path, segment: Segment) -> Path:
+    """Return where the forward lists of a chunks segment lie below the vault's index folder."""
+    return folder / TERMS / (segment.ref.name.removesuffix(".arrow") + ".terms")
+
+
+class Tables:
+    """Caches keyed by segment name, and the growing key indexes. Safe to share between threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        """The vault's index folder."""
+        self.categories = CategoryTable()
+        self._terms: dict[str, tuple[int, TermRows]] = {}
+        self._ids = KeyIndex()
+        self._versions = KeyIndex()
+        self._versions_space = ""
+        self._opened_keys = False
+        self._tail = TailPostings()
+        self._lexical: tuple[str, LexicalIndex] | None = None
+        self._quantised: tuple[str, QuantisedIndex] | None = None
+        self._lock = threading.RLock()
+
+    def lexical(self, snapshot: Snapshot) -> LexicalIndex | None:
+        """Return the Tantivy index that a version names, opened once; None where there is none or it cannot be read."""
+        record = snapshot.manifest.indexes.get(LEXICAL)
+        if record is None or record.get("analysis") != ANALYSIS_ID:
+            return None
+        name = str(record["folder"])
+        with self._lock:
+            if self._lexical is None or self._lexical[0] != name:
+                try:
+                    self._lexical = (name, LexicalIndex.open(self.folder / name))
+                except (LexicalDamaged, OSError) as error:
+                    logger.warning("the lexical index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error)
+                    return None
+            index = self._lexical[1]
+            if index.rows < int(record["rows"]):
+                index.reload()
+            return index
+
+    def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
+        """Return the vector codes that a version names, opened once; None where there are none or they cannot be read."""
+        record = snapshot.manifest.indexes.get(VECTORS)
+        if record is None or record["space"] != snapshot.manifest.space:
+            return None
+        name = str(record["file"])
+        with self._lock:
+            if self._quantised is None or self._quantised[0] != name:
+                try:
+                    self._quantised = (name, QuantisedIndex.open(self.folder / name))
+                except (VectorsDamaged, OSError) as error:
+                    logger.warning("the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error)
+                    return None
+            return self._quantised[1]
+
+    def put_quantised(self, name: str, index: QuantisedIndex) -> None:
+        """Remember vector codes just built under the name that the next version will give them."""
+        self._quantised = (name, index)
+
+    def terms(self, snapshot: Snapshot, segment: Segment) -> TermRows:
+        """Return a segment's forward lists: from memory, from their file, or from the log where that is missing or damaged."""
+        found = self._terms.get(segment.ref.name)
+        if found is None:
+            with self._lock:
+                found = self._terms.get(segment.ref.name)
+                if found is None:
+                    try:
+                        rows = open_terms(terms_path(self.folder, segment), verify=False)
+                        if len(rows.lengths) != segment.rows:
+                            raise TermsDamaged("another number of rows")
+                    except TermsDamaged:
+                        rows = build_term_rows(*zones_of(snapshot, segment.start, segment.start + segment.rows))[0]
+                    found = self._terms[segment.ref.name] = (segment.start, rows)
+        return found[1]
+
+    def put_terms(self, segment: Segment, rows: TermRows) -> None:
+        """Remember the forward lists of a segment just written."""
+        self._terms[segment.ref.name] = (segment.start, rows)
+
+    def known_terms(self) -> list[tuple[int, TermRows]]:
+        """Return (first row, forward lists) of all segments in memory, those merged away included."""
+        return sorted(self._terms.values(), key=lambda item: item[0])
+
+    def has_terms(self, segment: Segment) -> bool:
+        """Tell whether a segment's forward lists are in memory."""
+        return segment.ref.name in self._terms
+
+    def tail(self, snapshot: Snapshot, first: int) -> TailPostings:
+        """Return the postings of the rows from ``first`` on, grown to cover a version (they may cover more)."""
+        with self._lock:
+            if self._tail.first != first:
+                self._tail = TailPostings(first)
+            for segment in snapshot.segments("chunks"):
+                begin, end = max(self._tail.stop, segment.start), segment.start + segment.rows
+                if begin < end:
+                    self._tail.append(slice_terms(self.terms(snapshot, segment), begin - segment.start, segment.rows))
+            return self._tail
+
+    def drop(self, snapshot: Snapshot) -> list[str]:
+        """Forget segments that a version no longer has; return their names."""
+        keep = {s.ref.name for s in snapshot.segments("chunks")}
+        with self._lock:
+            gone = [name for name in self._terms if name not in keep]
+            for name in gone:
+                del self._terms[name]
+        self.categories.forget_segments(keep)
+        return gone
+
+    def ids(self, snapshot: Snapshot) -> KeyIndex:
+        """Return the id index, grown to cover a version (it may cover more: the log only grows)."""
+        with self._lock:
+            self._open_keys(snapshot)
+            if self._ids.rows < snapshot.rows("chunks"):
+                start = self._ids.rows
+                for segment in snapshot.segments("chunks"):
+                    if segment.start + segment.rows > start:
+                        names = segment.column("id").slice(max(0, start - segment.start)).to_pylist()
+                        self._ids = self._ids.extend(hash_ids(names))
+            return self._ids
+
+    def versions(self, snapshot: Snapshot) -> KeyIndex:
+        """Return the index of versions that have a vector in the space that recall uses."""
+        with self._lock:
+            self._open_keys(snapshot)
+            if self._versions_space != snapshot.manifest.space:
+                self._versions, self._versions_space = KeyIndex(), snapshot.manifest.space
+            start, stop = self._versions.rows, min(snapshot.rows("chunks"), snapshot.rows(snapshot.vector_log))
+            for segment in snapshot.segments("chunks"):
+                begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
+                if begin < end:
+                    column = segment.column("version").slice(begin - segment.start, end - begin)
+                    self._versions = self._versions.extend(
+                        hash_versions(column.to_pylist()), present=_has_vector(snapshot, begin, end)
+                    )
+            return self._versions
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._terms.clear()
+            self._lexical = self._quantised = None
+
+    def _open_keys(self, snapshot: Snapshot) -> None:
+        if self._opened_keys:
+            return
+        self._opened_keys = True
+        record = snapshot.manifest.indexes.get(KEYS)
+        if record is None:
+            return
+        try:
+            self._ids = KeyIndex.open(self.folder / str(record["ids"]))
+            if record["space"] == snapshot.manifest.space:
+                self._versions = KeyIndex.open(self.folder / str(record["versions"]))
+                self._versions_space = snapshot.manifest.space
+        except (KeysDamaged, OSError):
+            self._ids, self._versions = KeyIndex(), KeyIndex()
+
+
+def _has_vector(snapshot: Snapshot, begin: int, end: int) -> NDArray[np.bool_]:
+    """Return bool (end - begin,): False where the vector is all zero."""
+    found = np.empty(end - begin, np.bool_)
+    for segment, positions, offsets in snapshot.groups(snapshot.vector_log, np.arange(begin, end, dtype=np.int64)):
+        matrix = columns.vectors(segment.column("vector"))
+        found[positions] = matrix[offsets[0] : offsets[-1] + 1].any(axis=1)
+    return found

@@ -1,0 +1,154 @@
+"""A view: one version of the vault (or a past moment of it) with everything a call needs to read it.
+
+Parts are built when first asked for, from the tables that all versions share; a view is then immutable.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.index.categories import CategoryTable
+from lamina_engine.index.keys import hash_ids, hash_versions
+from lamina_engine.index.scoring import ForwardLists, Statistics
+from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
+from lamina_engine.index.tables import Tables
+from lamina_engine.index.vectors import VectorBlocks
+from lamina_engine.store.snapshot import Rows, Snapshot
+
+
+class View:
+    """One version, or a past moment of it.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The version.
+    tables : Tables
+        What all versions share.
+    former : View, optional
+        A view of an earlier version: its state is continued instead of replayed.
+    as_of_us : int, optional
+        A moment of recorded time: only rows and events recorded by then are seen.
+    """
+
+    def __init__(self, snapshot: Snapshot, tables: Tables, *, former: View | None = None, as_of_us: int | None = None) -> None:
+        self.snapshot, self.tables = snapshot, tables
+        self.as_of_us = as_of_us
+        past = as_of_us is not None
+        self.rows = snapshot.watermark("chunks", as_of_us) if as_of_us is not None else snapshot.rows("chunks")
+        """Rows of the chunks log that this view sees."""
+        self._events = snapshot.watermark("events", as_of_us) if as_of_us is not None else snapshot.rows("events")
+        # only a state that exists already is continued: building one for the sake of the next would be work for nothing
+        usable = former is not None and not past and former.as_of_us is None and "state" in former.__dict__
+        self._former = former.state if usable and former is not None else None
+
+    @property
+    def is_past(self) -> bool:
+        """True where the view hides rows or events that its version has."""
+        return self.rows < self.snapshot.rows("chunks") or self._events < self.snapshot.rows("events")
+
+    @property
+    def categories(self) -> CategoryTable:
+        """Codes of project, type, collection, session and agent."""
+        return self.tables.categories
+
+    @cached_property
+    def state(self) -> State:
+        """Status and pin of every row."""
+        state = State(self.snapshot, self._former, rows=self.rows, events=self._events)
+        self._former = None
+        return state
+
+    @cached_property
+    def forgotten(self) -> int:
+        """How many rows are contentless tombstones."""
+        return int(np.count_nonzero(self.state.status == FORGOTTEN))
+
+    @cached_property
+    def all_active(self) -> bool:
+        """True where every row is active: no mask is needed."""
+        return not self.state.status.any()
+
+    @cached_property
+    def forward(self) -> ForwardLists:
+        """Forward lists of all rows, for scoring."""
+        return ForwardLists([self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")])
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Rows and lengths that BM25 needs; tombstones do not count."""
+        found = self.forward.statistics(self.rows)
+        return found._replace(rows=found.rows - self.forgotten)
+
+    @cached_property
+    def vectors(self) -> VectorBlocks:
+        """Vectors of the space that recall uses, row for row beside the chunks."""
+        space = self.snapshot.space
+        segments = self.snapshot.segments(self.snapshot.vector_log)
+        return VectorBlocks([columns.vectors(s.column("vector")) for s in segments], space.dim if space else 1)
+
+    @property
+    def vector_rows(self) -> int:
+        """Rows below this have an entry in the vectors log."""
+        return min(self.rows, self.snapshot.rows(self.snapshot.vector_log)) if self.snapshot.space else 0
+
+    def rows_of_ids(self, identities: list[str]) -> NDArray[np.int64]:
+        """Return int64 (n,): the newest row of each id, -1 where there is none."""
+        if not identities or not self.rows:
+            return np.full(len(identities), -1, np.int64)
+        index = self.tables.ids(self.snapshot)
+        hashes = hash_ids(identities)
+        found = index.lookup(hashes, n_rows=self.rows)
+        hit = np.flatnonzero(found >= 0)
+        names = self.snapshot.values("chunks", "id", found[hit])
+        for position, name in zip(hit.tolist(), names, strict=True):
+            if name != identities[position]:  # another id with the same hash: look at all of them
+                rows = index.all_rows(int(hashes[position]))
+                same = [r for r, n in zip(rows.tolist(), self.snapshot.values("chunks", "id", rows), strict=True) if n == identities[position]]
+                found[position] = max((r for r in same if r < self.rows), default=-1)
+        return found
+
+    def all_rows_of_id(self, identity: str) -> Rows:
+        """Return every row that an id has had, oldest first."""
+        rows = self.tables.ids(self.snapshot).all_rows(int(hash_ids([identity])[0]))
+        rows = np.sort(rows[rows < self.rows])
+        names = self.snapshot.values("chunks", "id", rows)
+        return rows[[name == identity for name in names]] if len(rows) else rows
+
+    def ids_with_prefix(self, prefix: str) -> list[str]:
+        """Return the ids of current chunks that begin with a prefix. O(n)."""
+        import pyarrow.compute as pc
+
+        found: set[str] = set()
+        for segment in self.snapshot.segments("chunks"):
+            column = segment.column("id")
+            offsets = np.flatnonzero(pc.starts_with(column, prefix).to_numpy(zero_copy_only=False))
+            offsets = offsets[offsets + segment.start < self.rows]
+            current = self.state.status[offsets + segment.start] != SUPERSEDED
+            found.update(columns.strings(column, offsets[current]))
+        return sorted(found)
+
+    def rows_of_versions(self, versions: list[bytes]) -> NDArray[np.int64]:
+        """Return int64 (n,): a row whose vector is that of each version, -1 where the log has none."""
+        if not versions or not self.vector_rows:
+            return np.full(len(versions), -1, np.int64)
+        found = self.tables.versions(self.snapshot).lookup(hash_versions(versions), n_rows=self.vector_rows)
+        hit = np.flatnonzero(found >= 0)
+        for position, version in zip(hit.tolist(), self.snapshot.values("chunks", "version", found[hit]), strict=True):
+            if version != versions[position]:  # half a hash in common: embed it anew
+                found[position] = -1
+        return found
+
+    def events_of(self, identity: str) -> list[dict[str, Any]]:
+        """Return the events of a chunk, oldest first."""
+        found = []
+        for segment in self.snapshot.segments("events"):
+            names = segment.column("chunk").to_pylist()
+            rows = [segment.start + i for i, name in enumerate(names) if name == identity and segment.start + i < self._events]
+            found += self.snapshot.records("events", np.array(rows, np.int64)) if rows else []
+        return found

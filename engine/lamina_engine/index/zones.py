@@ -1,0 +1,97 @@
+"""The lexical zones of a chunk: its own text, its header, and the context that fills a short chunk's window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from lamina_engine.clock import US_PER_S
+from lamina_engine.store.snapshot import Snapshot
+
+WINDOW_WORDS = 64
+"""A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
+_MAX_STEPS = 8
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+
+
+def header(title: str | None, headings: Sequence[str] | None, tags: Sequence[str] | None, created_at_us: int | None) -> str:
+    """Return what a chunk is filed under: title, headings, tags and its date in words and digits."""
+    parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us)]
+    return "\n".join(part for part in parts if part)
+
+
+def date_words(created_at_us: int | None) -> str:
+    """Return a date as a question would name it: ``8 May 2023``; empty for none, or one outside the calendar."""
+    if created_at_us is None:
+        return ""
+    try:
+        day = datetime.fromtimestamp(created_at_us // US_PER_S, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def context(text: str, previous: int, read: Callable[[int], tuple[str, int]], window: int = WINDOW_WORDS) -> str:
+    """Return the words before a short chunk, from the chunks before it.
+
+    Only preceding chunks: so a chunk's terms never change when its source grows.
+
+    Parameters
+    ----------
+    text : str
+        The chunk's own text.
+    previous : int
+        Row of the chunk before it; -1 none.
+    read : callable
+        Gives (text, row before it) of a row.
+    window : int
+        Words in all, its own included.
+    """
+    if previous < 0 or len(text) > window * 12:
+        return ""
+    room = window - len(text.split())
+    parts: list[str] = []
+    for _ in range(_MAX_STEPS):
+        if room <= 0 or previous < 0:
+            break
+        before, previous = read(previous)
+        words = before.split()
+        parts.append(" ".join(words[-room:]))
+        room -= len(words)
+    return "\n".join(reversed(parts))
+
+
+class Zones(NamedTuple):
+    """The three zones of some rows, in row order."""
+
+    bodies: list[str]
+    headers: list[str]
+    contexts: list[str]
+
+
+def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
+    """Return the zones of rows ``start`` to ``stop`` from the log alone."""
+    rows = np.arange(start, stop, dtype=np.int64)
+    names = ("text", "title", "headings", "tags", "created_at", "previous")
+    records = snapshot.records("chunks", rows, names)
+
+    def read(row: int) -> tuple[str, int]:
+        if row >= start:
+            record = records[row - start]
+            return record["text"], record["previous"]
+        return read_chain(snapshot, row)
+
+    return Zones(
+        [record["text"] for record in records],
+        [header(r["title"], r["headings"], r["tags"], r["created_at"]) for r in records],
+        [context(r["text"], r["previous"], read) for r in records],
+    )
+
+
+def read_chain(snapshot: Snapshot, row: int) -> tuple[str, int]:
+    """Return a row's text and the row before it."""
+    at = np.array([row], np.int64)
+    return snapshot.values("chunks", "text", at)[0], int(snapshot.numbers("chunks", "previous", at)[0])

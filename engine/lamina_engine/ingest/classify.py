@@ -1,0 +1,141 @@
+"""What a source is: its type and collection, from its own words or from where it lies.
+
+Rules are data and match whole words at the ends of a folder's or file's name, never letters inside a word: ``github``
+is no hub and ``mock`` no map of content. Types are an open vocabulary; the known ones only decide spelling and, for
+some, the collection.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from lamina_engine.ingest.dates import date_span
+
+_NOTE_TYPES = (
+    *("handoff", "progress", "conversation", "problem", "milestone", "note", "research", "project", "decision"),
+    *("preference", "deductive", "hub", "antipattern"),
+)
+_CODE_TYPES = ("implementation", "error_pattern", "refactor", "file_pattern")
+_CONVENTION_TYPES = ("rule", "guideline", "port", "naming", "structure")
+_DISCUSSION_TYPES = ("discussion", "session", "blocker", "user_message", "agent_response")
+_AGENT_TYPES = ("agent_handoff", "agent_memory", "agent_task", "agent_insight")
+_TRACKER_TYPES = (
+    *("jira_issue", "jira_comment", "github_issue", "github_issue_comment", "github_pr", "github_pr_diff"),
+    *("github_pr_review", "github_commit", "github_code_blob", "github_ci_result", "github_release"),
+)
+KNOWN_TYPES = frozenset(
+    (*_NOTE_TYPES, *_CODE_TYPES, *_CONVENTION_TYPES, *_DISCUSSION_TYPES, *_AGENT_TYPES, *_TRACKER_TYPES)
+)
+"""Types that some profile knows; any other name is legal and ages as its collection does."""
+
+COLLECTION_OF_TYPE = {
+    "decision": "decisions",
+    **dict.fromkeys(_CONVENTION_TYPES, "conventions"),
+    **dict.fromkeys(_CODE_TYPES, "code-patterns"),
+}
+"""Collections that a type implies where nothing else names one."""
+
+_NAME = re.compile(r"[^\W_][\w -]{0,63}")
+_WORDS = re.compile(r"[^\W_]+")
+MAX_NAME_WORDS = 3
+"""A longer file name is a sentence ("show-the-status-of-a-repo"): only its first word can say what the file is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """A type for sources whose path has one of these words."""
+
+    words: frozenset[str]
+    """Lower case. Matched against the first and the last word of each folder and of the file."""
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How type and collection are chosen where the source names none."""
+
+    paths: tuple[PathRule, ...] = (
+        PathRule(frozenset({"decision", "decisions", "adr", "adrs"}), "decision"),
+        PathRule(frozenset({"convention", "conventions", "rule", "rules"}), "rule"),
+        PathRule(frozenset({"guideline", "guidelines"}), "guideline"),
+        PathRule(frozenset({"hub", "hubs", "moc", "mocs"}), "hub"),
+        PathRule(frozenset({"research", "investigation", "investigations", "analysis", "analyses"}), "research"),
+        PathRule(frozenset({"project", "projects", "epic", "epics", "initiative", "initiatives"}), "project"),
+        PathRule(frozenset({"handoff", "handoffs", "handover", "handovers", "session", "sessions"}), "handoff"),
+        PathRule(
+            frozenset(
+                {"conversation", "conversations", "convo", "convos", "chat", "chats", "transcript", "transcripts"}
+            ),
+            "conversation",
+        ),
+        PathRule(frozenset({"progress", "status", "standup", "standups", "changelog", "changelogs"}), "progress"),
+    )
+    """The first that matches anywhere in the path wins."""
+    default_type: str = "note"
+    default_collection: str = "notes"
+    code_type: str = "implementation"
+    code_collection: str = "code-patterns"
+
+
+def clean_type(value: object) -> str | None:
+    """Return a type as written in a source in its one spelling, or None where it is no name.
+
+    Known types are found whatever their case and whether ``-``, ``_`` or a space joins their words; others are only put
+    in lower case.
+    """
+    if not isinstance(value, str) or not _NAME.fullmatch(value.strip()):
+        return None
+    name = value.strip().lower()
+    known = name.replace("-", "_").replace(" ", "_")
+    return known if known in KNOWN_TYPES else name
+
+
+def classify(
+    source: str, kind: str, rules: Rules, *, type: str | None = None, collection: str | None = None
+) -> tuple[str, str]:
+    """Return the type and collection of a source.
+
+    Parameters
+    ----------
+    source : str
+        Path with ``/``, below the ingested root.
+    kind : str
+        markdown, text, rst or code.
+    rules : Rules
+        Used for what is not given.
+    type, collection : str, optional
+        What the source itself says.
+
+    Returns
+    -------
+    tuple of str
+        Type, collection.
+    """
+    if type is None:
+        type = rules.code_type if kind == "code" else type_of_path(source, rules)
+    if collection is None and kind == "code":
+        collection = rules.code_collection
+    elif collection is None:
+        collection = COLLECTION_OF_TYPE.get(type, rules.default_collection)
+    return type, collection
+
+
+def type_of_path(source: str, rules: Rules) -> str:
+    """Return the type that the first matching rule gives a path, else the default."""
+    path = PurePosixPath(source)
+    ends = {word for folder in path.parent.parts for word in _ends(folder)}
+    ends |= _ends(path.stem, is_file=True)
+    return next((rule.type for rule in rules.paths if rule.words & ends), rules.default_type)
+
+
+def _ends(name: str, *, is_file: bool = False) -> set[str]:
+    """Return the first and last word of a name, dates and numbers left out."""
+    date = date_span(name)
+    if date:
+        name = name[: date[0]] + " " + name[date[1] :]
+    words = [word for word in _WORDS.findall(name.lower()) if not word.isdigit()]
+    if not words:
+        return set()
+    return {words[0]} if is_file and len(words) > MAX_NAME_WORDS else {words[0], words[-1]}

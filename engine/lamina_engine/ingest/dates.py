@@ -1,0 +1,150 @@
+"""Dates in file names, folders and frontmatter values.
+
+Which date wins is the caller's affair; here each is found and checked. A date alone is midnight in the given zone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import PurePosixPath
+
+from lamina_engine.clock import parse_instant
+from lamina_engine.errors import InvalidArgument
+
+_YEAR = r"(?<!\d)((?:19|20)\d\d)"
+_STAMP = re.compile(_YEAR + r"(\d\d)(\d\d)(?:[T_-]?(\d\d)(\d\d)(?:\d\d)?)?(?!\d)")
+_DAY = re.compile(_YEAR + r"([-_. ])(\d\d)\2(\d\d)(?!\d)")
+_WRITTEN_DAY = re.compile(r"(\d{4})([-_./])(\d\d?)\2(\d\d?)$")
+_WEEK = re.compile(_YEAR + r"-?W(\d\d)(?!\d)")
+_MONTH = re.compile(_YEAR + r"[-_.](\d\d)(?![\d])(?![-_.]\d)")
+_SPLIT_DAY = re.compile(_YEAR + r"[-_./](?:(\d\d)[-_. ]?[^/\d]*)/(\d\d)(?!\d)")
+_BRACKETS = re.compile(r"^\[\[(.*?)\]\]$")
+_MILLISECONDS = 100_000_000_000
+"""A number from here on counts milliseconds: as seconds it would lie after the year 5138."""
+
+
+def date_in_path(source: str, tz: str = "UTC") -> int | None:
+    """Return the date that a path names.
+
+    The file's own name is searched first, then its folders from the innermost, then year, month and day spread over
+    folders (``2026/02/15.md``, ``2026-02/15.md``), and last a month alone (``2026-02``: its first day). Known are
+    ``2026-02-15`` with ``-``, ``_``, ``.`` or a space, ``20260215`` with a time of day after it or without, and the
+    week ``2026-W07`` (its Monday). A date that does not exist is none.
+
+    Parameters
+    ----------
+    source : str
+        Path with ``/``.
+    tz : str
+        Zone whose midnight is meant.
+
+    Returns
+    -------
+    int or None
+        Microseconds since 1970 (UTC).
+
+    Raises
+    ------
+    InvalidArgument
+        When the zone is not known.
+    """
+    path = PurePosixPath(source)
+    parts = [path.stem, *reversed(path.parent.parts)]
+    for part in parts:
+        for moment in _days(part):
+            return parse_instant(moment, tz)
+    for match in _SPLIT_DAY.finditer("/".join([*path.parent.parts, path.stem])):
+        day = _valid(match[1], match[2], match[3])
+        if day:
+            return parse_instant(day, tz)
+    for part in parts:
+        for match in _MONTH.finditer(part):
+            day = _valid(match[1], match[2], "1")
+            if day:
+                return parse_instant(day, tz)
+    return None
+
+
+def date_span(stem: str) -> tuple[int, int] | None:
+    """Return where a whole date stands in a file name without its suffix, or None."""
+    for pattern in (_DAY, _STAMP):
+        for match in pattern.finditer(stem):
+            groups = match.groups()
+            if _valid(groups[0], *(groups[2:4] if pattern is _DAY else groups[1:3])):
+                return match.span()
+    return None
+
+
+def date_value(value: object, tz: str = "UTC") -> int | None:
+    """Read a frontmatter value as a moment.
+
+    Parameters
+    ----------
+    value : object
+        ISO 8601 text (a space or ``T`` before the time), ``2026/02/15``, ``20260215``, a link to a daily note
+        (``[[2026-02-15]]``), or seconds or milliseconds since 1970.
+    tz : str
+        Zone of what names none.
+
+    Returns
+    -------
+    int or None
+        Microseconds since 1970 (UTC); None where it is no moment.
+
+    Raises
+    ------
+    InvalidArgument
+        When the zone is not known.
+    """
+    while isinstance(value, list) and len(value) == 1:  # [[2026-02-15]] without quotes is a list in a list
+        value = value[0]
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, (int, float)):
+        if isinstance(value, float) or not date_span(str(value)):
+            return _instant(value / 1000 if value >= _MILLISECONDS else value, tz)
+        value = str(value)
+    text = _BRACKETS.sub(r"\1", value.strip()).strip()
+    if text.isdigit() and not date_span(text):
+        return None
+    exact = _instant(text, tz) if text[:4].isdigit() else None
+    if exact is not None:
+        return exact
+    match = _WRITTEN_DAY.match(text)
+    day = _valid(match[1], match[3], match[4]) if match else None
+    return parse_instant(day, tz) if day else None
+
+
+def _instant(value: str | int | float, tz: str) -> int | None:
+    zone(tz)  # an unknown zone is the caller's mistake and must not pass as a value that is no date
+    try:
+        return parse_instant(value, tz)
+    except InvalidArgument:
+        return None
+
+
+def _days(part: str) -> Iterator[str]:
+    for match in _DAY.finditer(part):
+        day = _valid(match[1], match[3], match[4])
+        if day:
+            yield day
+    for match in _STAMP.finditer(part):
+        day = _valid(match[1], match[2], match[3])
+        if day and match[4] and int(match[4]) < 24 and int(match[5]) < 60:
+            yield f"{day}T{match[4]}:{match[5]}"
+        elif day:
+            yield day
+    for match in _WEEK.finditer(part):
+        try:
+            yield date.fromisocalendar(int(match[1]), int(match[2]), 1).isoformat()
+        except ValueError:
+            continue
+
+
+def _valid(year: str, month: str, day: str) -> str | None:
+    try:
+        return date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return None

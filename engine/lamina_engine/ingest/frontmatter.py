@@ -1,0 +1,197 @@
+"""YAML frontmatter, read leniently: what can be understood is kept, what cannot is reported, nothing raises.
+
+Scalars follow YAML 1.2's core schema as note-taking programs do: ``no`` and ``12:30`` and ``2024-02-30`` stay text, so
+a date that does not exist is the date reader's affair. A block that YAML refuses (``title: a: b``, an open bracket) is
+read again key by key, and a value that still cannot be read is kept as it was written.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+MAX_CHARS = 65_536
+"""A longer block is no frontmatter: it is left in the text."""
+MAX_VALUES = 10_000
+"""Values in one block, counted as they would be written out: aliases cannot multiply without end."""
+MAX_DEPTH = 32
+"""Values inside values."""
+MAX_LEAD = 200
+"""Characters of indentation and list marks before a line's first word."""
+
+_OPENING = re.compile(r"---[ \t]*\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_KEY = re.compile(
+    r"""(?P<quote>["']?)(?P<key>[^\s"'#\-\[\]{},&*!|>%@`][^:\n]*?)(?P=quote)[ \t]*:(?:[ \t]+(?P<value>.*))?$"""
+)
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
+_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$")
+_BRACKETS = re.compile(r"[\[\]{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """The fields of a text and where its body begins."""
+
+    fields: dict[str, Json] = field(default_factory=dict)
+    body: int = 0
+    """Position of the first character after the block; 0 where there is none."""
+    problems: tuple[str, ...] = ()
+    """What could not be read; names keys and lines, never values."""
+
+
+def read_frontmatter(text: str) -> Frontmatter:
+    """Read the block between ``---`` lines at the very start of a text.
+
+    Parameters
+    ----------
+    text : str
+        Text with LF newlines.
+
+    Returns
+    -------
+    Frontmatter
+        Without fields and with ``body`` 0 where the text starts otherwise, the block is not closed, or it holds no key
+        (two thematic breaks with prose between them are no frontmatter).
+    """
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end(), opening.end() + MAX_CHARS) if opening else None
+    if opening is None or closing is None:
+        return Frontmatter()
+    block = text[opening.end() : closing.start()]
+    if not block.strip():
+        return Frontmatter(body=closing.end())
+    loaded, readable = _load(block)
+    if readable and loaded is None:
+        return Frontmatter(body=closing.end())
+    if isinstance(loaded, dict):
+        values, left_out = _to_json(loaded, [MAX_VALUES])
+        if isinstance(values, dict) and not left_out:
+            return Frontmatter(values, closing.end())
+    if not any(_KEY.match(line) for line in block.split("\n")):
+        return Frontmatter()
+    fields, problems = _read_by_key(block)
+    return Frontmatter(fields, closing.end(), tuple(problems))
+
+
+@functools.cache
+def _loader() -> Any:
+    import yaml
+
+    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("_CoreLoader", (base,), {"yaml_implicit_resolvers": {}})
+    for tag, pattern, first in (
+        ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+        ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+        ("int", _INT, list("-+0123456789")),
+        ("float", _FLOAT, list("-+.0123456789")),
+    ):
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", pattern, first)
+    return loader
+
+
+def _load(block: str) -> tuple[Any, bool]:
+    """Return what YAML makes of a block, and whether it could read it."""
+    import yaml
+
+    if _may_nest_deeply(block):
+        return None, False
+    try:
+        return yaml.load(block, _loader()), True
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError):
+        return None, False
+
+
+def _may_nest_deeply(block: str) -> bool:
+    """Return whether a block could nest so deeply that the parser in C, which recurses, ends the process.
+
+    Quotes and comments are not regarded: that errs towards reading key by key.
+    """
+    if any(len(line) - len(line.lstrip(" -?")) > MAX_LEAD for line in block.split("\n")):
+        return True
+    depth = 0
+    for bracket in _BRACKETS.findall(block):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            return True
+        depth = max(depth, 0)
+    return False
+
+
+def _read_by_key(block: str) -> tuple[dict[str, Json], list[str]]:
+    """Read each top-level key on its own; a value that YAML refuses is kept as written."""
+    fields: dict[str, Json] = {}
+    problems: list[str] = []
+    for number, key, source in _entries(block):
+        if key is None:
+            problems.append(f"line {number} belongs to no key and was left out")
+            continue
+        loaded, readable = _load(source)
+        value, left_out = _to_json(loaded, [MAX_VALUES]) if readable else (None, True)
+        if isinstance(value, dict) and len(value) == 1 and not left_out:
+            fields.update(value)
+        else:
+            fields[key] = _as_written(source)
+            problems.append(f"the value of {key[:40]!r} (line {number}) is no YAML and was kept as written")
+    return fields, problems
+
+
+def _entries(block: str) -> Iterator[tuple[int, str | None, str]]:
+    """Yield line number in the file, key and source of each top-level entry; a line of none has the key None."""
+    number, key, lines = 0, "", list[str]()
+    for i, line in enumerate(block.split("\n"), start=2):
+        match = _KEY.match(line)
+        if match:
+            if key:
+                yield number, key, "\n".join(lines)
+            number, key, lines = i, match["key"].strip(), [line]
+        elif key and (not line.strip() or line[0] in " \t-#]}"):
+            lines.append(line)
+        elif line.strip() and not line.startswith("#"):
+            yield i, None, line
+    if key:
+        yield number, key, "\n".join(lines)
+
+
+def _as_written(source: str) -> Json:
+    """Return an entry's value as text, or as a list where it was one in block or bracket form."""
+    match = _KEY.match(source.partition("\n")[0])
+    first = (match["value"] or "").strip() if match else ""
+    rest = [line.strip() for line in source.split("\n")[1:] if line.strip()]
+    if not first and rest and all(line.startswith("-") for line in rest):
+        return [_unquoted(line[1:]) for line in rest]
+    value = " ".join([first, *rest]).strip()
+    if value.startswith("[") and not value.startswith("[["):
+        return [item for part in value.strip("[]").split(",") if (item := _unquoted(part))]
+    return _unquoted(value)
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _to_json(value: Any, budget: list[int], depth: int = 0) -> tuple[Json, bool]:
+    """Return a value as JSON knows it, and whether something had to be left out; ``budget`` counts values down."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > MAX_DEPTH:
+        return None, True
+    if isinstance(value, dict):
+        pairs = [(str(key), *_to_json(item, budget, depth + 1)) for key, item in value.items()]
+        return {key: kept for key, kept, _ in pairs}, any(left_out for *_, left_out in pairs)
+    if isinstance(value, (list, tuple, set)):
+        items = [_to_json(item, budget, depth + 1) for item in value]
+        return [kept for kept, _ in items], any(left_out for _, left_out in items)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value), False
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value, False
+    return str(value), False

@@ -1,0 +1,285 @@
+"""One source, read: bytes in, a draft with chunks, dates, tags, links and problems out.
+
+The order is decode, frontmatter, redact, find blocks, cut. Secrets go before anything is cut or kept, so no border can
+hide one; positions lead back through masks, newlines and encoding to the file's bytes. Frontmatter becomes fields and
+is no part of the chunks' text: what the chunks reproduce, and their bytes cover, is all that follows it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest import code, inline, markdown, plaintext, restructured, walk
+from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
+from lamina_engine.ingest.classify import Rules, classify, clean_type
+from lamina_engine.ingest.dates import date_in_path, date_span, date_value
+from lamina_engine.ingest.decoding import Decoded, Refusal, decode
+from lamina_engine.ingest.drafts import DraftChunk, Problem, SourceDraft, SourceLink
+from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
+from lamina_engine.ingest.masking import Masked, Redactor, mask, mask_value
+
+KINDS = ("markdown", "text", "rst", "code")
+MAX_TITLE_CHARS = 300
+"""A longer title is cut: it is embedded with every chunk."""
+CREATED_KEYS = ("created_at", "created", "date")
+"""Frontmatter keys that give the date, in order of preference."""
+
+_DEFAULT_LIMITS = ChunkLimits()
+_DEFAULT_RULES = Rules()
+
+
+def kind_of(source: str) -> str:
+    """Return the kind to read a path as by its suffix: text unless another of `KINDS` is known for it."""
+    kind = walk.KINDS.get(PurePosixPath(source).suffix.lower().lstrip("."))
+    return kind if kind in KINDS else "text"
+
+
+def read_source(
+    data: bytes,
+    source: str,
+    *,
+    kind: str | None = None,
+    limits: ChunkLimits = _DEFAULT_LIMITS,
+    redactor: Redactor[Any] | None = None,
+    rules: Rules = _DEFAULT_RULES,
+    tz: str = "UTC",
+) -> SourceDraft:
+    """Read and cut one source.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+    source : str
+        Its path below the ingested root, with ``/``.
+    kind : {"markdown", "text", "rst", "code"}, optional
+        What to read it as; by its suffix unless given, and ``text`` where that says nothing.
+    limits : ChunkLimits
+        Sizes of chunks, in characters of redacted text.
+    redactor : Redactor, optional
+        Finds what must not be stored. Title, tags, and keys and values of the frontmatter pass it too. With the policy
+        ``skip``, a source with any finding gives no chunks and a problem.
+    rules : Rules
+        Type and collection where the source names none.
+    tz : str
+        Zone of dates that name none.
+
+    Returns
+    -------
+    SourceDraft
+        Without chunks, and with a problem, where the bytes are no text or hold nothing but white space.
+        ``created_at_us`` is the frontmatter's date, else the path's, else None.
+
+    Raises
+    ------
+    InvalidArgument
+        When ``kind`` or ``tz`` is not known. Bad content never raises.
+
+    Notes
+    -----
+    O(n) in the bytes.
+    """
+    if kind is None:
+        kind = kind_of(source)
+    if kind not in KINDS:
+        raise InvalidArgument(
+            f"kind={kind!r} is not known; give one of {', '.join(KINDS)}, or None to go by the suffix"
+        )
+    draft = SourceDraft(source, kind, [], created_at_us=date_in_path(source, tz))
+    decoded = decode(data)
+    if isinstance(decoded, Refusal):
+        draft.type, draft.collection = classify(source, kind, rules)
+        return _with_problem(draft, decoded.code, f"{decoded.message}; the file was left out")
+    if decoded.warning:
+        _with_problem(draft, "encoding", decoded.warning)
+    front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
+    _take_fields(draft, front, redactor, rules, tz)
+    if redactor is not None and redactor.policy == "skip":
+        findings = redactor.find(decoded.text)
+        if findings or draft.redactions:
+            return _without_content(draft, sorted({finding.kind for finding in findings}), rules)
+    _cut(draft, decoded, front.body, limits, redactor)
+    return draft
+
+
+def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor[Any] | None) -> None:
+    """Fill in chunks, title, tags and links from the text after the frontmatter."""
+    masked = mask(decoded.text[body:], redactor)
+    draft.redactions += len(masked.spans)
+    found = _outline(masked.text, draft)
+    _choose_title(draft, found, redactor)
+    pieces = split(masked.text, _without_title(found, draft.title), limits, whole=masked.spans)
+    if not pieces:
+        _with_problem(draft, "empty", "nothing but white space to store")
+        return
+    ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
+    bounds = decoded.offsets.bytes_at([body, *ends])
+    draft.chunks = [
+        DraftChunk(masked.text[piece.start : piece.stop], piece.headings, start, stop)
+        for piece, start, stop in zip(pieces, bounds[:-1], bounds[1:], strict=True)
+    ]
+    if draft.kind == "markdown":
+        _take_inline(draft, masked, found, pieces)
+
+
+def _outline(text: str, draft: SourceDraft) -> Outline:
+    if draft.kind == "markdown":
+        return markdown.outline(text)
+    if draft.kind == "rst":
+        return restructured.outline(text)
+    if draft.kind == "text":
+        return plaintext.outline(text)
+    language = code.language_of(draft.source)
+    if language:
+        draft.metadata.setdefault("language", language)
+    return code.outline(text, language)
+
+
+def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor[Any] | None) -> None:
+    title = draft.title or found.title
+    if not title:
+        named = mask(_title_of_path(draft.source, draft.kind), redactor)
+        draft.redactions += len(named.spans)
+        title = named.text
+    draft.title = title[:MAX_TITLE_CHARS]
+
+
+def _title_of_path(source: str, kind: str) -> str:
+    """Return a file's name as a title: dashes and underscores become spaces, but for those of a date."""
+    path = PurePosixPath(source)
+    if kind == "code":
+        return path.name
+    start, stop = date_span(path.stem) or (0, 0)
+    spaced = path.stem.replace("-", " ").replace("_", " ")
+    words = f"{spaced[:start]} {path.stem[start:stop]} {spaced[stop:]}" if stop else spaced
+    return " ".join(words.split()) or path.name
+
+
+def _without_title(found: Outline, title: str | None) -> list[Any]:
+    """Return the blocks so that the heading which is the title adds nothing to the paths below it."""
+    blocks = list(found.blocks)
+    for i, block in enumerate(blocks):
+        if block.kind == "heading" and block.level == 1:
+            if block.title[:MAX_TITLE_CHARS] == title:
+                blocks[i] = block._replace(title="")
+            break
+    return blocks
+
+
+def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Sequence[Piece]) -> None:
+    ranges = inline.code_ranges(masked.text, found.code)
+    draft.tags = _distinct([*draft.tags, *inline.find_tags(masked.text, ranges)])
+    starts = [piece.start for piece in pieces]
+    for link in inline.find_links(masked.text, ranges):
+        # a link whose name was a secret leads nowhere
+        if not any(start < link.stop and link.start < stop for start, stop in masked.spans):
+            chunk = bisect_right(starts, link.start) - 1
+            draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
+
+
+def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor[Any] | None, rules: Rules, tz: str) -> None:
+    """Fill in what the frontmatter says; what has no place of its own becomes metadata."""
+    fields: dict[str, Json] = {}
+    for key, value in front.fields.items():
+        masked_key = mask(key, redactor)
+        fields[masked_key.text], masks = _masked_json(key, value, redactor)
+        draft.redactions += masks + len(masked_key.spans)
+    problems = list(front.problems)
+    spelled = {key.lower(): key for key in reversed(fields)}
+
+    def take(*names: str) -> Json:
+        return next((fields.pop(spelled[name]) for name in names if name in spelled and spelled[name] in fields), None)
+
+    draft.aliases = _distinct(_words(take("aliases", "alias"), ","))
+    draft.tags = _distinct([tag.strip("#/ ") for tag in _words(take("tags", "tag"), ", ")])
+    for name in ("title", "collection", "project"):
+        written = fields.get(spelled.get(name, name))
+        if isinstance(written, (str, int, float)) and not isinstance(written, bool) and str(written).strip():
+            setattr(draft, name, str(take(name)).strip())
+    for name in ("type", "content_type"):
+        type_ = clean_type(fields.get(spelled.get(name, name)))
+        if type_ and draft.type is None:
+            draft.type = type_
+            take(name)
+    problems += _take_date(draft, fields, spelled, tz)
+    draft.metadata = dict(fields)
+    draft.type, draft.collection = classify(
+        draft.source, draft.kind, rules, type=draft.type, collection=draft.collection
+    )
+    if problems:
+        _with_problem(draft, "frontmatter", mask("; ".join(problems), redactor).text)
+
+
+def _take_date(draft: SourceDraft, fields: dict[str, Json], spelled: dict[str, str], tz: str) -> list[str]:
+    """Use the first key that holds a date; return a problem for each before it that holds something else."""
+    problems: list[str] = []
+    for name in CREATED_KEYS:
+        key = spelled.get(name)
+        if key is None or fields[key] in (None, ""):
+            continue
+        moment = date_value(fields[key], tz)
+        if moment is not None:
+            draft.created_at_us = moment
+            del fields[key]
+            break
+        problems.append(f"{key!r} holds no date that exists (write 2026-02-15) and was kept as metadata")
+    return problems
+
+
+def _masked_json(key: str, value: Json, redactor: Redactor[Any] | None) -> tuple[Json, int]:
+    """Return a value without secrets and how many it had; a number that is one becomes text."""
+    if redactor is None or value is None or isinstance(value, bool):
+        return value, 0
+    if isinstance(value, dict):
+        masked: dict[str, Json] = {}
+        masks = 0
+        for inner, item in value.items():
+            name = mask(inner, redactor)
+            masked[name.text], count = _masked_json(inner, item, redactor)
+            masks += count + len(name.spans)
+        return masked, masks
+    if isinstance(value, list):
+        pairs = [_masked_json(key, item, redactor) for item in value]
+        return [item for item, _ in pairs], sum(count for _, count in pairs)
+    text, masks = mask_value(key, str(value), redactor)
+    return (text if masks else value), masks
+
+
+def _words(value: Json, separators: str) -> list[str]:
+    """Return a list's items, or the parts of a text, as words without white space around them."""
+    if isinstance(value, list):
+        parts = [str(item) for item in value if item is not None and not isinstance(item, (dict, list))]
+    elif value is None or isinstance(value, dict):
+        parts = []
+    else:
+        text = str(value)
+        for separator in separators[1:]:
+            text = text.replace(separator, separators[0])
+        parts = text.split(separators[0])
+    return [word for part in parts if (word := part.strip())]
+
+
+def _distinct(words: Sequence[str]) -> tuple[str, ...]:
+    """Return words without repetitions, whatever their case, in the order and spelling of their first appearance."""
+    first: dict[str, str] = {}
+    for word in words:
+        if word:
+            first.setdefault(word.casefold(), word)
+    return tuple(first.values())
+
+
+def _without_content(draft: SourceDraft, kinds: Sequence[str], rules: Rules) -> SourceDraft:
+    """Return a draft that holds nothing of the source but its name and why."""
+    type_, collection = classify(draft.source, draft.kind, rules)
+    bare = SourceDraft(draft.source, draft.kind, [], type=type_, collection=collection)
+    what = ", ".join(kinds) or "a secret in the frontmatter"
+    return _with_problem(bare, "redacted_skip", f"holds {what}; the file was left out, as the redaction policy says")
+
+
+def _with_problem(draft: SourceDraft, name: str, message: str) -> SourceDraft:
+    draft.problems.append(Problem(draft.source, name, message))
+    return draft

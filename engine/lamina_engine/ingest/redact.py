@@ -1,0 +1,361 @@
+"""Secrets out of text before anything is written: find, mask, report.
+
+One vectorised pass over a batch looks for the literals that every known secret contains (:class:`LiteralScan`); only
+where one stands do the expressions of :mod:`secret_patterns`, the readers of :mod:`secret_contexts` and the key words
+of :mod:`secret_assignments` run. Clean prose costs about 3 µs for 850 characters.
+
+Findings that overlap are one finding from the first start to the last stop, named after the longest of them, so
+nothing of a secret remains beside the mask of a shorter one. Masking can bring together what was apart (the end of a
+masked value and the key after it); a text with findings is therefore searched again, with its masks in place, until
+nothing new appears. That makes cleaning idempotent by construction.
+
+What is a secret and what only looks like one is decided in three ways. A token with its provider's prefix, length and
+borders is one wherever it stands. A key block, a password in a URL, a header's credentials are ones by their context.
+For ``key = value`` the key must be a secret's name and the value must look like one
+(:mod:`lamina_engine.ingest.secret_values` has the rule). Hashes, UUIDs, timestamps, public keys, decorators, mail
+addresses, phone and card numbers are none of these and stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest.literal_scan import LiteralScan
+from lamina_engine.ingest.secret_assignments import WORDS, Word, find_assignment, key_class
+from lamina_engine.ingest.secret_contexts import CONTEXTS, Context
+from lamina_engine.ingest.secret_patterns import PATTERNS, Pattern
+from lamina_engine.ingest.secret_values import Form, KeyClass, is_random, looks_secret
+
+Policy = Literal["mask", "skip", "allow"]
+
+_JOINED_MAX = 1 << 18  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
+_SEGMENTS = re.compile(r"[-_.:/=]+")
+_KIND = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+class Finding(NamedTuple):
+    """A secret in a text."""
+
+    start: int
+    """First character."""
+    stop: int
+    """One past the last character."""
+    kind: str
+    """What it is: ``github-token``, ``private-key``, ``password``, ..."""
+
+
+class _Row(NamedTuple):
+    """A pattern ready to run."""
+
+    kind: str
+    regex: re.Pattern[str]
+    group: int
+    mixed: bool
+
+
+_Task = tuple[int, "_Row | Context | Word"]
+
+
+def _tasks() -> tuple[LiteralScan, list[list[_Task]]]:
+    """What to run at each literal, by the literal's number."""
+    by_literal: list[tuple[str, int, _Row | Context | Word]] = []
+    for pattern in PATTERNS:
+        row = _row(pattern)
+        by_literal += [(literal, back, row) for literal in pattern.literals for back in pattern.back]
+    by_literal += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
+    by_literal += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
+    scan = LiteralScan(literal for literal, _, _ in by_literal)
+    tasks: list[list[_Task]] = [[] for _ in range(scan.size)]
+    for literal, back, what in by_literal:
+        if (back, what) not in tasks[scan.number(literal)]:
+            tasks[scan.number(literal)].append((back, what))
+    return scan, tasks
+
+
+def _row(pattern: Pattern) -> _Row:
+    regex = re.compile(pattern.regex, re.ASCII)
+    return _Row(pattern.kind, regex, min(regex.groups, 1), pattern.mixed)
+
+
+_SCAN, _TASKS = _tasks()
+
+
+class Redactor:
+    """Finds and masks secrets.
+
+    Parameters
+    ----------
+    policy : {"mask", "skip", "allow"}
+        What the caller means to do with findings. "mask" and "skip" replace each by its mask; under "skip" the caller
+        drops the whole text instead and reports it. "allow" finds and changes nothing.
+    extra : sequence of (kind, regular expression)
+        Further shapes of secrets. The expression's first group, or all of it, is the secret. These have no literals to
+        look for first, so each costs a search over every text.
+    allow : collection of str
+        Kinds that are no findings: neither masked nor reported.
+
+    Raises
+    ------
+    InvalidArgument
+        An unknown policy, a kind that is not lower-case words joined by hyphens, an expression that does not compile
+        or that matches the empty text.
+
+    Examples
+    --------
+    >>> Redactor().clean("db_password = 's3cr3t!'")
+    ("db_password = '[redacted:password]'", [Finding(start=15, stop=22, kind='password')])
+    """
+
+    def __init__(
+        self, policy: Policy = "mask", extra: Sequence[tuple[str, str]] = (), allow: Collection[str] = ()
+    ) -> None:
+        if policy not in get_args(Policy):
+            raise InvalidArgument(f"redaction policy {policy!r}: give one of {', '.join(get_args(Policy))}")
+        if isinstance(allow, str):
+            raise InvalidArgument(f"allow={allow!r}: give a collection of kinds, such as {{{allow!r}}}")
+        self.policy: Policy = policy
+        self._allow = frozenset(allow)
+        self._extra = [_extra_row(kind, regex) for kind, regex in extra]
+
+    def find(self, text: str) -> list[Finding]:
+        """All secrets in a text, by position, none overlapping another.
+
+        Parameters
+        ----------
+        text : str
+            Any text, lone surrogates included.
+
+        Returns
+        -------
+        list of Finding
+            Character offsets.
+
+        Notes
+        -----
+        O(len(text)) for text without secrets; a text with secrets is searched at least twice.
+        """
+        return self._settle(text, _places(text))
+
+    def mask(self, finding: Finding) -> str:
+        """What stands in the place of a finding."""
+        return f"[redacted:{finding.kind}]"
+
+    def clean(self, text: str) -> tuple[str, list[Finding]]:
+        """The text with its secrets masked (not under "allow"), and what was found, by offsets in the original."""
+        findings = self.find(text)
+        return (self._masked(text, findings) if self.policy != "allow" else text), findings
+
+    def clean_batch(self, texts: Sequence[str]) -> list[tuple[int, str, list[Finding]]]:
+        """Clean many texts at the price of one pass.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any number of texts of any length.
+
+        Returns
+        -------
+        list of (index, text, findings)
+            Only the texts with findings, by index; each as :meth:`clean` gives it.
+
+        Notes
+        -----
+        About 3 µs for 850 characters without secrets, where texts of one batch amount to 100,000 characters or more.
+        """
+        changed: list[tuple[int, str, list[Finding]]] = []
+        for index, places in _batch_places(texts, everything=bool(self._extra)):
+            text = texts[index]
+            findings = self._settle(text, places)
+            if findings:
+                changed.append((index, text if self.policy == "allow" else self._masked(text, findings), findings))
+        return changed
+
+    def clean_value(self, value: Any) -> tuple[Any, list[Finding]]:
+        """Clean JSON-like metadata: strings wherever they stand, and values under secret names as a whole.
+
+        Parameters
+        ----------
+        value : JSON value
+            Strings, numbers, booleans, None, lists, tuples and mappings of them; anything else is returned as it is.
+
+        Returns
+        -------
+        value, findings
+            A cleaned copy (tuples become lists), and what was found, by offsets in the string it was found in.
+        """
+        findings: list[Finding] = []
+        return self._value(value, None, findings), findings
+
+    def _value(self, value: Any, key: KeyClass | None, findings: list[Finding]) -> Any:
+        if isinstance(value, str):
+            return self._string(value, key, findings)
+        if isinstance(value, dict):
+            cleaned: dict[Any, Any] = {}
+            for name, item in value.items():
+                named = key_class(name) if isinstance(name, str) else None
+                inherited = key if name in ("value", "text", "default", "plain") else None
+                safe = self._string(name, None, findings) if isinstance(name, str) else name
+                while safe in cleaned:
+                    safe = f"{safe}'"
+                cleaned[safe] = self._value(item, named or inherited, findings)
+            return cleaned
+        if isinstance(value, (list, tuple)):
+            return [self._value(item, key, findings) for item in value]
+        if isinstance(value, int) and not isinstance(value, bool) and key is KeyClass.PASSWORD:
+            masked = self._string(str(value), key, findings)
+            return value if masked == str(value) else masked
+        return value
+
+    def _string(self, value: str, key: KeyClass | None, findings: list[Finding]) -> str:
+        text, found = self.clean(value)
+        if not found and key is not None and looks_secret(key, value, Form.QUOTED):
+            kind = KeyClass.PASSWORD if key is KeyClass.PASSPHRASE else key
+            if kind.value not in self._allow:
+                found = [Finding(0, len(value), kind.value)]
+                text = value if self.policy == "allow" else self.mask(found[0])
+        findings += found
+        return text
+
+    def _settle(self, text: str, places: Iterable[tuple[int, int]]) -> list[Finding]:
+        """Find, mask, and find again in what is left, until nothing new appears; offsets stay the original's."""
+        findings = _merge(self._candidates(text, places))
+        while findings:
+            masked = self._masked(text, self._kept(findings))
+            more = _merge(self._candidates(masked, _places(masked)))
+            grown = _merge([*findings, *_original_spans(self._kept(findings), more, self.mask)])
+            if grown == findings:
+                break
+            findings = grown
+        return self._kept(findings)
+
+    def _kept(self, findings: list[Finding]) -> list[Finding]:
+        return [finding for finding in findings if finding.kind not in self._allow]
+
+    def _candidates(self, text: str, places: Iterable[tuple[int, int]]) -> Iterator[Finding]:
+        for position, number in places:
+            for back, what in _TASKS[number]:
+                if position >= back:
+                    yield from _run(what, text, position - back)
+        for row in self._extra:
+            for match in row.regex.finditer(text):
+                if match.end(row.group) > match.start(row.group):
+                    yield Finding(match.start(row.group), match.end(row.group), row.kind)
+
+    def _masked(self, text: str, findings: list[Finding]) -> str:
+        parts: list[str] = []
+        at = 0
+        for finding in findings:
+            parts += (text[at : finding.start], self.mask(finding))
+            at = finding.stop
+        return "".join((*parts, text[at:]))
+
+
+def _run(what: _Row | Context | Word, text: str, at: int) -> Iterator[Finding]:
+    if isinstance(what, Word):
+        span = find_assignment(text, at, what)
+        if span:
+            yield Finding(*span)
+    elif isinstance(what, Context):
+        for span in what.find(text, at):
+            yield Finding(*span)
+    else:
+        match = what.regex.match(text, at)
+        if match and _believable(match[what.group], mixed=what.mixed):
+            yield Finding(match.start(what.group), match.end(what.group), what.kind)
+
+
+def _believable(token: str, *, mixed: bool) -> bool:
+    """Whether a token of the right shape is more than a row of crosses or, where asked, more than words."""
+    if len(set(token[-12:])) == 1 and token[-1] in "xX*._-#":
+        return False
+    return not mixed or is_random(token) or any(len(segment) >= 16 for segment in _SEGMENTS.split(token))
+
+
+def _merge(findings: Iterable[Finding]) -> list[Finding]:
+    """Overlapping findings as one, named after the longest; for equal spans the more specific kind, found first."""
+    merged: list[Finding] = []
+    longest = 0
+    for finding in sorted(findings, key=lambda found: (found.start, -found.stop)):
+        length = finding.stop - finding.start
+        if not merged or finding.start >= merged[-1].stop:
+            merged.append(finding)
+            longest = length
+            continue
+        last = merged[-1]
+        kind = finding.kind if length > longest else last.kind
+        longest = max(longest, length)
+        merged[-1] = Finding(last.start, max(last.stop, finding.stop), kind)
+    return merged
+
+
+def _original_spans(findings: list[Finding], more: list[Finding], mask: Any) -> Iterator[Finding]:
+    """Findings in the masked text, by offsets in the original; a touched mask counts with all it stands for."""
+    marks: list[tuple[int, int, Finding]] = []
+    shift = 0
+    for finding in findings:
+        start = finding.start + shift
+        shift += len(mask(finding)) - (finding.stop - finding.start)
+        marks.append((start, finding.stop + shift, finding))
+    for new in more:
+        yield Finding(_original(marks, new.start, first=True), _original(marks, new.stop, first=False), new.kind)
+
+
+def _original(marks: list[tuple[int, int, Finding]], at: int, *, first: bool) -> int:
+    shift = 0
+    for start, stop, finding in marks:
+        if at <= start and (first or at <= start):
+            break
+        if at < stop:
+            return finding.start if first else finding.stop
+        shift = finding.stop - stop
+    return at + shift
+
+
+def _places(text: str) -> list[tuple[int, int]]:
+    positions, numbers = _SCAN.hits(text)
+    return list(zip(positions.tolist(), numbers.tolist(), strict=True))
+
+
+def _batch_places(texts: Sequence[str], *, everything: bool) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Index and literal places of the texts that have any, or of all."""
+    first = 0
+    while first < len(texts):
+        stop, total = first, 0
+        while stop < len(texts) and (stop == first or total + len(texts[stop]) < _JOINED_MAX):
+            total += len(texts[stop]) + 1
+            stop += 1
+        yield from _group_places(texts, first, stop, everything=everything)
+        first = stop
+
+
+def _group_places(
+    texts: Sequence[str], first: int, stop: int, *, everything: bool
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    group = texts[first:stop]
+    places = iter(_places("\n".join(group)))
+    place = next(places, None)
+    start = 0
+    for index, text in enumerate(group, first):
+        end = start + len(text)
+        mine: list[tuple[int, int]] = []
+        while place is not None and place[0] <= end:
+            mine.append((place[0] - start, place[1]))
+            place = next(places, None)
+        if mine or everything:
+            yield index, mine
+        start = end + 1
+
+
+def _extra_row(kind: str, regex: str) -> _Row:
+    if not _KIND.fullmatch(kind):
+        raise InvalidArgument(f"redaction kind {kind!r}: give lower-case words joined by hyphens, such as 'staff-id'")
+    try:
+        compiled = re.compile(regex)
+    except re.error as error:
+        raise InvalidArgument(f"redaction pattern for {kind!r}: {regex!r} does not compile: {error}") from error
+    if compiled.match(""):
+        raise InvalidArgument(f"redaction pattern for {kind!r}: {regex!r} matches the empty text; make it longer")
+    return _Row(kind, compiled, min(compiled.groups, 1), False)

@@ -1,0 +1,221 @@
+"""Does the value in ``key = value`` look like a secret? The judgement behind the generic findings.
+
+The rule, from the surest to the weakest sign:
+
+1. Never: empty values, references (``os.environ[...]``, ``${X}``, ``{{ x }}``, ``process.env.X``, a dotted name, a
+   call, a path, ``op://``), placeholders (``<your-key>``, ``your_api_key_here``, ``xxxx``, ``****``, ``changeme``,
+   ``none``), names of types and algorithms (``uint256``, ``sha256``), dates, versions, plain numbers with a unit.
+2. ``random`` values (letters mixed with digits or symbols so that they are no words): under every secret key, wherever
+   they stand.
+3. Passwords people choose are weaker evidence, so where they stand counts. In quotes under a password key nearly
+   every literal is masked; alone on a line it needs a digit or a symbol (``password: hunter2``); inside prose it
+   needs letters and digits together, or a strong symbol.
+4. Words never are secrets under token and key names (``token: kebab-case``, ``secret: keep-it-simple``).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class KeyClass(Enum):
+    """What a key name promises about its value."""
+
+    PASSWORD = "password"
+    PASSPHRASE = "passphrase"
+    SECRET = "secret"
+    KEY = "api-key"
+    TOKEN = "token"
+    MNEMONIC = "mnemonic"
+
+
+class Form(Enum):
+    """How a value stands in the text."""
+
+    QUOTED = "quoted"
+    LINE = "line"
+    """Bare, nothing else on its line."""
+    INLINE = "inline"
+    """Bare, inside a sentence or an expression."""
+
+
+MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
+"""What stands for a secret that has been removed."""
+
+_FILLER = re.compile(
+    r"(?>(?:my|the|a|an|some|user|db|new|old|current|your|admin|root|api|auth|access|client|super|reset|forgot|confirm"
+    r"|repeat|update|change|set|get|login|database|is|hidden|input|field|form|label|text|value|string|confirmation)?"
+    r"[ _.-]?(?:pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|key|credentials?)s?[ _.-]?"
+    r"(?:field|input|value|here|confirmation|confirm|hash|reset|key|name|string|text|label|form|rules?)?)++",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(
+    r"(?:^|[^A-Za-z0-9])(?:your|yours|example|sample|dummy|fake|placeholder|redacted|hidden|change|changeme|changeit"
+    r"|insert|enter|todo|fixme|tbd|replace|here|masked|removed|omitted|snip|foobar)(?:$|[^A-Za-z0-9])"
+    r"|^(?:your|insert|enter|replace|put|paste|example|placeholder|change_?me)[A-Z_-]?"
+    r"|\*{3,}|\.{3,}|\u2026|\u2022{2,}|^[xX0._#?*-]+$|(?:^|[^A-Za-z0-9])[xX]{3,}(?:$|[^A-Za-z0-9])"
+)
+_SCHEMA_WORDS = frozenset(
+    "string text varchar char number integer boolean bool bytes byte object array any none null nil undefined true "
+    "false required optional nullable hidden disabled enabled default secret password passwd token token_id basic "
+    "bearer oauth digest negotiate plain plaintext encrypted hashed unknown empty blank invalid missing expired "
+    "prompt always never manual auto static dynamic ignore ignored masked write read readonly writeonly test "
+    "changeme changeit sensitive private public protected internal external textfield passwordfield".split()
+)
+_REFERENCE = re.compile(
+    r"\$(?:[A-Za-z_]\w*\Z|\{.*|\(.*|\d\Z)|%[A-Za-z_]\w*%\Z|%\(\w*\)?s?\Z|%[sdrv]\Z|@[A-Za-z_]+@\Z"
+    r"|\{.*\}\Z|<.*>\Z|\[[A-Za-z_ ]*\]\Z|ENC\["
+    r"|(?:op|vault|ssm|secret|secretsmanager|aws-sm|gcp-sm|keyring|env|file|https?)://"
+    r"|(?:env|vault|ssm|file|keyring|arn|urn|sha\d+|md5|ref\+\w+|secretKeyRef):|data:\w+/"
+    r"|(?:os|process|import|env|ENV|secrets|vars|var|local|module|config|settings|self|this)(?:\.|\[|::|->)[\w.\[\]'\"]+\Z"
+    r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\][\w.@-]+(?:[/\\]|\.\w{1,8}\Z|\Z)"
+)
+_CODE_REFERENCE = re.compile(  # only where no quotes say that the text is a literal
+    r"[!&]\w|\*|[<\[({]|%\(|-{1,2}[A-Za-z]|(?:params|args|opts|options|request|req|ctx|props|state|form|cfg|conf)\."
+    r"|[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*(?:\(|\[|\?\.|!\.)"
+)
+_EMBEDDED_REFERENCE = re.compile(r"\$\{|\$\(|\{\{|#\{|<%|%\{|\{[A-Za-z_][\w.]*\}")
+_DOTTED_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)+\Z")
+_NAMED_TYPE = re.compile(
+    r"(?:u?int|float|bytes|[uif]|utf|sha|md|aes|hmac|[rhep]s|base|oauth|argon|pbkdf|ed|ecdsa|rsa|scram|b|x|v|tls|ssl"
+    r"|http|ipv|web|log|p|k|s|level|step|part|line|col|row|page|sqlite|neo|mp|win|log|ntlmv)[_-]?\d{1,5}"
+    r"(?:[_-]?[A-Za-z]{0,10}){0,2}\Z",
+    re.IGNORECASE,
+)
+_PLAIN_DATA = re.compile(
+    r"\$(?:2[abxy]?|[156y]|argon2\w*|pbkdf2[\w-]*|scrypt)\$|\{(?:SSHA|SHA|CRYPT)\d*\}|pbkdf2_sha\d+\$"  # password hashes
+    r"|"
+    r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.+Z-]*)?\Z"  # dates
+    r"|v?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[.-]?\d*)?\Z"  # versions, addresses
+    r"|[+-]?\d+(?:\.\d+)?\s?(?:[a-zA-Z%]{1,7})?\Z"  # numbers with a unit
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z"  # mail addresses
+    r"|\d+(?:[-x:/]\d+)+\Z"  # ranges, sizes, times
+    r"|[\w-]+/[\w.+-]+(?:;.*)?\Z(?<![0-9A-Z=])"  # media types, repositories
+)
+_STRONG = re.compile(r"[!@#$%^&*+=?~|]")
+_SEGMENTS = re.compile(r"[-_./: @]+")
+_WORD = re.compile(r"[A-Za-z]+\d{0,4}\Z|\d{1,4}\Z")
+_VOWELS = re.compile(r"[aeiouyAEIOUY]")
+_STOP = frozenset("the a an for to is of in on and or be must you your no not if with it leave empty when at from".split())
+
+
+def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
+    """Whether ``value``, found under a key of this class and standing in this form, is to be masked.
+
+    Parameters
+    ----------
+    key : KeyClass
+        From the key's name.
+    value : str
+        Without quotes; at most a few thousand characters.
+    form : Form
+        Quoted, alone on its line, or inside other text.
+
+    Returns
+    -------
+    bool
+        See the module's rule. O(len(value)).
+    """
+    value = MASK.sub("", value).strip()
+    if len(value) < 4 or is_placeholder(value) or is_reference(value, form):
+        return False
+    if " " in value or key is KeyClass.MNEMONIC:
+        return _phrase(key, value, form)
+    if _NAMED_TYPE.match(value) and len(value) < 16:
+        return False
+    if key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE):
+        return _password(value, form)
+    if is_random(value):
+        return True
+    return key is KeyClass.SECRET and form is Form.QUOTED and _chosen_secret(value)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether the value only marks the place of a secret: ``<key>``, ``your_api_key_here``, ``xxxx``, ``none``."""
+    return (
+        value.lower() in _SCHEMA_WORDS
+        or (len(value) < 80 and _FILLER.fullmatch(value) is not None)
+        or (len(value) < 200 and _PLACEHOLDER.search(value) is not None)
+        or (len(value) >= 4 and len(set(value)) == 1 and value[0] in "xX*.0-_#?")
+    )
+
+
+def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
+    """Whether the value names where the secret is, instead of being it; bare text may also be an expression."""
+    if _REFERENCE.match(value) or _EMBEDDED_REFERENCE.search(value):
+        return True
+    if form is Form.QUOTED:
+        return False
+    return _CODE_REFERENCE.match(value) is not None or (_DOTTED_NAME.match(value) is not None and _wordy(value))
+
+
+def is_random(value: str) -> bool:
+    """Whether letters and digits are mixed in a way that words, names, dates and versions are not.
+
+    At least 8 characters, no spaces, letters and digits (or 16 letters with few vowels), and not made of words with a
+    short number each (``token-v2``, ``utf8_decode3``, ``keep-it-simple-2024``).
+    """
+    if len(value) < 8 or any(c.isspace() for c in value) or _PLAIN_DATA.match(value):
+        return False
+    if not any("a" <= c <= "z" for c in value.lower()):
+        return False
+    if not any(c.isdigit() for c in value):
+        return len(value) >= 16 and not _wordy(value)
+    return not _wordy(value)
+
+
+def _wordy(value: str) -> bool:
+    segments = [segment for segment in _SEGMENTS.split(value) if segment]
+    return all(_WORD.match(segment) and not _unpronounceable(segment) for segment in segments)
+
+
+def _unpronounceable(segment: str) -> bool:
+    """Twelve and more letters with hardly a vowel: English has four in ten, random letters two."""
+    return len(segment) >= 12 and len(_VOWELS.findall(segment)) < 0.25 * len(segment)
+
+
+def _password(value: str, form: Form) -> bool:
+    letters = sum(c.isalpha() for c in value)
+    digits = sum(c.isdigit() for c in value)
+    strong = _STRONG.search(value) is not None
+    if _PLAIN_DATA.match(value) and not (digits == len(value) and digits >= 6):
+        # a number with a unit ("8chars") is prose unless quotes say that it is a literal
+        return form is Form.QUOTED and letters > 0 and digits > 0 and "." not in value and len(value) >= 6
+    if form is Form.INLINE:
+        return letters > 0 and (digits > 0 or (strong and not value.endswith(("?", "=")))) and len(value) >= 6
+    if digits == len(value):
+        return digits >= (4 if form is Form.QUOTED else 6)
+    if letters and (digits or strong):
+        return len(value) >= 5
+    if form is Form.LINE:
+        return len(value) >= 16 and len(_SEGMENTS.findall(value)) >= 3
+    if value.isalpha():
+        return value.islower() and len(value) >= 6
+    return len(value) >= 8 and value.islower()
+
+
+def _chosen_secret(value: str) -> bool:
+    """A literal in quotes under a key that says "secret": weaker than random, stronger than a word."""
+    if _PLAIN_DATA.match(value):
+        return False
+    segments = [segment for segment in _SEGMENTS.split(value) if segment]
+    if len(segments) > 1:
+        return False
+    mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return len(value) >= 8 and (mixed or _STRONG.search(value) is not None or len(value) >= 20)
+
+
+def _phrase(key: KeyClass, value: str, form: Form) -> bool:
+    words = value.split()
+    if key is KeyClass.MNEMONIC:
+        return len(words) >= 12 and all(word.isalpha() and word.islower() for word in words[:12])
+    if key is KeyClass.PASSPHRASE:
+        plain = all(word.isalpha() and word.islower() and word not in _STOP for word in words)
+        return form is not Form.INLINE and 3 <= len(words) <= 12 and plain and len(value) >= 12
+    if key is KeyClass.PASSWORD and form is Form.QUOTED and len(words) <= 4:
+        return any(
+            len(w) >= 4 and any(map(str.isdigit, w)) and any(map(str.isalpha, w)) and not _NAMED_TYPE.match(w)
+            for w in words
+        ) and not any(w.lower() in _STOP for w in words)
+    return False

@@ -1,0 +1,203 @@
+"""One open vault: its store, its embedder, its indexes, and the view that every call reads through."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import config as configuration
+from lamina_engine.chunks.batch import checked_vectors
+from lamina_engine.clock import Clock
+from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.resolve import EmbedderSpec as Spec
+from lamina_engine.embed.resolve import resolve
+from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument
+from lamina_engine.index.indexer import Indexer
+from lamina_engine.index.tables import Tables
+from lamina_engine.index.view import View
+from lamina_engine.ingest.redact import Redactor
+from lamina_engine.profiles import Profiles
+from lamina_engine.store.files import Files
+from lamina_engine.store.manifest import Space
+from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.store import INDEX, Store
+from lamina_engine.store.writer import LOCK_TIMEOUT_S, Transaction
+
+DEFAULT_SPACE = "default"
+
+
+class Memory:
+    """An open vault. Safe to use from several threads.
+
+    Parameters
+    ----------
+    root : Path
+        The vault's folder.
+    mode : {"r", "w"}
+        ``"r"`` never writes.
+    create : bool
+        Make the vault where there is none.
+    clock : Clock, optional
+        Where the present comes from.
+    embedder : Embedder, str, callable, mapping, optional
+        See `lamina_engine.embed.resolve.resolve`; the vault's own choice unless given.
+    redactor : Redactor, optional
+        What is done about secrets; masks them unless given.
+    files : Files, optional
+        The file layer.
+    trust : bool
+        Open a vault that another user owns.
+    lock_timeout_s : float
+        How long a write waits for another writer.
+
+    Raises
+    ------
+    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultUntrusted, VaultReadOnly, InvalidConfig
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        mode: str = "w",
+        create: bool = False,
+        clock: Clock | None = None,
+        embedder: Spec = None,
+        redactor: Redactor | None = None,
+        files: Files | None = None,
+        trust: bool = False,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+    ) -> None:
+        if mode not in ("r", "w"):
+            raise InvalidArgument(f"mode={mode!r} must be 'r' (read) or 'w' (read and write)")
+        if create and mode == "w":
+            Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s)
+        self.root = root
+        self.store = Store(root, mode=mode, clock=clock, files=files, trust=trust)
+        self.config = configuration.load(root)
+        self.profiles = Profiles(self.config.profiles, configuration.type_half_lives())
+        self.profiles.get(self.config.profile)
+        self.redactor = redactor or Redactor()
+        self.lock_timeout_s = lock_timeout_s
+        self.tables = Tables(root / INDEX)
+        self.indexer = Indexer(self.store, self.tables)
+        self._spec: Spec = embedder
+        self._embedder: Embedder | None = None
+        self._view: View | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def clock(self) -> Clock:
+        """Where the present comes from."""
+        return self.store.clock
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder; loaded when first asked for.
+
+        Raises
+        ------
+        EmbeddingError
+            When the vault needs one that only its caller can bring.
+        """
+        if self._embedder is None:
+            with self._lock:
+                if self._embedder is None:
+                    self._embedder = self._resolve()
+        return self._embedder
+
+    def _resolve(self) -> Embedder:
+        if self._spec is None and self.config.embedding.model == "custom":
+            raise EmbeddingError(f"{self.root} was made with an embedder of its caller's; open it with embedder=... (the same model)")
+        return resolve(self._spec if self._spec is not None else self.config.embedding.model)
+
+    def view(self) -> View:
+        """Return the newest version, ready to be read; the same object until something is committed."""
+        return self.view_of(self.store.snapshot())
+
+    def view_of(self, snapshot: Snapshot) -> View:
+        """Return a version, ready to be read."""
+        view = self._view
+        if view is None or view.snapshot is not snapshot:
+            view = View(snapshot, self.tables, former=view)
+            self._view = view
+        return view
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[tuple[Transaction, View]]:
+        """Write one batch under the lock: commits when the block ends, then brings the indexes up to date.
+
+        Raises
+        ------
+        VaultReadOnly, VaultLocked, OSError
+        """
+        with self.store.exclusive(self.lock_timeout_s):
+            try:
+                with self.store.transaction(self.lock_timeout_s) as transaction:
+                    yield transaction, self.view_of(transaction.snapshot)
+            except BaseException:
+                self.indexer.unstage()
+                raise
+            self.indexer.catch_up(self.view)
+
+    def ensure_space(self, vectors: NDArray[np.float32] | None) -> None:
+        """Declare the vault's first embedding space before its first chunk.
+
+        Raises
+        ------
+        InvalidArgument
+            When vectors are given that do not fit the embedder's dimension; nothing is written then.
+        """
+        manifest = self.store.snapshot().manifest
+        if manifest.spaces or manifest.rows("chunks"):
+            return
+        embedder = self.embedder
+        if vectors is not None:
+            checked_vectors(vectors, len(vectors), embedder.dim or None)
+        if embedder.dim:
+            with self.store.transaction(self.lock_timeout_s) as transaction:
+                if not transaction.snapshot.manifest.spaces:
+                    transaction.set_space(DEFAULT_SPACE, Space(embedder.identity, embedder.dim), default=True)
+
+    def check_space(self, snapshot: Snapshot, vectors: NDArray[np.float32] | None) -> None:
+        """Refuse to mix models.
+
+        Raises
+        ------
+        EmbedderMismatch
+            When the vault's vectors were made by another model than the embedder at hand.
+        """
+        space = snapshot.space
+        if space is None or vectors is not None:
+            return
+        if self.embedder.identity != space.identity:
+            raise EmbedderMismatch(
+                f"the vault's vectors were made by {space.identity!r}, the embedder at hand is {self.embedder.identity!r}; "
+                "open the vault with the first, or make new vectors with `lamina reindex`"
+            )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return float32 (n, d) unit rows for texts."""
+        return self.embedder.embed_documents(texts)
+
+    def redact(self, text: str) -> str:
+        """Return a text with its secrets masked, as the vault's policy says."""
+        return self.redactor.clean(text)[0]
+
+    def close(self) -> None:
+        """Let go of mapped files; nothing is pending, every call that returned is on disk."""
+        self._view = None
+        self.tables.close()
+
+    def redact_json(self, text: str) -> tuple[str, list[str]]:
+        """Return a JSON object's text with its secrets masked, and the kinds found."""
+        value, findings = self.redactor.clean_value(msgspec.json.decode(text))
+        if not findings:
+            return text, []
+        return msgspec.json.encode(value, order="sorted").decode(), [finding.kind for finding in findings]

@@ -1,0 +1,152 @@
+"""The two lanes: words through Tantivy and the forward lists, meaning through FAISS and the vectors of the log.
+
+Each gives rows with its own exact scores. A filter reaches both: what an index cannot filter is over-fetched, and few
+rows are scored one and all, so that no filter starves a lane.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from lamina_kernels.layouts import F32, F64, I64, U32
+from numpy.typing import NDArray
+
+from lamina_engine.index import vectors
+from lamina_engine.index.analysis import QueryTerm, term_hash
+from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.scoring import Bm25, WeightedQuery, asked, weigh
+from lamina_engine.index.view import View
+from lamina_engine.recall.fuse import EMPTY, Lane, ranked
+
+Mask = NDArray[np.bool_]
+NARROW_ROWS: Final = 4_096
+"""So few rows are scored one and all, faster than an index could be asked around a filter."""
+_SPARE: Final = 1.25
+_GROWTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows a recall may return."""
+
+    live: Mask | None
+    """bool (rows,); None where every row is."""
+    count: int
+    """How many rows that is."""
+    must: tuple[str, ...]
+    """Facets that every one of them has."""
+    must_is_all: bool
+    """True where nothing but those facets and being alive was asked for."""
+
+
+class Words:
+    """A query's words, weighed by the statistics of a view.
+
+    Parameters
+    ----------
+    view : View
+        What is read.
+    terms : sequence of QueryTerm
+        The query, analysed.
+    bm25 : Bm25
+        Parameters of the score.
+    """
+
+    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
+        self.view, self.bm25 = view, bm25
+        self.stems = [term.stem for term in asked(terms)]
+        self._hashes: U32 = np.array([term_hash(stem) for stem in self.stems], np.uint32)
+        index = view.tables.lexical(view.snapshot)
+        # an index that has rows which this view does not see would count them
+        self.index: LexicalIndex | None = None if view.is_past or (index is not None and index.rows > view.rows) else index
+        self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
+        self._average = view.statistics.average_length(bm25)
+        self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
+        """What no score can exceed: every word, as often as one likes."""
+
+    @property
+    def indexed(self) -> int:
+        """Rows below this are found through Tantivy, the others through the tail."""
+        return self.index.rows if self.index is not None else 0
+
+    def _frequencies(self) -> list[int]:
+        view = self.view
+        if view.is_past or view.rows < self.indexed:
+            return view.forward.document_frequencies(self._hashes, view.rows).tolist()
+        tail = view.tables.tail(view.snapshot, self.indexed).document_frequencies(self._hashes, stop=view.rows).tolist()
+        if self.index is None:
+            return tail
+        return [self.index.doc_freq(stem) + late for stem, late in zip(self.stems, tail, strict=True)]
+
+    def score(self, rows: I64) -> F64:
+        """Return the BM25 score of some rows, float64 (n,)."""
+        if not len(self.query.idf) or not len(rows):
+            return np.zeros(len(rows))
+        return self.view.forward.score(rows, self.query, self.bm25, self._average)
+
+    def contributions(self, rows: I64) -> list[dict[str, float]]:
+        """Return what each word adds to the score of each row."""
+        parts = self.view.forward.contributions(rows, self.query, self.bm25, self._average)
+        return [{t: float(v) for t, v in zip(self.query.terms, row, strict=True) if v} for row in parts]
+
+    def lane(self, selection: Selection, depth: int) -> Lane:
+        """Return the rows that hold the query's words best, at most ``depth``."""
+        if not len(self.query.idf) or not selection.count:
+            return EMPTY
+        view = self.view
+        narrow = selection.live is not None and selection.count <= NARROW_ROWS
+        if view.is_past or narrow or (self.index is None and view.rows > NARROW_ROWS * 4):
+            return self._scan(selection, depth)
+        tail = view.tables.tail(view.snapshot, self.indexed).rows_of(self._hashes, stop=view.rows)
+        tail = tail if selection.live is None else tail[selection.live[tail]]
+        found = self._find(selection, depth)
+        if found is None:
+            return self._scan(selection, depth)
+        rows = np.concatenate([found, tail])
+        return ranked(rows, self.score(rows), depth)
+
+    def _scan(self, selection: Selection, depth: int) -> Lane:
+        live = np.ones(self.view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
+        scores = self.view.forward.scan(live, self.query, self.bm25, self._average)
+        rows = np.flatnonzero(scores)
+        return ranked(rows, scores[rows], depth)
+
+    def _find(self, selection: Selection, depth: int) -> I64 | None:
+        """Ask Tantivy for enough rows that ``depth`` of them pass the filter; None where scanning is cheaper."""
+        index = self.index
+        if index is None:
+            return np.empty(0, np.int64)
+        if selection.live is None:
+            return index.search(self.stems, depth)
+        passing = 1.0 if selection.must_is_all else selection.count / max(self.view.rows, 1)
+        limit = math.ceil(depth / passing * _SPARE)
+        while limit * 2 < index.rows or selection.must_is_all:
+            found = index.search(self.stems, limit, selection.must)
+            kept = found[selection.live[found]]
+            if len(kept) >= depth or len(found) < limit:
+                return kept
+            limit *= _GROWTH
+        return None
+
+
+def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lane:
+    """Return the rows nearest to a vector by cosine, at most ``depth``; those at a right angle or beyond are left out."""
+    rows = view.vector_rows
+    if not rows or not selection.count:
+        return EMPTY
+    live = selection.live[:rows] if selection.live is not None else None
+    index = view.tables.quantised(view.snapshot)
+    nearest = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
+    return ranked(nearest.rows, nearest.scores.astype(np.float64), depth)
+
+
+def cosines(view: View, query: F32 | None, rows: I64) -> F64:
+    """Return the exact cosine of some rows to a query, float64 (n,); 0 for rows without a vector."""
+    out = np.zeros(len(rows))
+    if query is not None and view.vector_rows:
+        has = rows < view.vector_rows
+        out[has] = view.vectors.dots(rows[has], query)
+    return out

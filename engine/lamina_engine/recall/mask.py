@@ -1,0 +1,172 @@
+"""A parsed filter, evaluated over all rows: narrow columns by code, the rest only where the narrow ones agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.clock import MISSING_US
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
+from lamina_engine.index.categories import NO_VALUE, CategoryTable
+from lamina_engine.index.state import STATUS_NAMES, State
+from lamina_engine.recall import where
+from lamina_engine.recall.where import All, Any_, Node, Not, Predicate
+from lamina_engine.store.segments import Segment
+from lamina_engine.store.snapshot import Snapshot
+
+Mask = NDArray[np.bool_]
+_CHEAP: Final = (*CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", *where.INSTANT_FIELDS)
+
+
+class Rows(Protocol):
+    """What a filter needs to see of the vault."""
+
+    snapshot: Snapshot
+    categories: CategoryTable
+
+    @property
+    def state(self) -> State:
+        """Status of every row."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the chunks log there are."""
+        ...
+
+
+def evaluate(node: Node, view: Rows, within: Mask) -> Mask:
+    """Return bool (n,): rows of ``within`` that a filter accepts.
+
+    O(n) for narrow columns; O(rows left) for text and metadata.
+
+    Raises
+    ------
+    InvalidArgument
+        When the filter names a field that no chunk of the vault has.
+    """
+    for field in sorted(where.fields_of(node)):
+        _check_known(field, view)
+    return _evaluate(node, view, within)
+
+
+def _evaluate(node: Node, view: Rows, within: Mask) -> Mask:
+    if isinstance(node, All):
+        for part in sorted(node.parts, key=_cost):
+            within = _evaluate(part, view, within)
+        return within
+    if isinstance(node, Any_):
+        found = np.zeros(len(within), np.bool_)
+        for part in sorted(node.parts, key=_cost):
+            found |= _evaluate(part, view, within & ~found)
+        return found
+    if isinstance(node, Not):
+        return within & ~_evaluate(node.part, view, within)
+    return within & _predicate(node, view, within)
+
+
+def _cost(node: Node) -> int:
+    fields = where.fields_of(node)
+    return 0 if all(f in _CHEAP for f in fields) else 1 if not any(f.startswith(where.METADATA) for f in fields) else 2
+
+
+def _predicate(test: Predicate, view: Rows, within: Mask) -> Mask:
+    if test.field in CATEGORY_FIELDS:
+        return _by_code(test, view)
+    if test.field == "status":
+        table = np.array([where.test(test.operator, name, test.value) for name in STATUS_NAMES], np.bool_)
+        return table[view.state.status]
+    if test.field == "pinned":
+        table = np.array([where.test(test.operator, bool(pin), test.value) for pin in (0, 1)], np.bool_)
+        return table[view.state.pinned]
+    if test.field in where.INSTANT_FIELDS and test.operator in ("gt", "gte", "lt", "lte"):
+        return _by_instant(test, view)
+    if test.field in where.STRING_FIELDS and test.operator in ("eq", "in") and test.value is not None:
+        return _by_string(test, view)
+    return _by_value(test, view, within)
+
+
+def _by_code(test: Predicate, view: Rows) -> Mask:
+    codes = view.categories.column(view.snapshot, test.field)[: view.rows]
+    values = view.categories.values(test.field)
+    table = np.array([where.test(test.operator, v, test.value) for v in [*values, None]], np.bool_)
+    return table[codes]  # NO_VALUE is -1: the last entry, that of None
+
+
+def _by_instant(test: Predicate, view: Rows) -> Mask:
+    if test.value is None:
+        return np.zeros(view.rows, np.bool_)
+    stamps = view.snapshot.column("chunks", test.field, convert=lambda s: s.numbers(test.field, MISSING_US))[: view.rows]
+    compare = {"gt": np.greater, "gte": np.greater_equal, "lt": np.less, "lte": np.less_equal}[test.operator]
+    return np.asarray(compare(stamps, test.value) & (stamps != MISSING_US), np.bool_)
+
+
+def _by_string(test: Predicate, view: Rows) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc  # 30 ms once: only for filters on text columns
+
+    wanted = [v for v in (test.value if test.operator == "in" else (test.value,)) if v is not None]
+    absent = test.operator == "in" and None in test.value
+
+    def matches(segment: Segment) -> NDArray[np.bool_]:
+        column = segment.column(test.field)
+        found = pc.is_in(column, value_set=pa.array(wanted, pa.string()))
+        if absent:
+            found = pc.or_(found, pc.is_null(column))
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+
+    found = view.snapshot.column("chunks", test.field, convert=matches)[: view.rows]
+    return found.astype(np.bool_)
+
+
+def _by_value(test: Predicate, view: Rows, within: Mask) -> Mask:
+    """Python's own comparison, row by row, over the rows that are left."""
+    found = np.zeros(len(within), np.bool_)
+    rows = np.flatnonzero(within)
+    column, read = _reader(test.field)
+    values = view.snapshot.values("chunks", column, rows)
+    for row, value in zip(rows.tolist(), values, strict=True):
+        found[row] = where.test(test.operator, read(value), test.value)
+    return found
+
+
+def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
+    """Return the column to read for a field, and how to get its value."""
+    if not field.startswith(where.METADATA):
+        return field, (lambda value: value or None) if field == "tags" else (lambda value: value)
+    path = field.removeprefix(where.METADATA).split(".")
+
+    def read(text: str | None) -> Any:
+        value = msgspec.json.decode(text) if text else None
+        if isinstance(value, dict) and len(path) > 1 and ".".join(path) in value:
+            return value[".".join(path)]
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    return "metadata", read
+
+
+def _check_known(field: str, view: Rows) -> None:
+    """Refuse a misspelt field: one that is neither a column nor a metadata key of any chunk."""
+    if not field.startswith(where.METADATA) or view.rows == 0:
+        return
+    name = field.removeprefix(where.METADATA)
+    column, read = _reader(field)
+    for segment in view.snapshot.segments("chunks"):
+        for text in segment.column(column):
+            value = text.as_py()
+            if value and f'"{name.split(".")[0]}"' in value and read(value) is not None:
+                return
+    raise InvalidArgument(
+        f"where names the field {name!r}, which no chunk of this vault has; fields are {', '.join(where.FIELDS)}, "
+        "or a key of the chunks' metadata"
+    )
+
+
+__all__ = ["NO_VALUE", "Mask", "Rows", "evaluate"]

@@ -1,0 +1,140 @@
+"""What a recall asks for, checked before any work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.clock import Instant, parse_instant, zone
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.profiles import Profile
+from lamina_engine.recall.where import Node, Where, parse
+
+LANES = ("lexical", "vector")
+MAX_K = 10_000
+MAX_QUERY_CHARS = 20_000
+"""Longer queries are cut: nobody asks in more words, and a pasted log must not take seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One recall, fully specified."""
+
+    text: str
+    k: int
+    profile: Profile
+    where: Node
+    tz: str
+    now_us: int
+    since_us: int | None
+    until_us: int | None
+    as_of_us: int | None
+    token_budget: int | None
+    lanes: tuple[str, ...]
+    vector: NDArray[np.float32] | None
+
+    @property
+    def pool(self) -> int:
+        """Candidates that a lane gives: the profile's depth, or more for a large k."""
+        return max(self.profile.depth, 50, 5 * self.k)
+
+
+def make_request(
+    text: str,
+    profile: Profile,
+    *,
+    now_us: int,
+    k: int = 10,
+    where: Where | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    as_of: Instant | None = None,
+    now: Instant | None = None,
+    token_budget: int | None = None,
+    lanes: tuple[str, ...] | list[str] | None = None,
+    vector: NDArray[np.float32] | list[float] | None = None,
+    dim: int | None = None,
+    tz: str = "UTC",
+) -> Request:
+    """Check the arguments of a recall.
+
+    Parameters
+    ----------
+    text : str
+        The query.
+    profile : Profile
+        Parameters.
+    now_us : int
+        The clock's time, us; ``now`` takes its place.
+    k : int
+        How many hits.
+    where, since, until, as_of, now, token_budget, lanes, vector, tz
+        As in ``Vault.recall``.
+    dim : int, optional
+        Dimension of the vault's space; None without one.
+
+    Raises
+    ------
+    InvalidArgument
+        For the first argument that cannot be used.
+    """
+    if not isinstance(text, str):
+        raise InvalidArgument(f"query must be text, not {type(text).__name__}")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
+    if token_budget is not None and (isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1):
+        raise InvalidArgument(f"token_budget={token_budget!r} must be a whole number of tokens from 1 up, or None")
+    zone(tz)
+    since_us = None if since is None else parse_instant(since, tz, what="since")
+    until_us = None if until is None else parse_instant(until, tz, what="until")
+    if since_us is not None and until_us is not None and since_us >= until_us:
+        raise InvalidArgument(f"since={since!r} is not before until={until!r}; the window is half-open: since <= created_at < until")
+    return Request(
+        text=text[:MAX_QUERY_CHARS],
+        k=k,
+        profile=profile,
+        where=parse(where, tz),
+        tz=tz,
+        now_us=_now(now, as_of, now_us, tz),
+        since_us=since_us,
+        until_us=until_us,
+        as_of_us=None if as_of is None else parse_instant(as_of, tz, what="as_of"),
+        token_budget=token_budget,
+        lanes=_lanes(lanes),
+        vector=_vector(vector, dim),
+    )
+
+
+def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> int:
+    """Return the moment ages are counted to: the caller's, else that of the past being asked for, else the clock's."""
+    if now is not None:
+        return parse_instant(now, tz, what="now")
+    return clock_us if as_of is None else parse_instant(as_of, tz, what="as_of")
+
+
+def _lanes(lanes: tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+    if lanes is None:
+        return LANES
+    unknown = [lane for lane in lanes if lane not in LANES]
+    if unknown or not lanes or isinstance(lanes, str):
+        raise InvalidArgument(f"lanes={lanes!r} must name some of {', '.join(LANES)}")
+    return tuple(lane for lane in LANES if lane in lanes)
+
+
+def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -> NDArray[np.float32] | None:
+    if vector is None:
+        return None
+    try:
+        found = np.asarray(vector, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument("vector must be a sequence of numbers") from error
+    if dim is None:
+        raise InvalidArgument("vector was given, but this vault has no vectors; leave it out, or reindex with an embedder")
+    if found.shape != (dim,):
+        raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
+    if not np.isfinite(found).all():
+        raise InvalidArgument("vector holds NaN or infinity; give finite numbers")
+    length = float(np.sqrt(np.cumsum(found.astype(np.float64) ** 2)[-1])) if dim else 0.0
+    return (found / length).astype(np.float32) if length > 0 else found

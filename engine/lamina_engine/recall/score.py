@@ -1,0 +1,91 @@
+"""The profile's formula over the whole candidate set, in float64 and one order of operations: the same bytes everywhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from lamina_kernels.decay import half_life_decay_numpy
+from numpy.typing import NDArray
+
+from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
+from lamina_engine.index.categories import NO_VALUE, CategoryTable
+from lamina_engine.profiles import Decay
+from lamina_engine.store.snapshot import Rows, Snapshot
+
+SECONDS_PER_DAY = 86_400.0
+F64 = NDArray[np.float64]
+
+
+class Dated(Protocol):
+    """What scoring by age needs to see of the vault."""
+
+    snapshot: Snapshot
+    categories: CategoryTable
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """Ages of candidates and how fast they fade.
+
+    Attributes
+    ----------
+    age_s : float64 (n,)
+        Seconds, at least 0.
+    half_life_s : float64 (n,)
+        Seconds.
+    recency : float64 (n,)
+        0.5^(age/half-life), in [0, 1].
+    dated : bool (n,)
+        False where created_at is not known and the profile's stand-in was used.
+    """
+
+    age_s: F64
+    half_life_s: F64
+    recency: F64
+    dated: NDArray[np.bool_]
+
+
+def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> float:
+    """Return the half-life of a chunk: by its type, else by its collection, else the profile's."""
+    if type_ in decay.type_half_life_days:
+        return decay.type_half_life_days[type_]
+    if collection in decay.collection_half_life_days:
+        return decay.collection_half_life_days[collection]
+    return decay.half_life_days
+
+
+def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
+    """Return the ages of some rows at a moment (which is truncated to whole seconds).
+
+    Ages below zero (dates in the future) count as zero. A missing date counts as the profile's ``missing_created_at``.
+    """
+    created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).astype(np.int64)
+    dated = created != MISSING_US
+    created = np.where(dated, created, parse_instant(decay.missing_created_at))
+    now_s = math.floor(now_us / US_PER_S)
+    # float64 before the difference: absurd dates at the ends of int64 must not wrap round
+    age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
+    half_life_s = _half_lives(view, rows, decay) * SECONDS_PER_DAY
+    return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
+
+
+def _half_lives(view: Dated, rows: Rows, decay: Decay) -> F64:
+    """Half-lives in days: one look-up for each distinct (type, collection)."""
+    types = view.categories.gather(view.snapshot, "type", rows).astype(np.int64)
+    collections = view.categories.gather(view.snapshot, "collection", rows).astype(np.int64)
+    pairs, inverse = np.unique(((types - NO_VALUE) << 32) | (collections - NO_VALUE), return_inverse=True)
+    table = np.empty(len(pairs), np.float64)
+    for i, pair in enumerate(pairs.tolist()):
+        type_ = view.categories.value("type", (pair >> 32) + NO_VALUE)
+        table[i] = half_life_days(decay, type_, view.categories.value("collection", (pair & 0xFFFFFFFF) + NO_VALUE))
+    return table[inverse]
+
+
+def blend(semantic: F64, recency: F64, semantic_weight: float, factor: F64) -> F64:
+    """Return factor · (w·semantic + (1 − w)·recency)."""
+    if semantic_weight >= 1.0:
+        return factor * semantic
+    return factor * (semantic_weight * semantic + (1.0 - semantic_weight) * recency)

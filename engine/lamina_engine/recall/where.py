@@ -1,0 +1,215 @@
+"""The filter grammar: JSON in, a row mask out.
+
+``{"field": value}`` or ``{"field": {"op": value}}`` with `OPERATORS`; ``AND``, ``OR`` (lists) and ``NOT``; several keys
+mean AND. A field that a chunk does not have equals None, is unequal to everything else, and is neither smaller nor
+larger than anything; ``"*"`` means that the field is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lamina_engine.clock import parse_instant
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
+from lamina_engine.index.state import STATUS_NAMES
+
+OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
+INSTANT_FIELDS: Final = ("created_at", "recorded_at")
+STRING_FIELDS: Final = ("id", "source", "title", "commit", "blob")
+FIELDS: Final = (*CATEGORY_FIELDS, *INSTANT_FIELDS, *STRING_FIELDS, "success", "tags", "status", "pinned", "ordinal")
+"""Fields of a chunk; any other name is looked up in its metadata."""
+METADATA: Final = "metadata."
+_MAX_DEPTH: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One comparison."""
+
+    field: str
+    operator: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """True where every part is; an empty one is true everywhere."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:
+    """True where some part is."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True where its part is not."""
+
+    part: Node
+
+
+Node = Predicate | All | Any_ | Not
+Where = Mapping[str, Any]
+
+
+def parse(where: Where | None, tz: str = "UTC") -> Node:
+    """Read a filter.
+
+    Parameters
+    ----------
+    where : mapping, optional
+        See the module's first lines; None or an empty mapping is true everywhere.
+    tz : str
+        Zone in which dates without one are read.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no mapping, names an unknown operator, or compares with a value of the wrong kind.
+    """
+    return _parse(where or {}, tz, 0)
+
+
+def _parse(where: Any, tz: str, depth: int) -> Node:
+    if not isinstance(where, Mapping):
+        raise InvalidArgument(f"where must be a mapping such as {{'project': 'api'}}, not {type(where).__name__} {where!r:.60}")
+    if depth > _MAX_DEPTH:
+        raise InvalidArgument(f"where is nested more than {_MAX_DEPTH} levels deep; simplify it")
+    parts: list[Node] = []
+    for key, value in where.items():
+        if key in ("AND", "OR"):
+            if not isinstance(value, Sequence) or isinstance(value, str):
+                raise InvalidArgument(f"where[{key!r}] must be a list of filters, not {value!r:.60}")
+            inner = tuple(_parse(item, tz, depth + 1) for item in value)
+            parts.append(All(inner) if key == "AND" else Any_(inner))
+        elif key == "NOT":
+            items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+            parts.extend(Not(_parse(item, tz, depth + 1)) for item in items)
+        else:
+            parts.append(_field(str(key), value, tz))
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _field(field: str, value: Any, tz: str) -> Node:
+    name = field if field in FIELDS or field.startswith(METADATA) else METADATA + field
+    if isinstance(value, Mapping):
+        if not value:
+            raise InvalidArgument(f"where[{field!r}] is empty; give a value or an operator of {', '.join(OPERATORS)}")
+        tests = tuple(_predicate(field, name, str(operator), operand, tz) for operator, operand in value.items())
+        return tests[0] if len(tests) == 1 else All(tests)
+    if isinstance(value, list | tuple | set):
+        raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them or {{'contains': x}} for tags")
+    if value == "*":
+        return Predicate(name, "exists", True)
+    return _predicate(field, name, "eq", value, tz)
+
+
+def _predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Predicate:
+    if operator not in OPERATORS:
+        raise InvalidArgument(f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}")
+    if operator == "exists":
+        if not isinstance(value, bool):
+            raise InvalidArgument(f"where[{field!r}]['exists'] must be true or false, not {value!r}")
+        return Predicate(name, operator, value)
+    if operator == "in":
+        if not isinstance(value, list | tuple | set | frozenset):
+            raise InvalidArgument(f"where[{field!r}]['in'] must be a list, not {value!r:.60}")
+        return Predicate(name, operator, tuple(_operand(field, name, item, tz) for item in value))
+    return Predicate(name, operator, _operand(field, name, value, tz))
+
+
+def _operand(field: str, name: str, value: Any, tz: str) -> Any:
+    if value is None:
+        return None
+    if name in INSTANT_FIELDS:
+        return parse_instant(value, tz, what=f"where[{field!r}]")
+    if name in ("success", "pinned") and not isinstance(value, bool):
+        raise InvalidArgument(f"where[{field!r}] compares with true or false, not {value!r}")
+    if name == "status" and value not in STATUS_NAMES:
+        raise InvalidArgument(f"where['status'] knows {', '.join(STATUS_NAMES)}, not {value!r}")
+    if name == "ordinal" and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise InvalidArgument(f"where['ordinal'] compares with a number, not {value!r}")
+    if name in (*CATEGORY_FIELDS, *STRING_FIELDS, "tags") and not isinstance(value, str):
+        raise InvalidArgument(f"where[{field!r}] compares with text, not {value!r:.60}")
+    if isinstance(value, Mapping | list | tuple):
+        raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
+    return value
+
+
+def mentions(node: Node, field: str) -> bool:
+    """Tell whether a filter speaks of a field anywhere."""
+    if isinstance(node, Predicate):
+        return node.field == field
+    if isinstance(node, Not):
+        return mentions(node.part, field)
+    return any(mentions(part, field) for part in node.parts)
+
+
+def fields_of(node: Node) -> set[str]:
+    """Return every field a filter speaks of."""
+    if isinstance(node, Predicate):
+        return {node.field}
+    if isinstance(node, Not):
+        return fields_of(node.part)
+    return set().union(*(fields_of(part) for part in node.parts))
+
+
+def required_terms(node: Node) -> list[tuple[str, str]]:
+    """Return the (category field, value) pairs that every matching chunk must have: what an index can look up."""
+    if isinstance(node, Predicate):
+        plain = node.field in CATEGORY_FIELDS and isinstance(node.value, str) and node.operator == "eq"
+        return [(node.field, node.value)] if plain else []
+    if isinstance(node, All):
+        return [pair for part in node.parts for pair in required_terms(part)]
+    return []
+
+
+def is_only_required_terms(node: Node) -> bool:
+    """Tell whether `required_terms` say all there is to say."""
+    if isinstance(node, All):
+        return all(is_only_required_terms(part) for part in node.parts)
+    return isinstance(node, Predicate) and bool(required_terms(node))
+
+
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "gt": lambda a, b: a > b,
+    "gte": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "lte": lambda a, b: a <= b,
+}
+
+
+def test(operator: str, have: Any, want: Any) -> bool:
+    """Apply one comparison to one value: the definition that every faster path must agree with."""
+    if operator == "exists":
+        return (have is not None) == want
+    if operator == "eq":
+        return bool(_same(have, want))
+    if operator == "ne":
+        return not _same(have, want)
+    if operator == "in":
+        return any(_same(have, item) for item in want)
+    if have is None or want is None:
+        return False
+    if operator == "contains":
+        if isinstance(have, str):
+            return isinstance(want, str) and want.casefold() in have.casefold()
+        return isinstance(have, list | tuple) and any(_same(item, want) for item in have)
+    try:
+        return bool(_COMPARE[operator](have, want))
+    except TypeError:  # text against number: not comparable, so not a match
+        return False
+
+
+def _same(have: Any, want: Any) -> bool:
+    """Equality of JSON values: true is not 1."""
+    if isinstance(have, bool) or isinstance(want, bool):
+        return have is want
+    return bool(have == want)

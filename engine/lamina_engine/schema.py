@@ -1,0 +1,123 @@
+"""The data dictionary: every column of every log, with its type, unit and meaning.
+
+Six logs, each append-only. Every row of every log carries ``recorded_at``: when the vault learned it. It is strictly
+increasing over all logs of a vault together, so a moment of recorded time is a row watermark in each of them.
+A row's number is its position in its log; it never changes, compaction and forgetting included.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import pyarrow as pa
+
+FORMAT_VERSION = 1
+"""Format of the folder; a vault with a larger number is refused."""
+
+INSTANT = pa.int64()
+"""Microseconds since 1970-01-01T00:00:00Z. int64 and not timestamp: zero-copy to NumPy even with nulls elsewhere."""
+CATEGORY = pa.dictionary(pa.int32(), pa.string())
+"""A string from a small set: its codes are a narrow, zero-copy column for filters and half-lives."""
+VERSION = pa.binary(16)
+"""BLAKE2b-128 of what is embedded (title, headings, text): the key of the vector cache."""
+
+
+class Column(NamedTuple):
+    """One column of the data dictionary."""
+
+    name: str
+    type: pa.DataType
+    nullable: bool
+    meaning: str
+
+
+_RECORDED = Column("recorded_at", INSTANT, False, "us UTC; when the vault learned it; strictly increasing over all logs")
+
+CHUNKS = (
+    _RECORDED,
+    Column("id", pa.string(), False, "stable id: assigned when first seen, kept through edits and moves"),
+    Column("version", VERSION, False, "hash of title, headings and text; equal version, equal vector"),
+    Column("text", pa.large_string(), False, "the chunk's own text, redacted, newlines as \\n"),
+    Column("title", pa.string(), True, "title of the source or record"),
+    Column("headings", pa.list_(pa.string()), True, "heading path inside the source, outermost first"),
+    Column("type", CATEGORY, False, "what it is: decision, note, ...; selects the half-life"),
+    Column("collection", CATEGORY, False, "named group; selects the half-life when the type does not"),
+    Column("project", CATEGORY, True, "project scope"),
+    Column("session", CATEGORY, True, "session scope"),
+    Column("agent", CATEGORY, True, "who wrote it"),
+    Column("source", pa.string(), True, "path relative to the ingested root's label, or what the caller gave"),
+    Column("ordinal", pa.int32(), False, "position among the chunks of its source, from 0; -1 where there is no order"),
+    Column("start", pa.int64(), False, "first byte of the chunk in the source file; -1 unknown"),
+    Column("stop", pa.int64(), False, "one past its last byte in the source file; -1 unknown"),
+    Column("previous", pa.int64(), False, "row of the chunk before it in its source or session when written; -1 none"),
+    Column("created_at", INSTANT, True, "us UTC; when it happened or was written; null unknown"),
+    Column("tags", pa.list_(pa.string()), True, "tags without '#', in order of appearance"),
+    Column("success", pa.bool_(), True, "outcome of a task; null unknown"),
+    Column("commit", pa.string(), True, "git commit that was checked out when it was read"),
+    Column("blob", pa.string(), True, "git blob id of the source's bytes"),
+    Column("metadata", pa.string(), True, "JSON object: everything else the caller gave"),
+)
+EVENTS = (
+    _RECORDED,
+    Column("kind", CATEGORY, False, "supersede, invalidate, restore, remove, pin, unpin, forget, ..."),
+    Column("chunk", pa.string(), False, "id of the chunk it is about"),
+    Column("row", pa.int64(), False, "row of the chunks log it is about; -1 none"),
+    Column("reason", pa.string(), True, "why, in the caller's words"),
+    Column("detail", pa.string(), True, "JSON object: stamp and whatever the kind needs"),
+)
+SOURCES = (
+    _RECORDED,
+    Column("source", pa.string(), False, "path below its root, with '/'; the key together with root"),
+    Column("root", pa.string(), False, "label of the ingested root; stays equal when the root is ingested again"),
+    Column("state", pa.string(), False, "present, removed or skipped"),
+    Column("digest", pa.binary(16), False, "BLAKE2b-128 of the file's bytes"),
+    Column("size", pa.int64(), False, "bytes"),
+    Column("mtime_ns", pa.int64(), False, "modification time seen, ns since 1970"),
+    Column("commit", pa.string(), True, "git commit seen"),
+    Column("blob", pa.string(), True, "git blob id seen"),
+    Column("settings", pa.string(), False, "digest of everything but the bytes that shaped its chunks: kind, limits, rules"),
+    Column("chunks", pa.list_(pa.string()), False, "ids of its chunks, in order"),
+    Column("starts", pa.list_(pa.int64()), False, "first byte of each chunk in the file as it is now"),
+    Column("stops", pa.list_(pa.int64()), False, "one past the last byte of each"),
+    Column("links", pa.string(), True, "JSON list of wikilinks and embeds found: target, heading, alias, embed, chunk"),
+)
+LINKS = (
+    _RECORDED,
+    Column("source", pa.string(), False, "id of the chunk it starts at"),
+    Column("target", pa.string(), False, "id of the chunk it ends at"),
+    Column("relation", pa.string(), False, "registered relation"),
+    Column("weight", pa.float32(), False, "0 to 1"),
+    Column("origin", pa.string(), False, "what made it: user, wikilink, ..."),
+    Column("active", pa.bool_(), False, "false where this row withdraws the link"),
+    Column("created_at", INSTANT, True, "us UTC; when it came to be"),
+    Column("note", pa.string(), True, "reason, in words"),
+)
+
+LOGS: dict[str, tuple[Column, ...]] = {"chunks": CHUNKS, "events": EVENTS, "sources": SOURCES, "links": LINKS}
+"""Logs by name; the vectors of each embedding space are a log named ``vectors.<space>``, row for row beside chunks."""
+
+
+def vector_log(space: str) -> str:
+    """Return the name of the log that holds an embedding space's vectors."""
+    return f"vectors.{space}"
+
+
+@functools.cache
+def log_schema(log: str, dim: int | None = None) -> pa.Schema:
+    """Return the Arrow schema of a log.
+
+    Parameters
+    ----------
+    log : str
+        A name of `LOGS`, or ``vectors.<space>``.
+    dim : int, optional
+        Dimension, for a vectors log: row i holds the vector of row i of the chunks log, all zero where it has none.
+    """
+    if log.startswith("vectors."):
+        if dim is None:
+            raise ValueError("the schema of a vectors log needs its dimension")
+        return pa.schema(
+            [pa.field("recorded_at", INSTANT, False), pa.field("vector", pa.list_(pa.float32(), dim), False)]
+        )
+    return pa.schema([pa.field(c.name, c.type, c.nullable, {"meaning": c.meaning}) for c in LOGS[log]])

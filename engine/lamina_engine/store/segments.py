@@ -1,0 +1,160 @@
+"""Segments: immutable Arrow IPC files of one record batch, uncompressed, memory-mapped when read."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.errors import VaultCorrupt
+from lamina_engine.store.files import Files
+from lamina_engine.store.manifest import SegmentRef
+
+LOG = "log"
+SEGMENT_ROWS = 65_536
+"""A segment never holds more rows: the unit of group commit, and of what a merge rewrites."""
+MERGE_FACTOR = 8
+"""So many neighbours of one size class become one segment of the next: segments grow as the logarithm of the rows."""
+
+
+def folder(root: Path, log: str) -> Path:
+    """Return the folder of a log's segments."""
+    return root / LOG / log
+
+
+def write(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> SegmentRef:
+    """Write one segment durably (its folder is left to the caller to flush) and return its reference."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content = sink.getvalue()
+    digest = hashlib.sha256(content).hexdigest()
+    name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
+    files.publish(folder(root, log) / name, [memoryview(content)])
+    last = columns.numbers(batch.column("recorded_at"))[-1]
+    return SegmentRef(name, start, batch.num_rows, content.size, digest, int(last))
+
+
+class Segment:
+    """One segment, mapped; its Arrow structure is parsed when first asked for.
+
+    Parameters
+    ----------
+    root : Path
+        The vault.
+    log : str
+        Name of the log.
+    ref : SegmentRef
+        What the manifest says of it.
+
+    Raises
+    ------
+    FileNotFoundError
+        When it has been merged away since the manifest was read.
+    VaultCorrupt
+        When its size is not what the manifest says.
+    """
+
+    __slots__ = ("_batch", "_lock", "_map", "log", "path", "ref")
+
+    def __init__(self, root: Path, log: str, ref: SegmentRef) -> None:
+        self.log, self.ref = log, ref
+        self.path = folder(root, log) / ref.name
+        # mapped at once: a file that is unlinked while mapped stays readable
+        self._map = pa.memory_map(str(self.path))
+        self._batch: pa.RecordBatch | None = None
+        self._lock = threading.Lock()
+        if self._map.size() != ref.size:
+            raise VaultCorrupt(
+                f"{self.path} has {self._map.size()} bytes where {ref.size} were written; `lamina verify` names what can be saved"
+            )
+
+    @property
+    def start(self) -> int:
+        """Row number of the first row."""
+        return self.ref.start
+
+    @property
+    def rows(self) -> int:
+        """How many rows it holds."""
+        return self.ref.rows
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The whole segment as one record batch of views into the file.
+
+        Raises
+        ------
+        VaultCorrupt
+            When the file is no Arrow file, or has another number of rows.
+        """
+        if self._batch is None:
+            with self._lock:
+                if self._batch is None:
+                    self._batch = self._parse()
+        return self._batch
+
+    def _parse(self) -> pa.RecordBatch:
+        try:
+            reader = pa.ipc.open_file(self._map)
+            batch = reader.get_batch(0)
+        except (pa.ArrowException, OSError) as error:
+            raise VaultCorrupt(f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved") from error
+        if batch.num_rows != self.ref.rows:
+            raise VaultCorrupt(f"{self.path} has {batch.num_rows} rows where {self.ref.rows} were written")
+        return batch
+
+    def column(self, name: str) -> pa.Array:
+        """Return one column."""
+        return self.batch.column(name)
+
+    def numbers(self, name: str, missing: int = 0) -> NDArray[np.generic]:
+        """View one primitive column; see `lamina_engine.columns.numbers`."""
+        return columns.numbers(self.batch.column(name), missing)
+
+    def check(self) -> str | None:
+        """Read every byte; return what is wrong, or None. O(bytes)."""
+        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        if digest != self.ref.digest:
+            return f"{self.path.name}: its bytes have changed since they were written (rows {self.start} to {self.start + self.rows - 1})"
+        try:
+            self.batch.validate(full=True)
+        except (pa.ArrowException, VaultCorrupt) as error:
+            return f"{self.path.name}: {error}"
+        return None
+
+
+def size_class(rows: int) -> int:
+    """Return the size class of a segment: 0 below `MERGE_FACTOR` rows, one more for each further factor."""
+    level = 0
+    while rows >= MERGE_FACTOR:
+        rows //= MERGE_FACTOR
+        level += 1
+    return level
+
+
+def merge_start(refs: list[SegmentRef], rows: int) -> int:
+    """Decide which trailing segments a new one of ``rows`` rows takes in.
+
+    Like carrying in a counter of base `MERGE_FACTOR`: when a size class would hold a full set, the set becomes one
+    segment of the next class. Each row is so rewritten at most once a class.
+
+    Returns
+    -------
+    int
+        Index of the first segment to merge; ``len(refs)`` for none.
+    """
+    first, total = len(refs), rows
+    while True:
+        level, begin, gathered = size_class(total), first, total
+        while begin > 0 and size_class(refs[begin - 1].rows) <= level and gathered + refs[begin - 1].rows <= SEGMENT_ROWS:
+            begin -= 1
+            gathered += refs[begin].rows
+        if first - begin < MERGE_FACTOR - 1:
+            return first
+        first, total = begin, gathered

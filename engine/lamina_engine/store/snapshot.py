@@ -1,0 +1,128 @@
+"""A snapshot: one version of the vault, pinned; every read of a call goes through one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.schema import vector_log
+from lamina_engine.store.manifest import Manifest, Space
+from lamina_engine.store.segments import Segment
+
+Rows = NDArray[np.int64]
+
+
+class Snapshot:
+    """One version of the log: its manifest and its mapped segments. Immutable; safe to share between threads.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What the version is made of.
+    segments : dict of tuple of Segment
+        By log, in row order.
+    """
+
+    __slots__ = ("_segments", "_starts", "manifest")
+
+    def __init__(self, manifest: Manifest, segments: dict[str, tuple[Segment, ...]]) -> None:
+        self.manifest = manifest
+        self._segments = segments
+        self._starts = {
+            log: np.array([s.start for s in parts] or [0], np.int64) for log, parts in segments.items()
+        }
+
+    @property
+    def version(self) -> int:
+        """Number of the version; grows with every commit."""
+        return self.manifest.version
+
+    @property
+    def space(self) -> Space | None:
+        """The embedding space that recall uses; None in a vault without vectors."""
+        return self.manifest.spaces.get(self.manifest.space)
+
+    @property
+    def vector_log(self) -> str:
+        """Name of the log with the vectors of that space."""
+        return vector_log(self.manifest.space)
+
+    def rows(self, log: str) -> int:
+        """Return how many rows a log has."""
+        return self.manifest.rows(log)
+
+    def segments(self, log: str) -> tuple[Segment, ...]:
+        """Return a log's segments in row order."""
+        return self._segments.get(log, ())
+
+    def watermark(self, log: str, as_of_us: int) -> int:
+        """Return how many rows of a log had been recorded at a moment. O(log n)."""
+        rows = 0
+        for segment in self.segments(log):
+            if segment.ref.last_us <= as_of_us:
+                rows = segment.start + segment.rows
+                continue
+            stamps = segment.numbers("recorded_at")
+            return segment.start + int(np.searchsorted(stamps, as_of_us, side="right"))
+        return rows
+
+    def groups(self, log: str, rows: Rows) -> list[tuple[Segment, NDArray[np.int64], Rows]]:
+        """Split rows by segment.
+
+        Returns
+        -------
+        list of (segment, positions, offsets)
+            ``positions`` index the given rows, ``offsets`` the segment.
+        """
+        parts = self.segments(log)
+        if len(parts) == 1:
+            return [(parts[0], np.arange(len(rows)), rows - parts[0].start)]
+        owner = np.searchsorted(self._starts[log], rows, side="right") - 1 if parts else np.empty(0, np.int64)
+        found = []
+        for index in np.unique(owner):
+            positions = np.flatnonzero(owner == index)
+            found.append((parts[index], positions, rows[positions] - parts[index].start))
+        return found
+
+    def numbers(self, log: str, column: str, rows: Rows, missing: int = 0) -> NDArray[Any]:
+        """Gather a primitive column at some rows, in their order; nulls become ``missing``."""
+        out: NDArray[Any] | None = None
+        for segment, positions, offsets in self.groups(log, rows):
+            values = segment.numbers(column, missing)[offsets]
+            if out is None:
+                out = np.empty(len(rows), values.dtype)
+            out[positions] = values
+        return np.empty(0, np.int64) if out is None else out
+
+    def values(self, log: str, column: str, rows: Rows) -> list[Any]:
+        """Return the Python values of any column at some rows, in their order."""
+        out: list[Any] = [None] * len(rows)
+        for segment, positions, offsets in self.groups(log, rows):
+            for position, value in zip(positions.tolist(), columns.strings(segment.column(column), offsets), strict=True):
+                out[position] = value
+        return out
+
+    def records(self, log: str, rows: Rows, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return whole rows as dicts, in the order given."""
+        out: list[dict[str, Any]] = [{} for _ in rows]
+        for segment, positions, offsets in self.groups(log, rows):
+            for name in names or segment.batch.schema.names:
+                found = columns.strings(segment.column(name), offsets)
+                for position, value in zip(positions.tolist(), found, strict=True):
+                    out[position][name] = value
+        return out
+
+    def column(self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Return a whole primitive column from row ``start`` on as one array (a copy where there are several segments)."""
+        parts = []
+        for segment in self.segments(log):
+            if segment.start + segment.rows > start:
+                values = convert(segment) if convert else segment.numbers(name)
+                parts.append(values[max(0, start - segment.start) :])
+        if not parts:
+            return np.empty(0, np.int64)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,1 @@
+"""Numbers in, numbers out: the kernels of Lamina, on NumPy and Numba alone."""

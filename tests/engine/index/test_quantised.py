@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import functools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+
+from lamina_engine.errors import InvalidArgument, LaminaError
+from lamina_engine.index import quantised
+from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
+from lamina_engine.index.vectors import F32, VectorBlocks, scan, search
+
+
+@functools.cache
+def clustered(n: int, dim: int, seed: int = 0) -> F32:
+    """Two hundred clusters on the sphere, as wide as they are far apart."""
+    random = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).standard_normal((200, dim), np.float32)
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    rows = centres[random.integers(200, size=n)] + random.standard_normal((n, dim), np.float32) / np.sqrt(
+        np.float32(dim)
+    )
+    unit: F32 = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    unit.flags.writeable = False
+    return unit
+
+
+def blocks_of(matrix: F32, cuts: list[int] | None = None) -> VectorBlocks:
+    return VectorBlocks(np.split(matrix, cuts or []), matrix.shape[1])
+
+
+def built(blocks: VectorBlocks, n_rows: int, *, threads: int = 1) -> QuantisedIndex:
+    index = QuantisedIndex.build(blocks, n_rows, threads=threads)
+    assert index is not None
+    return index
+
+
+@functools.cache
+def sample_index() -> QuantisedIndex:
+    return built(blocks_of(clustered(29_000, 32)), 20_500)
+
+
+def bytes_of(index: QuantisedIndex, folder: Path) -> bytes:
+    index.save(folder / "index")
+    return (folder / "index").read_bytes()
+
+
+def recall_at_10(matrix: F32, queries: F32) -> float:
+    blocks = blocks_of(matrix, [7000, 30_000])
+    index = built(blocks, len(matrix))
+    assert index.rows == covered_rows(len(matrix))
+    hits = 0
+    for query in queries:
+        ref, got = scan(blocks, query, 10), search(blocks, index, query, 10)
+        hits += len(np.intersect1d(ref.rows, got.rows))
+        same = np.isin(got.rows, ref.rows)
+        np.testing.assert_array_equal(got.scores[same], ref.scores[np.isin(ref.rows, got.rows)])
+    return hits / (10 * len(queries))
+
+
+def test_row_counts() -> None:
+    assert [train_rows(n) for n in (0, 16_383, 16_384, 65_535, 65_536, 262_143, 262_144, 10**7)] == [
+        *(0, 0, 16_384, 16_384, 65_536, 65_536, 262_144, 262_144)
+    ]
+    assert [covered_rows(n) for n in (0, 16_383, 16_384, 20_479, 20_480)] == [0, 0, 16_384, 16_384, 20_480]
+
+
+@pytest.mark.parametrize("dim", [64, 101, 256])
+def test_recall_at_10(dim: int) -> None:
+    assert recall_at_10(clustered(50_000, dim), clustered(100, dim, seed=1)) >= 0.99
+
+
+@pytest.mark.parametrize("dim", [32, 33, 100, 300, 384])
+def test_dimensions(dim: int) -> None:
+    matrix = clustered(16_384, dim)
+    blocks = blocks_of(matrix)
+    index = built(blocks, len(matrix))
+    assert (index.dim, index.rows, index.trained_on) == (dim, 16_384, 16_384)
+    for row in (0, 9000, 16_383):
+        assert search(blocks, index, matrix[row], 1, live=None).rows.tolist() == [row]
+        assert row in index.search(matrix[row], 20).rows
+
+
+@pytest.mark.parametrize("dim", [1, 3, 31])
+def test_few_dimensions_stay_exact(dim: int) -> None:
+    assert QuantisedIndex.build(blocks_of(clustered(16_384, dim)), 16_384) is None
+
+
+def test_few_rows_or_vectors_stay_exact() -> None:
+    matrix = clustered(20_500, 32).copy()
+    assert QuantisedIndex.build(blocks_of(matrix), 16_383) is None
+    matrix[1023:16_384] = 0
+    assert QuantisedIndex.build(blocks_of(matrix), 20_500) is None
+    matrix[16_000] = matrix[0]
+    assert built(blocks_of(matrix), 20_500).rows == 20_480
+
+
+@pytest.mark.parametrize("dim", [32, 33])
+def test_bytes_depend_on_the_rows_alone(tmp_path: Path, dim: int) -> None:
+    matrix = clustered(29_000, dim)
+    ref = bytes_of(built(blocks_of(matrix), 29_000), tmp_path)
+    cuts = np.random.default_rng(3).integers(0, 29_000, 12)
+    split = blocks_of(matrix, sorted(cuts.tolist()))
+    assert bytes_of(built(split, 29_000, threads=2), tmp_path) == ref
+    assert bytes_of(built(blocks_of(matrix[:28_800]), 28_800), tmp_path) == ref  # both cover 28,672
+    index = built(split, 16_384)
+    for n_rows in (16_390, 20_480, 24_600, 29_000):
+        longer = index.extend(split, n_rows)
+        assert longer is not None
+        assert longer.rows == covered_rows(n_rows)
+        index = longer
+    assert bytes_of(index, tmp_path) == ref
+
+
+def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = blocks_of(clustered(16_384, 32))
+
+    def centroids() -> bytes:
+        found: bytes = faiss.vector_to_array(built(blocks, 16_384)._faiss.pq.centroids).tobytes()
+        return found
+
+    ref = centroids()
+    before = quantised._threads
+    monkeypatch.setattr(quantised, "_threads", lambda count: before(2))
+    assert centroids() == ref
+
+
+def test_extending_past_a_training_step_builds_afresh(tmp_path: Path) -> None:
+    matrix = clustered(66_000, 32)
+    blocks = blocks_of(matrix, [20_000])
+    index = built(blocks, 40_000).extend(blocks, 66_000)
+    assert index is not None
+    assert index.trained_on == 65_536
+    assert bytes_of(index, tmp_path) == bytes_of(built(blocks, 66_000), tmp_path)
+
+
+def test_extending_leaves_the_former_index_alone() -> None:
+    blocks = blocks_of(clustered(29_000, 32))
+    index = built(blocks, 16_384)
+    assert index.extend(blocks, 17_000) is index
+    longer = index.extend(blocks, 29_000)
+    assert longer is not None
+    assert (index.rows, longer.rows) == (16_384, 28_672)
+    assert index.search(clustered(29_000, 32)[28_000], 16_384).rows.max() < 16_384
+    shorter = longer.extend(blocks, 20_480)
+    assert shorter is not None
+    assert shorter.rows == 20_480
+
+
+def test_another_faiss_builds_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = blocks_of(clustered(29_000, 32))
+    former = QuantisedIndex(sample_index()._faiss, 32, 16_384, "0.0.0")
+    index = former.extend(blocks, 20_500)
+    assert index is not None
+    assert index.faiss_version == faiss.__version__
+
+
+def test_rows_without_a_vector_never_surface() -> None:
+    matrix = clustered(50_000, 64).copy()
+    matrix[np.random.default_rng(5).random(50_000) < 0.6] = 0
+    blocks = blocks_of(matrix)
+    index = built(blocks, 50_000)
+    present = np.abs(matrix).max(axis=1) > 0
+    assert not present[index.search(-clustered(1, 64)[0], 50_000).rows].all()
+    hits = 0
+    for query in (*clustered(20, 64, seed=1), *-clustered(20, 64, seed=1)):
+        got = search(blocks, index, query, 50)
+        assert len(got.rows) == 50
+        assert present[got.rows].all()
+        hits += len(np.intersect1d(got.rows, scan(blocks, query, 50).rows))
+    assert hits >= 0.95 * 2000  # half of the queries are far from everything
+
+
+def test_filters_and_past_watermarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = clustered(50_000, 64)
+    blocks = blocks_of(matrix)
+    index = built(blocks, 50_000)
+    monkeypatch.setattr("lamina_engine.index.vectors.NARROW_ROWS", 1000)
+    monkeypatch.setattr("lamina_engine.index.vectors.PAST_ROWS", 1000)
+    mask = np.random.default_rng(5).random(50_000) < 0.1
+    hits = 0
+    for query in clustered(50, 64, seed=1):
+        filtered = search(blocks, index, query, 10, live=mask, n_rows=40_000)
+        assert mask[filtered.rows].all()
+        assert filtered.rows.max() < 40_000
+        hits += len(np.intersect1d(filtered.rows, scan(blocks, query, 10, mask=mask, stop=40_000).rows))
+    assert hits >= 0.99 * 500
+
+
+def test_save_and_open(tmp_path: Path) -> None:
+    index = sample_index()
+    index.save(tmp_path / "index", sync=True)
+    for verify in (True, False):
+        got = QuantisedIndex.open(tmp_path / "index", verify=verify)
+        assert (got.dim, got.rows, got.trained_on, got.faiss_version) == (32, 20_480, 16_384, faiss.__version__)
+        for query in clustered(5, 32, seed=1):
+            np.testing.assert_array_equal(got.search(query, 100).rows, index.search(query, 100).rows)
+    blocks = blocks_of(clustered(29_000, 32))
+    longer = got.extend(blocks, 29_000)
+    assert longer is not None
+    assert bytes_of(longer, tmp_path) == bytes_of(built(blocks, 29_000), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.mark.parametrize("at", [0, 9, 13, 20, 40, 60, 64, 70, 5000, -1])
+def test_a_flipped_bit_is_found(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "index"
+    raw = bytearray(bytes_of(sample_index(), tmp_path))
+    raw[at] ^= 16
+    path.write_bytes(raw)
+    with pytest.raises(VectorsDamaged, match="rebuild") as caught:
+        QuantisedIndex.open(path)
+    assert isinstance(caught.value, LaminaError)
+    assert isinstance(caught.value, OSError)
+
+
+@pytest.mark.parametrize("keep", [0, 30, 63, 64, 1000, -1])
+def test_a_torn_file_is_found_without_reading_it(tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "index"
+    path.write_bytes(bytes_of(sample_index(), tmp_path)[:keep])
+    with pytest.raises(VectorsDamaged, match="rebuild"):
+        QuantisedIndex.open(path, verify=False)
+    with pytest.raises(FileNotFoundError):
+        QuantisedIndex.open(tmp_path / "none")
+
+
+def test_a_file_that_faiss_cannot_read(tmp_path: Path) -> None:
+    raw = bytes_of(sample_index(), tmp_path)
+    start = quantised._HEADER.size + quantised._CRC.size
+    (tmp_path / "index").write_bytes(raw[:start] + b"none" + raw[start + 4 :])
+    with pytest.raises(VectorsDamaged, match="FAISS cannot read"):
+        QuantisedIndex.open(tmp_path / "index", verify=False)
+
+
+def test_a_file_that_is_another_index(tmp_path: Path) -> None:
+    index = sample_index()
+    QuantisedIndex(faiss.IndexFlatIP(32), 32, 16_384, "1").save(tmp_path / "index")
+    with pytest.raises(VectorsDamaged, match="header says"):
+        QuantisedIndex.open(tmp_path / "index")
+    QuantisedIndex(index._faiss, 40, 16_384, "1").save(tmp_path / "index")
+    with pytest.raises(VectorsDamaged, match="header says"):
+        QuantisedIndex.open(tmp_path / "index")
+
+
+def test_progress_and_cancelling() -> None:
+    blocks = blocks_of(clustered(29_000, 32), [5000])
+    seen: list[tuple[int, int]] = []
+    QuantisedIndex.build(blocks, 29_000, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(5000, 28_672), (21_384, 28_672), (28_672, 28_672)]
+    assert QuantisedIndex.build(blocks, 29_000, cancelled=lambda: True) is None
+    answers = iter([False, False, True])
+    assert QuantisedIndex.build(blocks, 29_000, cancelled=lambda: next(answers)) is None
+    assert sample_index().extend(blocks, 29_000, cancelled=lambda: True) is None
+
+
+def test_threads_agree_and_keep_their_openmp_setting() -> None:
+    index, queries = sample_index(), clustered(64, 32, seed=1)
+    ref = [index.search(query, 100).rows for query in queries]
+    start = threading.Barrier(8)
+
+    def work(number: int) -> int:
+        faiss.omp_set_num_threads(1 + number % 3)
+        start.wait()
+        for one, query in zip(ref, queries, strict=True):
+            np.testing.assert_array_equal(index.search(query, 100).rows, one)
+        return int(faiss.omp_get_max_threads())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [1 + number % 3 for number in range(8)]
+
+
+def test_duplicates_are_ordered_by_row() -> None:
+    matrix = clustered(20_480, 32).copy()
+    matrix[::100] = matrix[0]
+    blocks = blocks_of(matrix)
+    got = search(blocks, built(blocks, 20_480), matrix[0], 5)
+    np.testing.assert_array_equal(got.rows, [20_400, 20_300, 20_200, 20_100, 20_000])
+
+
+def test_bad_queries_are_refused() -> None:
+    index = sample_index()
+    with pytest.raises(InvalidArgument, match=r"\(31,\).* 32 dimensions"):
+        index.search(np.zeros(31, np.float32), 10)
+    with pytest.raises(InvalidArgument, match="not finite"):
+        index.search(np.full(32, np.nan, np.float32), 10)
+    assert len(index.search(clustered(1, 32)[0], 10**9).rows) == index.rows

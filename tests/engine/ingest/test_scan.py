@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles.scan import pair_moves
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest.scan import (
+    RACY_NS,
+    UNSETTLED_MTIME_NS,
+    Changes,
+    Move,
+    Reading,
+    ScanPlan,
+    SourceState,
+    is_settled,
+    plan,
+    resolve,
+    settled_mtime_ns,
+)
+from lamina_engine.ingest.walk import FileEntry
+
+SCANNED_US = 1_000_000_000
+OLD_NS = SCANNED_US * 1000 - RACY_NS - 1
+
+
+def entry(path: str, *, size: int = 1, mtime_ns: int = OLD_NS) -> FileEntry:
+    return FileEntry(path, Path("/root") / path, size, mtime_ns, mtime_ns, 1, None)
+
+
+def state(digest: bytes = b"d", *, size: int = 1, mtime_ns: int = OLD_NS, settings: str = "s") -> SourceState:
+    return SourceState(digest, size, mtime_ns, settings, ("c1",), SCANNED_US)
+
+
+def plain(found: FileEntry) -> str:
+    return "s"
+
+
+def test_nothing_known_and_nothing_found() -> None:
+    assert plan({}, [], plain) == ScanPlan((), (), ())
+    assert resolve({}, ScanPlan((), (), ()), {}) == Changes((), (), (), (), (), (), ())
+
+
+def test_equal_size_time_and_settings_are_not_read() -> None:
+    got = plan({"a": state(), "gone": state()}, [entry("b"), entry("a")], plain)
+    assert got == ScanPlan(("a",), (entry("b"),), ("gone",))
+
+
+@pytest.mark.parametrize("different", [{"size": 2}, {"mtime_ns": OLD_NS - 1}, {"mtime_ns": OLD_NS + 1}])
+def test_any_other_size_or_time_is_read(different: dict[str, int]) -> None:
+    assert plan({"a": state()}, [entry("a", **different)], plain).unchanged == ()
+
+
+def test_other_settings_are_read_and_changed() -> None:
+    previous = {"a": state(settings="old")}
+    planned = plan(previous, [entry("a")], plain)
+    assert planned.unchanged == ()
+    assert resolve(previous, planned, {"a": Reading(b"d", "s")}).changed == ("a",)
+
+
+@pytest.mark.parametrize(("age_ns", "settled"), [(RACY_NS + 1, True), (RACY_NS, False), (0, False), (-1, False)])
+def test_recent_times_prove_nothing(age_ns: int, settled: bool) -> None:
+    mtime_ns = SCANNED_US * 1000 - age_ns
+    assert is_settled(mtime_ns, SCANNED_US) is settled
+    got = plan({"a": state(mtime_ns=mtime_ns)}, [entry("a", mtime_ns=mtime_ns)], plain)
+    assert got.unchanged == (("a",) if settled else ())
+    assert settled_mtime_ns(mtime_ns, SCANNED_US) == (mtime_ns if settled else UNSETTLED_MTIME_NS)
+
+
+def test_an_unsettled_time_equals_no_file() -> None:
+    got = plan({"a": state(mtime_ns=UNSETTLED_MTIME_NS)}, [entry("a", mtime_ns=UNSETTLED_MTIME_NS)], plain)
+    assert got.unchanged == ()
+
+
+def test_verify_reads_everything_and_finds_it_the_same() -> None:
+    previous = {"a": state()}
+    planned = plan(previous, [entry("a")], plain, verify=True)
+    assert planned.to_read == (entry("a"),)
+    got = resolve(previous, planned, {"a": Reading(b"d", "s")})
+    assert (got.unchanged, got.touched) == (("a",), ("a",))
+
+
+def test_double_paths_and_foreign_readings_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="'a'"):
+        plan({}, [entry("a"), entry("a")], plain)
+    with pytest.raises(InvalidArgument, match="'x'"):
+        resolve({}, ScanPlan((), (entry("a"),), ()), {"x": Reading(b"d", "s")})
+
+
+def resolved(previous: Mapping[str, SourceState], found: Mapping[str, bytes], unseen: tuple[str, ...] = ()) -> Changes:
+    planned = plan(previous, [entry(path, size=2) for path in found], plain)
+    return resolve(previous, planned, {path: Reading(digest, "s") for path, digest in found.items()}, unseen=unseen)
+
+
+def test_added_changed_removed_touched() -> None:
+    got = resolved({"a": state(b"1"), "b": state(b"2"), "c": state(b"3")}, {"a": b"1", "b": b"x", "d": b"4"})
+    assert got == Changes(
+        unchanged=("a",), touched=("a",), moved=(), changed=("b",), added=("d",), removed=("c",), unseen=()
+    )
+
+
+def test_a_move_prefers_the_same_file_name_then_order() -> None:
+    previous = {"a/x": state(), "b/y": state(), "c/z": state()}
+    got = resolved(previous, {"n/q": b"d", "n/y": b"d"})
+    assert got.moved == (Move("n/q", "a/x", False), Move("n/y", "b/y", False))
+    assert got.removed == ("c/z",)
+    assert got.added == ()
+
+
+def test_more_copies_than_vanished_are_additions() -> None:
+    got = resolved({"a": state()}, {"c": b"d", "b": b"d"})
+    assert (got.moved, got.added, got.removed) == ((Move("b", "a", False),), ("c",), ())
+
+
+def test_a_copy_of_a_file_that_stays_is_an_addition() -> None:
+    got = resolved({"a": state()}, {"a": b"d", "b": b"d"})
+    assert (got.unchanged, got.added, got.moved) == (("a",), ("b",), ())
+
+
+def test_a_move_to_other_settings_is_marked() -> None:
+    previous = {"a.md": state()}
+    planned = plan(previous, [entry("a.txt")], plain)
+    got = resolve(previous, planned, {"a.txt": Reading(b"d", "text")})
+    assert got.moved == (Move("a.txt", "a.md", True),)
+
+
+def test_what_could_not_be_seen_stays() -> None:
+    previous = {path: state(b"d" + path.encode()) for path in ("a", "dir/b", "dir/sub/c", "dirt", "gone")}
+    planned = plan(previous, [entry("a", size=9), entry("new")], plain)
+    got = resolve(previous, planned, {}, unseen=["dir"])
+    assert got.unseen == ("a", "dir/b", "dir/sub/c")
+    assert got.removed == ("dirt", "gone")
+    assert got.added == ()
+    assert resolve(previous, planned, {}, unseen=["."]).removed == ()
+
+
+def test_what_could_not_be_seen_has_not_moved() -> None:
+    got = resolved({"dir/a": state()}, {"a": b"d"}, ("dir",))
+    assert (got.moved, got.added, got.unseen) == ((), ("a",), ("dir/a",))
+
+
+PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
+FOLDERS = st.dictionaries(PATHS, st.sampled_from([b"1", b"2", b"3"]), max_size=12)
+
+
+@given(FOLDERS, FOLDERS, st.randoms(use_true_random=False))
+def test_every_source_has_one_fate_and_moves_are_the_oracles(
+    before: dict[str, bytes], after: dict[str, bytes], order: object
+) -> None:
+    previous = {path: state(digest) for path, digest in before.items()}
+    shuffled = dict(sorted(after.items(), key=lambda item: order.random()))  # type: ignore[attr-defined]
+    got = resolved(previous, shuffled)
+    assert got == resolved(dict(sorted(previous.items())), dict(sorted(after.items())))
+
+    new = {path: digest for path, digest in after.items() if path not in before}
+    vanished = {path: digest for path, digest in before.items() if path not in after}
+    ref = pair_moves(new, vanished)
+    assert {move.source: move.former for move in got.moved} == ref
+    assert set(got.added) == new.keys() - ref.keys()
+    assert set(got.removed) == vanished.keys() - set(ref.values())
+    both = before.keys() & after.keys()
+    assert set(got.unchanged) == {path for path in both if before[path] == after[path]}
+    assert set(got.changed) == {path for path in both if before[path] != after[path]}
+    assert got.unseen == ()
+    for paths in (got.unchanged, got.touched, got.changed, got.added, got.removed):
+        assert list(paths) == sorted(paths)
+    assert [move.source for move in got.moved] == sorted(move.source for move in got.moved)
+
+
+@given(FOLDERS, FOLDERS)
+def test_applying_the_changes_gives_the_new_folder(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    got = resolved({path: state(digest) for path, digest in before.items()}, after)
+    built = {path: before[path] for path in got.unchanged}
+    built |= {move.source: before[move.former] for move in got.moved}
+    built |= {path: after[path] for path in (*got.changed, *got.added)}
+    assert built == after

@@ -1,0 +1,36 @@
+"""Kernels are compiled before the first test, so that no property's time contains a compilation."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+from hypothesis import settings
+
+import lamina_kernels
+from lamina_kernels._jit import Kernel
+
+settings.register_profile("kernels", deadline=None, max_examples=60)
+settings.load_profile("kernels")
+
+Named = dict[str, Kernel[..., object]]
+
+
+def find_kernels() -> Named:
+    """Every kernel of the package that Python calls, by module and name (helpers of kernels have no examples)."""
+    found: Named = {}
+    for info in pkgutil.iter_modules(lamina_kernels.__path__):
+        module = importlib.import_module(f"lamina_kernels.{info.name}")
+        for name, value in vars(module).items():
+            if isinstance(value, Kernel) and not name.startswith("_"):
+                found[f"{info.name}.{name}"] = value
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def all_kernels() -> Named:
+    found = find_kernels()
+    for each in found.values():
+        each.warm()
+    return found

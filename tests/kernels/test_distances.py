@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles import distances as oracle
+
+from lamina_kernels import distances
+from lamina_kernels.layouts import F32, I64
+
+
+def unit_rows(n: int, d: int, seed: int = 0) -> F32:
+    rows = np.random.default_rng(seed).standard_normal((n, d))
+    units: F32 = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return units
+
+
+def row_kernel(matrix: F32, query: F32) -> F32:
+    out = np.full(matrix.shape[0], -9, np.float32)
+    distances.row_dots(matrix, query, out)
+    return out
+
+
+def gather_kernel(matrix: F32, rows: I64, query: F32) -> F32:
+    out = np.full(rows.size, -9, np.float32)
+    distances.gather_dots(matrix, rows, query, out)
+    return out
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("d", [1, 7, 64, 257])
+def test_every_way_equals_oracle(n: int, d: int) -> None:
+    matrix, query = unit_rows(n, d), unit_rows(1, d, 1)[0]
+    ref = [oracle.dot(row.tolist(), query.tolist()) for row in matrix]
+    tolerance = 1e-6  # float32 sums of unit rows in any order
+    np.testing.assert_allclose(row_kernel(matrix, query), ref, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(distances.row_dots_numpy(matrix, query), ref, rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(distances.exact_dots(matrix, query), np.array(ref, np.float32))
+    rows = np.random.default_rng(d).permutation(np.arange(n))
+    permuted = [ref[row] for row in rows]
+    np.testing.assert_allclose(gather_kernel(matrix, rows, query), permuted, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(distances.gather_dots_numpy(matrix, rows, query), permuted, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("d", [1, 8, 100, 256, 1000])
+def test_exact_value_depends_on_nothing_but_the_row(d: int) -> None:
+    matrix, query = unit_rows(1100, d), unit_rows(1, d, 1)[0]  # more than one block
+    whole = distances.exact_dots(matrix, query)
+    chosen = np.array([0, 3, 512, 1023, 1024, 1099])
+    singly = np.concatenate([distances.exact_dots(matrix[i : i + 1], query) for i in chosen])
+    np.testing.assert_array_equal(whole[chosen], singly)
+    np.testing.assert_array_equal(distances.exact_dots(np.asfortranarray(matrix), query), whole)
+    np.testing.assert_array_equal(distances.exact_dots(matrix[::-1], query), whole[::-1])
+
+
+def test_exact_dots_survive_cancellation() -> None:
+    matrix = np.array([[1e8, 1.0, -1e8]], np.float32)
+    assert distances.exact_dots(matrix, np.ones(3, np.float32)).tolist() == [1.0]
+
+
+@given(st.floats(-1.5, 1.5))
+def test_angular_distance_equals_oracle(cosine: float) -> None:
+    got = distances.angular_distance(np.array([cosine]))[0]
+    assert got == pytest.approx(oracle.angular_distance(cosine), abs=1e-15)
+    assert 0.0 <= got <= 1.0
+
+
+def test_angular_distance_of_float32() -> None:
+    got = distances.angular_distance(np.array([1.0, 0.0, -1.0, 1.0000001], np.float32))
+    assert got.tolist() == [0.0, 0.5, 1.0, 0.0]
