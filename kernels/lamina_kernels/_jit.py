@@ -226,9 +226,9 @@ class _Settings(Protocol):
 
 
 def _settings() -> _Settings:
-    import numba
+    from numba.core import config
 
-    return cast("_Settings", numba.config)
+    return cast("_Settings", config)
 
 
 def _jit_disabled() -> bool:

@@ -206,7 +206,8 @@ def gather_counts(block: TermRows, rows: I64, query_hashes: U32, out: F32) -> No
     entries = np.empty(query_hashes.size, np.int64)
     _index_query(query_hashes, first, following)
     for i in range(rows.size):
-        start, stop = block.indptr[rows[i]], block.indptr[rows[i] + 1]
+        row = int(rows[i])
+        start, stop = block.indptr[row], block.indptr[row + 1]
         _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
         for t in range(query_hashes.size):
             entry = entries[t]
@@ -262,7 +263,8 @@ def scan_bm25(
         out[i] = 0.0
         if live[i] == 0:
             continue
-        _match_row(block.hashes, block.indptr[i], block.indptr[i + 1], query_hashes, first, following, entries)
+        start, stop = block.indptr[i], block.indptr[i + 1]
+        _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
         length = weights[0] * block.lengths[i, 0] + weights[1] * block.lengths[i, 1] + weights[2] * block.lengths[i, 2]
         norm = k1 * ((1.0 - b) + b * (length / average_length))
         score = 0.0

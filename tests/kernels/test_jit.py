@@ -264,7 +264,7 @@ def test_fastmath_is_what_was_named(all_kernels: Named) -> None:
 
 
 def test_a_helper_called_from_python() -> None:
-    each: Callable[[float], float] = _square
+    each: Callable[[float], float] = kernel(_square.py_func)
     assert each(3.0) == 9.0
 
 

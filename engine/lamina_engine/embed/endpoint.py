@@ -189,10 +189,10 @@ def endpoint_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or re.search(r"[\s\x00-\x1f]", url.strip()):
+        parts, usable = urlsplit(""), False
+    if not usable or re.search(r"[\s\x00-\x1f\x7f]", url.strip()):
         raise InvalidConfig("the endpoint's url is no http or https URL; give one such as 'http://127.0.0.1:11434/v1'")
     if parts.username is not None or parts.password is not None:
         raise InvalidConfig(

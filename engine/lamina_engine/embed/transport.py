@@ -114,6 +114,7 @@ class Transport:
             When it refuses, stays away after all tries, or answers with something that is no JSON.
         """
         body = json.dumps(payload, ensure_ascii=True).encode("ascii")
+        failure = ""
         for attempt in range(self._backoff.max_retries + 1):
             key = self._key()
             response, failure = self._send(body, key)
@@ -156,6 +157,10 @@ class Transport:
             return None, f"no answer within timeout_s={self._timeout_s:g} ({type(error).__name__})"
         except httpx.TransportError as error:
             return None, f"{type(error).__name__}: {error}"
+        except httpx.InvalidURL as error:
+            raise EmbeddingError(
+                f"{self.place} is no URL that can be called ({error}); check the endpoint's url"
+            ) from None
         except httpx.HTTPError as error:
             # not chained: the request inside would carry the key
             raise EmbeddingError(f"{self.place} gave an answer that cannot be read ({type(error).__name__})") from None

@@ -57,8 +57,19 @@ _NUMBER = re.compile(r"D+(?:\.D+)+")
 _CONTRACTION = frozenset({"t", "re", "ve", "ll", "d", "m"})
 
 STOP_WORDS = frozenset(
-    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "could", "did", "do", "does", "doing", "down", "during", "each", "few", "for", "from", "further", "get", "got", "had", "has", "have", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "let", "like", "me", "more", "most", "my", "myself", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "same", "she", "should", "so", "some", "such", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours", "yourself", "yourselves", "arent", "cant", "couldnt", "didnt", "doesnt", "dont", "hadnt", "hasnt", "havent", "isnt", "shouldnt", "wasnt", "werent", "wont", "wouldnt", "hed", "hell", "hes", "id", "ill", "im", "ive", "shed", "shell", "shes", "theyd", "theyll", "theyre", "theyve", "wed", "well", "weve", "youd", "youll", "youre", "youve"]
-) - {"hell", "ill", "id", "shed", "shell", "wed", "well", "like"}
+    re.findall(
+        r"\w+",
+        """a about after again all also am an and any are as at be because been before being between both but
+        by can cannot could did do does doing down during each few for from further get got had has have
+        having he her here hers herself him himself his how i if in into is it its itself just let me more
+        most my myself no nor not now of off on once only or other our ours ourselves out over own same she
+        should so some such than that the their theirs them themselves then there these they this those
+        through to too under until up us very was we were what when where which while who whom whose why will
+        with would you your yours yourself yourselves arent cant couldnt didnt doesnt dont hadnt hasnt havent
+        isnt shouldnt wasnt werent wont wouldnt hed hes im ive shes theyd theyll theyre theyve weve youd youll
+        youre youve""",
+    )
+)
 """English function words; never asked of an index unless a query has nothing else."""
 
 Kind = Literal["word", "part", "joined", "character"]
@@ -204,9 +215,10 @@ class Pieces(dict[str, int]):
 
 
 class Analyzer:
-    """Turns texts into terms. Not thread-safe: one for each thread.
+    """Turns texts into terms. Threads may share it for `tokens` and `query`; `pieces` is for one thread.
 
-    The memory is bounded: at most 2**18 words and about as many pieces are remembered, and forgotten all at once when full.
+    The memory is bounded: at most 2**18 words and about as many pieces are remembered, and forgotten all at once
+    when full.
     """
 
     def __init__(self) -> None:
@@ -356,7 +368,7 @@ class _Words(dict[str, Word]):
 
 
 def _without_ending(word: str, classes: str) -> tuple[str, str]:
-    """Drop a possessive 's, close up a contraction (dont), keep ``++`` and ``#`` only on names of one or two letters."""
+    """Drop a possessive 's, close up a contraction (dont), keep ``++`` and ``#`` on short names only."""
     ending = classes.rstrip("+#")
     if len(ending) < len(classes) and len(ending) > 2:
         word, classes = word[: len(ending)], ending

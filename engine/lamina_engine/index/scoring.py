@@ -220,7 +220,7 @@ class ForwardLists:
         return bm25_scores(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
 
     def context_lengths(self, rows: I64) -> NDArray[np.uint16]:
-        """Return how many terms of each row's context it was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
+        """Return how many context terms each row was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
         out = np.zeros(rows.size, np.uint16)
         home = np.searchsorted(self.starts, rows, side="right") - 1
         for number in np.unique(home).tolist():

@@ -35,7 +35,7 @@ _ZONES = 3
 _BATCH_ROWS = 8192
 """Rows analysed together: a piece that occurs in many of them is looked up once."""
 _ARROW_ROWS = 256
-"""From here on Arrow cuts and numbers the pieces, at a fifth of Python's cost; below, its compute module is not worth loading."""
+"""Rows from which on Arrow cuts the pieces, at a fraction of the cost; for less its compute module stays unloaded."""
 _ARROW_CHARS = 1 << 25
 """Up to here: Arrow joins strings with 32-bit offsets only."""
 _MAX_COUNT = 255
@@ -210,7 +210,7 @@ def write_terms(path: Path, rows: TermRows) -> None:
         with aside.open("wb") as file:
             file.write(bytes(_HEADER_BYTES))
             for section in sections:
-                for data in (memoryview(section).cast("B") if section.size else b"", _padding(section.nbytes)):
+                for data in (section.tobytes(), _padding(section.nbytes)):
                     checksum = zlib.crc32(data, checksum)
                     file.write(data)
             file.seek(0)

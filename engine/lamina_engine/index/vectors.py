@@ -256,7 +256,7 @@ def search(
         Nonzero where a row may be returned. Narrow filters (`NARROW_ROWS`, `NARROW_SHARE`) are scanned exactly,
         wide ones over-fetch until as many selected rows are scored as without a filter.
     candidates : int
-        Rows scored exactly; raised to 4 k, which keeps recall@100 over 0.99.
+        Rows scored exactly; raised to 4 k (recall@100 0.975 and 0.9995 on two clustered sets, decision 0004).
 
     Raises
     ------

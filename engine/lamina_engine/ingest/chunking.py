@@ -279,10 +279,9 @@ def joins_previous(text: str, position: int) -> bool:
     Combining marks, joiners, variation selectors, skin tones, conjoining Hangul and the second letter of a flag do; the
     rest of Unicode's grapheme rules is left out.
     """
-    here = text[position]
+    before, here = text[position - 1], text[position]
     if here.isascii():
-        return False
-    before = text[position - 1]
+        return before == "\u200d"
     if before == "\u200d" or here == "\u200d" or unicodedata.category(here) in ("Mn", "Mc", "Me"):
         return True
     if "\U0001f3fb" <= here <= "\U0001f3ff" or "\u1160" <= here <= "\u11ff":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import PurePosixPath
 
-from lamina_engine.clock import parse_instant
+from lamina_engine.clock import parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 
 _YEAR = r"(?<!\d)((?:19|20)\d\d)"
@@ -50,6 +50,7 @@ def date_in_path(source: str, tz: str = "UTC") -> int | None:
     InvalidArgument
         When the zone is not known.
     """
+    zone(tz)
     path = PurePosixPath(source)
     parts = [path.stem, *reversed(path.parent.parts)]
     for part in parts:
@@ -98,6 +99,7 @@ def date_value(value: object, tz: str = "UTC") -> int | None:
     InvalidArgument
         When the zone is not known.
     """
+    zone(tz)  # an unknown zone is the caller's mistake and must not pass as a value that is no date
     while isinstance(value, list) and len(value) == 1:  # [[2026-02-15]] without quotes is a list in a list
         value = value[0]
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -118,7 +120,6 @@ def date_value(value: object, tz: str = "UTC") -> int | None:
 
 
 def _instant(value: str | int | float, tz: str) -> int | None:
-    zone(tz)  # an unknown zone is the caller's mistake and must not pass as a value that is no date
     try:
         return parse_instant(value, tz)
     except InvalidArgument:

@@ -24,6 +24,8 @@ MAX_DEPTH = 32
 """Values inside values."""
 MAX_LEAD = 200
 """Characters of indentation and list marks before a line's first word."""
+MAX_PROBLEMS = 5
+"""Problems named one by one."""
 
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -31,7 +33,8 @@ _KEY = re.compile(
     r"""(?P<quote>["']?)(?P<key>[^\s"'#\-\[\]{},&*!|>%@`][^:\n]*?)(?P=quote)[ \t]*:(?:[ \t]+(?P<value>.*))?$"""
 )
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
-_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$")
+# a float needs its point: 12e5 may be the beginning of a commit's name, and twenty digits are somebody's id
+_FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 _BRACKETS = re.compile(r"[\[\]{}]")
 
 
@@ -77,6 +80,8 @@ def read_frontmatter(text: str) -> Frontmatter:
     if not any(_KEY.match(line) for line in block.split("\n")):
         return Frontmatter()
     fields, problems = _read_by_key(block)
+    if len(problems) > MAX_PROBLEMS:
+        problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS} more"]
     return Frontmatter(fields, closing.end(), tuple(problems))
 
 

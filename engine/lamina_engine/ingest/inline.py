@@ -11,10 +11,10 @@ from typing import NamedTuple
 _TICKS = re.compile(r"`+")
 _LINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _TAG = re.compile(
-    # at the start, or after white space or an opening mark: not inside a word, an address or a link's target
-    r"(?:(?<![^\s(,;\u3001\u3002\uff0c\uff08\u300c])|(?<=[(,;\u3001\u3002\uff0c\uff08\u300c]))(?<!\]\()"
     r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3001-\u3003\u3008-\u3011\uff01-\uff0f\uff1a-\uff20'\"!#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
 )
+_BEFORE_TAG = frozenset("(,;\u3001\u3002\uff0c\uff08\u300c")
+"""Marks that a tag may follow, besides white space; a link's target begins with ``](``."""
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S*|\bwww\.\S+", re.IGNORECASE)
 
 Range = tuple[int, int]
@@ -143,13 +143,18 @@ def find_tags(text: str, code: Sequence[Range]) -> list[str]:
     addresses: list[Range] | None = None
     for match in _TAG.finditer(text):
         tag = clean_tag(match[1])
-        if tag is None or _inside(code, match.start()):
+        if tag is None or not _may_begin_tag(text, match.start()) or _inside(code, match.start()):
             continue
         if addresses is None:
             addresses = [found.span() for found in _ADDRESS.finditer(text)]
         if not _inside(addresses, match.start()):
             tags.append(tag)
     return tags
+
+
+def _may_begin_tag(text: str, position: int) -> bool:
+    before = text[position - 1] if position else "\n"
+    return before.isspace() or (before in _BEFORE_TAG and text[position - 2 : position] != "](")
 
 
 def clean_tag(word: str) -> str | None:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -48,6 +48,8 @@ _MIN_US, _MAX_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years
 _UNITS_PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 Row = dict[str, Any]
+Rows = Generator[tuple[int, Row | str], None, None]
+"""Positions with rows, or with what is wrong there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +341,8 @@ def read_records(
     source : path or open file
         Parquet and Arrow want a path. An open file is not closed.
     kind : str
-        ``jsonl`` (one JSON object per line), ``csv`` or ``tsv`` (with a header row; cells stay text, so ``007`` stays
-        ``007``), ``parquet``, ``arrow`` (IPC file, IPC stream or Feather 2), ``text`` (all of it is one record).
+        ``jsonl`` (one JSON object per line), ``csv`` or ``tsv`` (with a header row; cells stay text, so 007 stays 007),
+        ``parquet``, ``arrow`` (IPC file, IPC stream or Feather 2), ``text`` (all of it is one record).
     columns : mapping of str to str, optional
         Known field → the file's column for it. Other columns keep their name where it is a known field that nothing is
         mapped to, and go to the metadata where not.
@@ -357,8 +359,8 @@ def read_records(
     Raises
     ------
     InvalidArgument
-        At once, when the kind, a target of ``columns`` or ``batch_rows`` is not allowed, or a stream is given for a kind
-        that needs a path.
+        At once, when the kind, a target of ``columns`` or ``batch_rows`` is not allowed, or a stream is given for a
+        kind that needs a path.
     IngestError
         While iterating, when the file as a whole cannot be read.
     SchemaMismatch
@@ -410,9 +412,8 @@ def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterato
             reader = pa.ipc.open_file(file) if head == b"ARROW1" else pa.ipc.open_stream(file)
             batches = map(reader.get_batch, range(reader.num_record_batches)) if head == b"ARROW1" else reader
             for batch in batches:
-                batch.validate(
-                    full=True
-                )  # offsets out of a foreign file are not trusted: a bad one crashes the process
+                # offsets out of a foreign file are not trusted: a bad one would crash the process
+                batch.validate(full=True)
                 yield from (batch.slice(start, batch_rows) for start in range(0, batch.num_rows, batch_rows))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, IngestError):
@@ -492,11 +493,12 @@ def _bytes_of(source: str | Path | IO[bytes] | IO[str]) -> Iterator[IO[bytes]]:
     elif isinstance(source, io.StringIO):
         yield io.BytesIO(source.read().encode("utf-8", "surrogatepass"))
     else:
-        yield getattr(source, "buffer", source)
+        stream: IO[bytes] = getattr(source, "buffer", source)  # type: ignore[arg-type]
+        yield stream
 
 
 def _chunks(
-    rows: Iterator[tuple[int, Row | str]],
+    rows: Rows,
     mapping: _Mapping,
     name: str,
     batch_rows: int,
@@ -528,7 +530,7 @@ def _chunks(
         yield chunk
 
 
-def _json_rows(stream: IO[bytes], limit: int) -> Iterator[tuple[int, Row | str]]:
+def _json_rows(stream: IO[bytes], limit: int) -> Rows:
     number = 0
     while line := stream.readline(limit + 1):
         number += 1
@@ -551,7 +553,7 @@ def _json_rows(stream: IO[bytes], limit: int) -> Iterator[tuple[int, Row | str]]
                 yield number, f"the line is {_shown(row)}, not a JSON object"
 
 
-def _text_row(stream: IO[bytes], limit: int) -> Iterator[tuple[int, Row | str]]:
+def _text_row(stream: IO[bytes], limit: int) -> Rows:
     data = stream.read(limit + 1)
     if len(data) > limit:
         yield 1, f"the text has more than {limit} bytes"
@@ -562,9 +564,7 @@ def _text_row(stream: IO[bytes], limit: int) -> Iterator[tuple[int, Row | str]]:
         yield 1, f"the text is not valid UTF-8 (byte {error.start})"
 
 
-def _csv_rows(
-    stream: IO[bytes], delimiter: str, mapping: _Mapping, source: str, limit: int
-) -> Iterator[tuple[int, Row | str]]:
+def _csv_rows(stream: IO[bytes], delimiter: str, mapping: _Mapping, source: str, limit: int) -> Rows:
     # the limit is the process's, not the reader's; it is only ever raised
     csv.field_size_limit(max(csv.field_size_limit(), limit))
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -619,7 +619,7 @@ def _from_text(target: str, value: Any) -> Any:
     return value
 
 
-def _arrow_rows(batches: Iterator[pa.RecordBatch], mapping: _Mapping, source: str) -> Iterator[tuple[int, Row | str]]:
+def _arrow_rows(batches: Iterator[pa.RecordBatch], mapping: _Mapping, source: str) -> Rows:
     position = 0
     for batch in batches:
         names = batch.schema.names
@@ -665,7 +665,7 @@ def records_from_arrow(
     InvalidArgument
         At once, when a target of ``columns``, ``tz`` or ``batch_rows`` is not allowed.
     SchemaMismatch
-        While iterating, when ``text`` or a mapped column is missing, two have one name, or a type does not fit its field.
+        While iterating, when ``text`` or a mapped column is missing, two share a name, or a type does not fit a field.
 
     Notes
     -----
@@ -730,7 +730,7 @@ def _checked(
     if "success" in arrays:
         got.success = arrays["success"].to_pylist()
     if "tags" in arrays:
-        got.tags = _apply(arrays["tags"].to_pylist(), _check_tags, bad)
+        got.tags = _tags(arrays["tags"].to_pylist(), bad)
     if "vector" in arrays:
         got.vectors, got.has_vector = _vectors(arrays["vector"], bad)
     if "metadata" in arrays or extra:
@@ -811,19 +811,38 @@ def _check_type(target: str, kind: pa.DataType) -> None:
 def _values(array: pa.Array) -> list[Any]:
     """Return an array's values as Python objects, nanoseconds cut to the microseconds that Python has."""
     array = _decoded(array)
-    kind = array.type
-    if getattr(kind, "unit", None) == "ns":
-        coarse = {"timestamp": lambda: pa.timestamp("us", kind.tz), "duration": lambda: pa.duration("us")}
-        array = array.cast(coarse.get(str(kind).partition("[")[0], lambda: pa.time64("us"))(), safe=False)
+    kind = _coarse(array.type)
     try:
-        values: list[Any] = array.to_pylist()
-    except (ValueError, OverflowError):  # moments that Python has no object for
-        values = array.cast(pa.string()).to_pylist()
+        if kind != array.type:
+            array = array.cast(kind, safe=False)
+        try:
+            values: list[Any] = array.to_pylist()
+        except (ValueError, OverflowError):  # moments that Python has no object for
+            values = array.cast(pa.string()).to_pylist()
+    except pa.ArrowException as error:
+        raise SchemaMismatch(f"values of type {array.type} cannot be read ({error}); leave the column out") from error
     return [dict(value) if value is not None else None for value in values] if pa.types.is_map(kind) else values
 
 
+def _coarse(kind: pa.DataType) -> pa.DataType:
+    """Return a type with microseconds for nanoseconds, also inside lists and structs."""
+    types = pa.types
+    if types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if types.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
+    if types.is_time64(kind):
+        return pa.time64("us")
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_field.with_type(_coarse(kind.value_type))
+        return pa.list_(item) if types.is_list(kind) else pa.large_list(item)
+    if types.is_struct(kind):
+        return pa.struct([item.with_type(_coarse(item.type)) for item in kind.fields])
+    return kind
+
+
 def _present(array: pa.Array) -> NDArray[np.bool_]:
-    """bool (n,): which values are not null."""
+    """Return bool (n,): which values are not null."""
     if array.null_count == 0:
         return np.ones(len(array), dtype=bool)
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
@@ -839,6 +858,20 @@ def _apply(values: list[Any], check: Callable[[Any], Any], bad: dict[int, str]) 
             bad.setdefault(i, str(error))
             checked.append(None)
     return checked
+
+
+def _tags(values: list[Any], bad: dict[int, str]) -> list[tuple[str, ...]]:
+    """Check each row's tags; rows share few sets of tags, so each set is checked once."""
+    keys = [tuple(value) if isinstance(value, list) else value for value in values]
+    distinct = list(dict.fromkeys(keys))
+    wrong: dict[int, str] = {}
+    checked = dict(zip(distinct, _apply(distinct, _check_tags, wrong), strict=True))
+    if wrong:
+        bad_keys = {distinct[i]: message for i, message in wrong.items()}
+        for i, key in enumerate(keys):
+            if key in bad_keys:
+                bad.setdefault(i, bad_keys[key])
+    return [checked[key] for key in keys]
 
 
 def _instants(array: pa.Array, tz: str, bad: dict[int, str]) -> list[int | None]:
@@ -862,14 +895,17 @@ def _instants(array: pa.Array, tz: str, bad: dict[int, str]) -> list[int | None]
     us = raw // (per_s // 10**6) if per_s > 10**6 else raw * (10**6 // per_s)
     for i in np.flatnonzero(present & ~inside).tolist():
         bad.setdefault(i, "created_at lies outside the years 1 to 9999; give a moment within, or null")
-    known = present.tolist()
-    is_local = getattr(kind, "tz", None) is None and zone(tz) is not UTC
-    read = (lambda value: parse_instant(datetime(1970, 1, 1) + timedelta(microseconds=value), tz)) if is_local else int
-    return _apply([value if known[i] else None for i, value in enumerate(us.tolist())], _maybe(read), bad)
+    values: list[int | None] = us.tolist()
+    for i in np.flatnonzero(~present).tolist():
+        values[i] = None
+    if getattr(kind, "tz", None) is None and zone(tz) is not UTC:
+        return _apply(values, lambda value: _in_zone(value, tz), bad)
+    return values
 
 
-def _maybe(read: Callable[[int], int]) -> Callable[[int | None], int | None]:
-    return lambda value: None if value is None else read(value)
+def _in_zone(local_us: int | None, tz: str) -> int | None:
+    """Return the instant at which clocks of a zone show this, us since 1970 by them."""
+    return None if local_us is None else parse_instant(datetime(1970, 1, 1) + timedelta(microseconds=local_us), tz)
 
 
 def _vectors(array: pa.Array, bad: dict[int, str]) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:

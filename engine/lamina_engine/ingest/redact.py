@@ -1,6 +1,6 @@
 """Secrets out of text before anything is written: find, mask, report.
 
-One vectorised pass over a batch looks for the literals that every known secret contains (:class:`LiteralScan`); only
+One vectorised pass over a batch looks for the literals that every known secret contains (:mod:`secret_search`); only
 where one stands do the expressions of :mod:`secret_patterns`, the readers of :mod:`secret_contexts` and the key words
 of :mod:`secret_assignments` run. Clean prose costs about 3 µs for 850 characters.
 
@@ -19,20 +19,22 @@ addresses, phone and card numbers are none of these and stay as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import starmap
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.literal_scan import LiteralScan
-from lamina_engine.ingest.secret_assignments import WORDS, Word, find_assignment, key_class
-from lamina_engine.ingest.secret_contexts import CONTEXTS, Context
-from lamina_engine.ingest.secret_patterns import PATTERNS, Pattern
-from lamina_engine.ingest.secret_values import Form, KeyClass, is_random, looks_secret
+from lamina_engine.ingest.secret_assignments import key_class
+from lamina_engine.ingest.secret_search import Place, batch_places, candidates, places
+from lamina_engine.ingest.secret_values import Form, KeyClass, looks_secret
 
 Policy = Literal["mask", "skip", "allow"]
 
-_JOINED_MAX = 1 << 18  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
-_SEGMENTS = re.compile(r"[-_.:/=]+")
+_GENERIC = frozenset(
+    ("password", "secret", "api-key", "token", "authorization", "bearer-token", "url-password", "url-token")
+)
 _KIND = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -45,42 +47,6 @@ class Finding(NamedTuple):
     """One past the last character."""
     kind: str
     """What it is: ``github-token``, ``private-key``, ``password``, ..."""
-
-
-class _Row(NamedTuple):
-    """A pattern ready to run."""
-
-    kind: str
-    regex: re.Pattern[str]
-    group: int
-    mixed: bool
-
-
-_Task = tuple[int, "_Row | Context | Word"]
-
-
-def _tasks() -> tuple[LiteralScan, list[list[_Task]]]:
-    """What to run at each literal, by the literal's number."""
-    by_literal: list[tuple[str, int, _Row | Context | Word]] = []
-    for pattern in PATTERNS:
-        row = _row(pattern)
-        by_literal += [(literal, back, row) for literal in pattern.literals for back in pattern.back]
-    by_literal += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
-    by_literal += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
-    scan = LiteralScan(literal for literal, _, _ in by_literal)
-    tasks: list[list[_Task]] = [[] for _ in range(scan.size)]
-    for literal, back, what in by_literal:
-        if (back, what) not in tasks[scan.number(literal)]:
-            tasks[scan.number(literal)].append((back, what))
-    return scan, tasks
-
-
-def _row(pattern: Pattern) -> _Row:
-    regex = re.compile(pattern.regex, re.ASCII)
-    return _Row(pattern.kind, regex, min(regex.groups, 1), pattern.mixed)
-
-
-_SCAN, _TASKS = _tasks()
 
 
 class Redactor:
@@ -118,7 +84,7 @@ class Redactor:
             raise InvalidArgument(f"allow={allow!r}: give a collection of kinds, such as {{{allow!r}}}")
         self.policy: Policy = policy
         self._allow = frozenset(allow)
-        self._extra = [_extra_row(kind, regex) for kind, regex in extra]
+        self._extra = [_extra(kind, regex) for kind, regex in extra]
 
     def find(self, text: str) -> list[Finding]:
         """All secrets in a text, by position, none overlapping another.
@@ -137,7 +103,7 @@ class Redactor:
         -----
         O(len(text)) for text without secrets; a text with secrets is searched at least twice.
         """
-        return self._settle(text, _places(text))
+        return self._settle(text, places(text))
 
     def mask(self, finding: Finding) -> str:
         """What stands in the place of a finding."""
@@ -166,9 +132,11 @@ class Redactor:
         About 3 µs for 850 characters without secrets, where texts of one batch amount to 100,000 characters or more.
         """
         changed: list[tuple[int, str, list[Finding]]] = []
-        for index, places in _batch_places(texts, everything=bool(self._extra)):
+        # patterns of the caller have no literals, so with them every text is looked at
+        found = batch_places(texts) if not self._extra else ((i, places(text)) for i, text in enumerate(texts))
+        for index, at_places in found:
             text = texts[index]
-            findings = self._settle(text, places)
+            findings = self._settle(text, at_places)
             if findings:
                 changed.append((index, text if self.policy == "allow" else self._masked(text, findings), findings))
         return changed
@@ -219,12 +187,12 @@ class Redactor:
         findings += found
         return text
 
-    def _settle(self, text: str, places: Iterable[tuple[int, int]]) -> list[Finding]:
+    def _settle(self, text: str, at_places: Iterable[Place]) -> list[Finding]:
         """Find, mask, and find again in what is left, until nothing new appears; offsets stay the original's."""
-        findings = _merge(self._candidates(text, places))
+        findings = _merge(self._candidates(text, at_places))
         while findings:
             masked = self._masked(text, self._kept(findings))
-            more = _merge(self._candidates(masked, _places(masked)))
+            more = _merge(self._candidates(masked, places(masked)))
             grown = _merge([*findings, *_original_spans(self._kept(findings), more, self.mask)])
             if grown == findings:
                 break
@@ -234,15 +202,13 @@ class Redactor:
     def _kept(self, findings: list[Finding]) -> list[Finding]:
         return [finding for finding in findings if finding.kind not in self._allow]
 
-    def _candidates(self, text: str, places: Iterable[tuple[int, int]]) -> Iterator[Finding]:
-        for position, number in places:
-            for back, what in _TASKS[number]:
-                if position >= back:
-                    yield from _run(what, text, position - back)
-        for row in self._extra:
-            for match in row.regex.finditer(text):
-                if match.end(row.group) > match.start(row.group):
-                    yield Finding(match.start(row.group), match.end(row.group), row.kind)
+    def _candidates(self, text: str, at_places: Iterable[Place]) -> Iterator[Finding]:
+        yield from starmap(Finding, candidates(text, at_places))
+        for kind, regex in self._extra:
+            for match in regex.finditer(text):
+                start, stop = match.span(min(regex.groups, 1))
+                if start < stop:
+                    yield Finding(start, stop, kind)
 
     def _masked(self, text: str, findings: list[Finding]) -> str:
         parts: list[str] = []
@@ -253,32 +219,11 @@ class Redactor:
         return "".join((*parts, text[at:]))
 
 
-def _run(what: _Row | Context | Word, text: str, at: int) -> Iterator[Finding]:
-    if isinstance(what, Word):
-        span = find_assignment(text, at, what)
-        if span:
-            yield Finding(*span)
-    elif isinstance(what, Context):
-        for span in what.find(text, at):
-            yield Finding(*span)
-    else:
-        match = what.regex.match(text, at)
-        if match and _believable(match[what.group], mixed=what.mixed):
-            yield Finding(match.start(what.group), match.end(what.group), what.kind)
-
-
-def _believable(token: str, *, mixed: bool) -> bool:
-    """Whether a token of the right shape is more than a row of crosses or, where asked, more than words."""
-    if len(set(token[-12:])) == 1 and token[-1] in "xX*._-#":
-        return False
-    return not mixed or is_random(token) or any(len(segment) >= 16 for segment in _SEGMENTS.split(token))
-
-
 def _merge(findings: Iterable[Finding]) -> list[Finding]:
     """Overlapping findings as one, named after the longest; for equal spans the more specific kind, found first."""
     merged: list[Finding] = []
     longest = 0
-    for finding in sorted(findings, key=lambda found: (found.start, -found.stop)):
+    for finding in sorted(findings, key=lambda found: (found.start, -found.stop, found.kind in _GENERIC)):
         length = finding.stop - finding.start
         if not merged or finding.start >= merged[-1].stop:
             merged.append(finding)
@@ -291,65 +236,30 @@ def _merge(findings: Iterable[Finding]) -> list[Finding]:
     return merged
 
 
-def _original_spans(findings: list[Finding], more: list[Finding], mask: Any) -> Iterator[Finding]:
-    """Findings in the masked text, by offsets in the original; a touched mask counts with all it stands for."""
-    marks: list[tuple[int, int, Finding]] = []
+def _original_spans(
+    masked: list[Finding], more: Iterable[Finding], mask: Callable[[Finding], str]
+) -> Iterator[Finding]:
+    """Findings in a masked text, by offsets in the original; a touched mask counts with all it stands for."""
+    starts: list[int] = []
+    stops: list[int] = []
     shift = 0
-    for finding in findings:
-        start = finding.start + shift
+    for finding in masked:
+        starts.append(finding.start + shift)
         shift += len(mask(finding)) - (finding.stop - finding.start)
-        marks.append((start, finding.stop + shift, finding))
+        stops.append(finding.stop + shift)
+
+    def original(at: int, inside: Callable[[Finding], int]) -> int:
+        index = bisect_left(starts, at) - 1  # the last mask that begins before this offset
+        if index < 0:
+            return at
+        return inside(masked[index]) if at < stops[index] else at - stops[index] + masked[index].stop
+
     for new in more:
-        yield Finding(_original(marks, new.start, first=True), _original(marks, new.stop, first=False), new.kind)
+        # a mask's own first offset maps to its finding's start either way
+        yield Finding(original(new.start, attrgetter("start")), original(new.stop, attrgetter("stop")), new.kind)
 
 
-def _original(marks: list[tuple[int, int, Finding]], at: int, *, first: bool) -> int:
-    shift = 0
-    for start, stop, finding in marks:
-        if at <= start and (first or at <= start):
-            break
-        if at < stop:
-            return finding.start if first else finding.stop
-        shift = finding.stop - stop
-    return at + shift
-
-
-def _places(text: str) -> list[tuple[int, int]]:
-    positions, numbers = _SCAN.hits(text)
-    return list(zip(positions.tolist(), numbers.tolist(), strict=True))
-
-
-def _batch_places(texts: Sequence[str], *, everything: bool) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Index and literal places of the texts that have any, or of all."""
-    first = 0
-    while first < len(texts):
-        stop, total = first, 0
-        while stop < len(texts) and (stop == first or total + len(texts[stop]) < _JOINED_MAX):
-            total += len(texts[stop]) + 1
-            stop += 1
-        yield from _group_places(texts, first, stop, everything=everything)
-        first = stop
-
-
-def _group_places(
-    texts: Sequence[str], first: int, stop: int, *, everything: bool
-) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    group = texts[first:stop]
-    places = iter(_places("\n".join(group)))
-    place = next(places, None)
-    start = 0
-    for index, text in enumerate(group, first):
-        end = start + len(text)
-        mine: list[tuple[int, int]] = []
-        while place is not None and place[0] <= end:
-            mine.append((place[0] - start, place[1]))
-            place = next(places, None)
-        if mine or everything:
-            yield index, mine
-        start = end + 1
-
-
-def _extra_row(kind: str, regex: str) -> _Row:
+def _extra(kind: str, regex: str) -> tuple[str, re.Pattern[str]]:
     if not _KIND.fullmatch(kind):
         raise InvalidArgument(f"redaction kind {kind!r}: give lower-case words joined by hyphens, such as 'staff-id'")
     try:
@@ -358,4 +268,4 @@ def _extra_row(kind: str, regex: str) -> _Row:
         raise InvalidArgument(f"redaction pattern for {kind!r}: {regex!r} does not compile: {error}") from error
     if compiled.match(""):
         raise InvalidArgument(f"redaction pattern for {kind!r}: {regex!r} matches the empty text; make it longer")
-    return _Row(kind, compiled, min(compiled.groups, 1), False)
+    return kind, compiled

@@ -24,7 +24,6 @@ _KEY_LINE = re.compile(
     r"(?:\\+[nr]|[\s>|#*\"'+,;])*+(?:[A-Za-z0-9+/=_-]{16,8192}+|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120}+)"
 )
 _LAST_LINE = re.compile(r"(?:\\+[nr]|[\s>|#*\"'+,;])++[A-Za-z/+]*+[0-9+/=][A-Za-z0-9+/=]*+")
-_LINE_END = re.compile(r"\n|\\n")
 _BODY_LINE = re.compile(r"[\s>|#\"']*+[A-Za-z0-9+/=]{2,}+[ \t\r\"',+]*+(?:\n|\\n)")
 _PUTTY = re.compile(r"Private-Lines: \d{1,3}\s{1,4}((?:[A-Za-z0-9+/=]{2,80}+(?:\\n|\s|\Z)){1,60}+)")
 
@@ -40,13 +39,18 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(r"bearer(?:[ \t:=]{1,4}|%20)([A-Za-z0-9._~+/=:|-]{16,4000})", re.IGNORECASE)
 _BASIC = re.compile(r"basic[ \t]{1,4}([A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9])", re.IGNORECASE)
-_USER = re.compile(r"(?: -u|--(?:proxy-)?user)[ =]?(\\{0,3}[\"'])?([^\s:\"'\\]{0,80}):((?(1)[^\"'\\\n]|[^\s\"'\\]){3,200})")
+_USER = re.compile(
+    r"(?: -u|--(?:proxy-)?user)[ =]?(\\{0,3}[\"'])?([^\s:\"'\\]{0,80}):((?(1)[^\"'\\\n]|[^\s\"'\\]){3,200})"
+)
 _CLIENT = re.compile(r"\b(?:curl|wget|https?|xh|httpie)[ \t]")
 _MYSQL = re.compile(r"(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,120}?\s-p([\"']?)([^\s\"'-][^\s\"']{3,100})")
 _SSHPASS = re.compile(r"sshpass\s{1,4}-p\s{0,4}([\"']?)([^\s\"']{3,100})")
 _LOGIN = re.compile(r"login\b[^\n|;]{0,160}?\s-p(?:\s{1,4}|=)([\"']?)([^\s\"'-][^\s\"']{5,200})")
 _REDIS = re.compile(r"redis-cli\b[^\n|;]{0,120}?\s-a\s{1,4}([\"']?)([^\s\"'-][^\s\"']{3,100})")
-_IDENTIFIED = re.compile(r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1", re.IGNORECASE)
+_IDENTIFIED = re.compile(
+    r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1",
+    re.IGNORECASE,
+)
 _DSN = re.compile(r"@(?:tcp|unix)\(")
 _DSN_USER = re.compile(r"(?<![\w.-])[\w.-]{1,64}:([^\s:@/\"'`]{3,128})\Z")
 _ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,16384}={0,2}")
@@ -81,10 +85,11 @@ def key_block_end(text: str, at: int) -> list[Span]:
     end = _END.match(text, at)
     if end is None:
         return []
-    start = at
-    stops = [0, *(m.end() for m in _LINE_END.finditer(text, max(0, at - _ORPHAN_MAX), at))]
-    for head in reversed(stops):  # up line by line; a line ends in a newline or, inside a string, in its escape
-        if head < start and not _BODY_LINE.fullmatch(text, head, start):
+    start, low = at, max(0, at - _ORPHAN_MAX)
+    while start > low:  # up line by line; a line ends in a newline or, inside a string, in its escape
+        newline, escape = text.rfind("\n", low, start - 1), text.rfind("\\n", low, start - 2)
+        head = max(newline + 1, escape + 2 if escape >= 0 else low, low)
+        if not _BODY_LINE.fullmatch(text, head, start):
             break
         start = head
     return [(start, end.end(), "private-key")]
@@ -140,7 +145,12 @@ def authorization(text: str, at: int) -> list[Span]:
     scheme, value = (match[1] or "").lower(), match[2].rstrip(")]}.")
     strict = scheme == "" and not is_random(value)
     words = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
-    if strict or (words and scheme != "basic") or (scheme == "basic" and len(value) < 8) or is_reference(value, Form.INLINE):
+    if (
+        strict
+        or (words and scheme != "basic")
+        or (scheme == "basic" and len(value) < 8)
+        or is_reference(value, Form.INLINE)
+    ):
         return []
     return [(match.start(2), match.start(2) + len(value), "authorization")]
 

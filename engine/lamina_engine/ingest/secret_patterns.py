@@ -79,7 +79,7 @@ _CLOUDS = (
     Pattern(
         "azure-client-secret",
         tuple(f"{digit}q~{rest}" for digit, rest in product(_DIGITS, _ALNUM + "_~.-")),
-        r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])",
+        r"(?:(?<![A-Za-z0-9_~.-])|(?<=\\[nrt]))[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])",
         (3,),
     ),
     Pattern("azure-signature", ("sig=",), r"(?<=[?&;])sig=([A-Za-z0-9%+/=_-]{20,200})"),
@@ -100,7 +100,9 @@ _CLOUDS = (
     _prefixed("tailscale-key", "tske", r"tskey-[a-z]{2,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{10,60})?", mixed=True),
     _prefixed("openshift-token", "sha2", r"sha256~[A-Za-z0-9_-]{43}"),
     _prefixed("pulumi-token", "pul-", r"pul-[a-f0-9]{40}"),
-    _prefixed("doppler-token", "dp.p dp.s dp.c", r"dp\.(?:pt|st|ct|scim|sa)\.(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{40,44}"),
+    _prefixed(
+        "doppler-token", "dp.p dp.s dp.c", r"dp\.(?:pt|st|ct|scim|sa)\.(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{40,44}"
+    ),
 )
 
 _MESSAGES = (

@@ -91,13 +91,19 @@ _PLAIN_DATA = re.compile(
     r"|[+-]?\d+(?:\.\d+)?\s?(?:[a-zA-Z%]{1,7})?\Z"  # numbers with a unit
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z"  # mail addresses
     r"|\d+(?:[-x:/]\d+)+\Z"  # ranges, sizes, times
-    r"|[\w-]+/[\w.+-]+(?:;.*)?\Z(?<![0-9A-Z=])"  # media types, repositories
+    r"|(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+(?:;.*)?\Z"  # media types
 )
 _STRONG = re.compile(r"[!@#$%^&*+=?~|]")
-_SEGMENTS = re.compile(r"[-_./: @]+")
-_WORD = re.compile(r"[A-Za-z]+\d{0,4}\Z|\d{1,4}\Z")
-_VOWELS = re.compile(r"[aeiouyAEIOUY]")
-_STOP = frozenset("the a an for to is of in on and or be must you your no not if with it leave empty when at from".split())
+_SEPARATORS = re.compile(r"[-_./: @]+")
+_WORDS = re.compile(r"[-_./: @]*+(?:(?:[A-Za-z]++\d{0,4}+|\d{1,4}+)(?:[-_./: @]++|\Z))*+\Z")
+_LONG_WORD = re.compile(r"[A-Za-z]{12,}")
+_VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+_STOP = frozenset(
+    "the a an for to is of in on and or be must you your no not if with it leave empty when at from".split()
+)
 
 
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
@@ -156,40 +162,41 @@ def is_random(value: str) -> bool:
     At least 8 characters, no spaces, letters and digits (or 16 letters with few vowels), and not made of words with a
     short number each (``token-v2``, ``utf8_decode3``, ``keep-it-simple-2024``).
     """
-    if len(value) < 8 or any(c.isspace() for c in value) or _PLAIN_DATA.match(value):
+    if len(value) < 8 or " " in value or _LETTER.search(value) is None or _PLAIN_DATA.match(value):
         return False
-    if not any("a" <= c <= "z" for c in value.lower()):
+    if _DIGIT.search(value) is None and len(value) < 16:
         return False
-    if not any(c.isdigit() for c in value):
-        return len(value) >= 16 and not _wordy(value)
     return not _wordy(value)
 
 
 def _wordy(value: str) -> bool:
-    segments = [segment for segment in _SEGMENTS.split(value) if segment]
-    return all(_WORD.match(segment) and not _unpronounceable(segment) for segment in segments)
+    """Whether it is made of words and short numbers."""
+    return _WORDS.match(value) is not None and not any(map(_unreadable, _LONG_WORD.findall(value)))
 
 
-def _unpronounceable(segment: str) -> bool:
-    """Twelve and more letters with hardly a vowel: English has four in ten, random letters two."""
-    return len(segment) >= 12 and len(_VOWELS.findall(segment)) < 0.25 * len(segment)
+def _unreadable(letters: str) -> bool:
+    """Whether twelve or more letters are no words.
+
+    In four letters English has nearly two vowels, random ones have one; the words in a camelCase name have some five
+    letters, the runs between random capitals two.
+    """
+    return len(_VOWEL.findall(letters)) < 0.25 * len(letters) or len(_CAMEL.findall(letters)) * 3 > len(letters)
 
 
 def _password(value: str, form: Form) -> bool:
-    letters = sum(c.isalpha() for c in value)
-    digits = sum(c.isdigit() for c in value)
+    letters, digits = _LETTER.search(value) is not None, _DIGIT.search(value) is not None
     strong = _STRONG.search(value) is not None
-    if _PLAIN_DATA.match(value) and not (digits == len(value) and digits >= 6):
+    if value.isdigit():
+        return form is not Form.INLINE and len(value) >= (4 if form is Form.QUOTED else 6)
+    if _PLAIN_DATA.match(value):
         # a number with a unit ("8chars") is prose unless quotes say that it is a literal
-        return form is Form.QUOTED and letters > 0 and digits > 0 and "." not in value and len(value) >= 6
+        return form is Form.QUOTED and letters and digits and value.isalnum() and len(value) >= 6
     if form is Form.INLINE:
-        return letters > 0 and (digits > 0 or (strong and not value.endswith(("?", "=")))) and len(value) >= 6
-    if digits == len(value):
-        return digits >= (4 if form is Form.QUOTED else 6)
+        return letters and (digits or (strong and not value.endswith(("?", "=")))) and len(value) >= 6
     if letters and (digits or strong):
         return len(value) >= 5
     if form is Form.LINE:
-        return len(value) >= 16 and len(_SEGMENTS.findall(value)) >= 3
+        return len(value) >= 16 and len(_SEPARATORS.findall(value)) >= 3
     if value.isalpha():
         return value.islower() and len(value) >= 6
     return len(value) >= 8 and value.islower()
@@ -199,11 +206,10 @@ def _chosen_secret(value: str) -> bool:
     """A literal in quotes under a key that says "secret": weaker than random, stronger than a word."""
     if _PLAIN_DATA.match(value):
         return False
-    segments = [segment for segment in _SEGMENTS.split(value) if segment]
-    if len(segments) > 1:
+    if len(value) < 8 or _SEPARATORS.search(value):
         return False
-    mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-    return len(value) >= 8 and (mixed or _STRONG.search(value) is not None or len(value) >= 20)
+    mixed = _DIGIT.search(value) is not None and _LETTER.search(value) is not None
+    return mixed or _STRONG.search(value) is not None or len(value) >= 20
 
 
 def _phrase(key: KeyClass, value: str, form: Form) -> bool:
@@ -212,10 +218,10 @@ def _phrase(key: KeyClass, value: str, form: Form) -> bool:
         return len(words) >= 12 and all(word.isalpha() and word.islower() for word in words[:12])
     if key is KeyClass.PASSPHRASE:
         plain = all(word.isalpha() and word.islower() and word not in _STOP for word in words)
-        return form is not Form.INLINE and 3 <= len(words) <= 12 and plain and len(value) >= 12
-    if key is KeyClass.PASSWORD and form is Form.QUOTED and len(words) <= 4:
+        if form is not Form.INLINE and 3 <= len(words) <= 12 and plain and len(value) >= 12:
+            return True
+    if key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) and form is Form.QUOTED and len(words) <= 4:
         return any(
-            len(w) >= 4 and any(map(str.isdigit, w)) and any(map(str.isalpha, w)) and not _NAMED_TYPE.match(w)
-            for w in words
+            len(w) >= 4 and _DIGIT.search(w) and _LETTER.search(w) and not _NAMED_TYPE.match(w) for w in words
         ) and not any(w.lower() in _STOP for w in words)
     return False

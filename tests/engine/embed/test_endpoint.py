@@ -61,7 +61,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -363,11 +363,27 @@ def test_urls(given: str, full: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:11434", "ftp://h", "http://", "file:///x", "http://h:port", "http://h:99999", "http://h /v1"]
+    "url",
+    [
+        "",
+        "localhost:11434",
+        "ftp://h",
+        "http://",
+        "file:///x",
+        "http://h:port",
+        "http://h:99999",
+        "http://h /v1",
+        "http://h/\x01",
+    ],
 )
 def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(InvalidConfig, match="http or https"):
         EndpointEmbedder(url, "m")
+
+
+def test_a_host_that_no_name_service_takes() -> None:
+    with pytest.raises(EmbeddingError, match="check the endpoint's url"):
+        EndpointEmbedder("http://xn--a-\u00e4/v1", "m", api_key_env=None).embed_query("a")
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:

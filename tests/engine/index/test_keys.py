@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
@@ -44,6 +44,7 @@ def test_lookup_is_a_dict_of_lists(commits: list[list[tuple[int, bool]]], n_rows
         assert got.tolist() == rows[key]
 
 
+@settings(max_examples=20)
 @given(Commits)
 def test_saved_index_answers_the_same(
     tmp_path_factory: pytest.TempPathFactory, commits: list[list[tuple[int, bool]]]

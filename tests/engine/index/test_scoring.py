@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -30,7 +31,7 @@ ROWS = st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=8)
 def lists_of(rows: list[tuple[str, str, str]], cuts: tuple[int, ...] = ()) -> ForwardLists:
     built, _ = build_term_rows([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
-    return ForwardLists([slice_terms(built, start, stop) for start, stop in zip(edges, edges[1:], strict=False)])
+    return ForwardLists([slice_terms(built, start, stop) for start, stop in itertools.pairwise(edges)])
 
 
 def prepare(lists: ForwardLists, text: str, bm25: Bm25, stop: int | None = None) -> tuple[WeightedQuery, float]:
@@ -43,7 +44,7 @@ def prepare(lists: ForwardLists, text: str, bm25: Bm25, stop: int | None = None)
 def oracle(rows: list[tuple[str, str, str]], text: str, bm25: Bm25) -> list[float]:
     """Scores from texts, by the definition: words counted in dictionaries, one row after the other."""
     weights = bm25.weights.tolist()
-    zones = [[[term for term in Analyzer().tokens(part)] for part in row] for row in rows]
+    zones = [[Analyzer().tokens(part) for part in row] for row in rows]
     lengths = [sum(w * len(part) for w, part in zip(weights, row, strict=True)) for row in zones]
     average = sum(lengths) / len(rows) or 1.0
     scores = [0.0] * len(rows)
@@ -150,6 +151,11 @@ def test_a_query_that_nothing_holds_scores_zero() -> None:
         query, average = prepare(lists, text, Bm25())
         assert query.hashes.size == 0
         assert lists.score(np.arange(2), query, Bm25(), average).tolist() == [0.0, 0.0]
+
+
+def test_context_lengths_are_those_of_the_rows_asked() -> None:
+    lists = lists_of([("red", "", "a green"), ("blue", "", ""), ("x", "", "y z z")], (1,))
+    assert lists.context_lengths(np.array([2, 0, 1, 2])).tolist() == [3, 2, 0, 3]
 
 
 def test_no_rows_at_all() -> None:

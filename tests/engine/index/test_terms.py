@@ -30,7 +30,7 @@ def rows_of(*texts: str) -> TermRows:
 
 
 def assert_same(got: TermRows, ref: TermRows) -> None:
-    for left, right in zip(got, ref, strict=True):
+    for left, right in zip(map(np.asarray, got), map(np.asarray, ref), strict=True):
         assert left.dtype == right.dtype
         np.testing.assert_array_equal(left, right)
 

@@ -198,13 +198,17 @@ def test_search_joins_index_and_tail(covered: int) -> None:
 
 
 @pytest.mark.usefixtures("small_limits")
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
-def test_filters_do_not_starve(share: float) -> None:
+@pytest.mark.parametrize(("share", "first"), [(0.02, 0), (0.3, 700), (0.7, 300), (0.99, 200)])
+def test_filters_do_not_starve(share: float, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_MOST", 2)
     matrix = unit(3000, 16)
     mask = np.random.default_rng(1).random(3000) < share
+    index = Proposes(matrix, 2500)
     for query in unit(10, 16, 5):
-        got = search(split(matrix, [100]), Proposes(matrix, 2500), query, 10, live=mask)
+        got = search(split(matrix, [100]), index, query, 10, live=mask)
         check_equal(by_hand(matrix, query, 10, np.flatnonzero(mask)), got)
+    assert len(set(index.asked)) == (first > 0)  # a very narrow filter never asks, a wide one asks once
+    assert all(first <= asked < 1.5 * first for asked in index.asked)
 
 
 @pytest.mark.usefixtures("small_limits")

@@ -1,0 +1,137 @@
+"""Candidate secrets in text: literals first, in one pass over a batch; patterns only where a literal stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from lamina_engine.ingest.literal_scan import LiteralScan
+from lamina_engine.ingest.secret_assignments import WORDS, Word, find_assignment
+from lamina_engine.ingest.secret_contexts import CONTEXTS, Context
+from lamina_engine.ingest.secret_patterns import PATTERNS
+from lamina_engine.ingest.secret_values import is_random
+
+Span = tuple[int, int, str]
+"""Start, stop and kind of a secret."""
+
+Place = tuple[int, int]
+"""Where a literal stands in a text, and which."""
+
+_JOINED_MAX = 1 << 18  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
+_SEGMENTS = re.compile(r"[-_.:/=]+")
+
+
+class _Shape(NamedTuple):
+    """A row of the pattern table, ready to run."""
+
+    kind: str
+    regex: re.Pattern[str]
+    group: int
+    mixed: bool
+
+
+_Finder = _Shape | Context | Word
+
+
+def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
+    """The scan, and what to run at each literal, with the distance from its start, by the literal's number."""
+    rows: list[tuple[str, int, _Finder]] = []
+    for pattern in PATTERNS:
+        regex = re.compile(pattern.regex, re.ASCII)
+        shape = _Shape(pattern.kind, regex, min(regex.groups, 1), pattern.mixed)
+        rows += [(literal, back, shape) for literal in pattern.literals for back in pattern.back]
+    rows += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
+    rows += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
+    scan = LiteralScan(literal for literal, _, _ in rows)
+    finders: list[list[tuple[int, _Finder]]] = [[] for _ in range(scan.size)]
+    for literal, back, finder in rows:
+        here = finders[scan.number(literal)]
+        if (back, finder) not in here:  # "sk-A" and "sk-a" are one literal
+            here.append((back, finder))
+    return scan, finders
+
+
+_SCAN, _FINDERS = _finders()
+
+
+def places(text: str) -> list[Place]:
+    """Where literals of secrets stand in a text, ascending; none in nearly all prose."""
+    positions, numbers = _SCAN.hits(text)
+    return list(zip(positions.tolist(), numbers.tolist(), strict=True))
+
+
+def batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
+    """Index and places of the texts that have any, for the price of a few passes over all of them joined."""
+    first = 0
+    while first < len(texts):
+        stop, total = first, 0
+        while stop < len(texts) and (stop == first or total + len(texts[stop]) < _JOINED_MAX):
+            total += len(texts[stop]) + 1
+            stop += 1
+        yield from _group_places(texts[first:stop], first)
+        first = stop
+
+
+def _group_places(group: Sequence[str], first: int) -> Iterator[tuple[int, list[Place]]]:
+    pending = iter(places("\n".join(group)))
+    place = next(pending, None)
+    start = 0
+    for index, text in enumerate(group, first):
+        if place is None:
+            return
+        end = start + len(text)
+        if place[0] <= end:
+            mine: list[Place] = []
+            while place is not None and place[0] <= end:
+                mine.append((place[0] - start, place[1]))
+                place = next(pending, None)
+            yield index, mine
+        start = end + 1
+
+
+def candidates(text: str, at_places: Iterable[Place]) -> Iterator[Span]:
+    """Secrets whose literals stand at the given places; they may overlap.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    at_places : iterable of (offset, literal)
+        From :func:`places` or :func:`batch_places`, ascending. Places that are not in the text cost a look.
+    """
+    passed: dict[int, int] = {}
+    for position, number in at_places:
+        for back, finder in _FINDERS[number]:
+            at = position - back
+            # What starts inside the last match of the same pattern adds nothing, and a text made of nothing but
+            # prefixes would pay for each of them. The key words of all assignments count as one pattern.
+            group = 0 if isinstance(finder, Word) else id(finder)
+            if at < passed.get(group, 0):
+                continue
+            if isinstance(finder, Context):
+                yield from finder.find(text, at)
+                continue
+            taken, span = _assigned(finder, text, at) if isinstance(finder, Word) else _shaped(finder, text, at)
+            if taken:
+                passed[group] = taken
+            if span:
+                yield span
+
+
+def _assigned(word: Word, text: str, at: int) -> tuple[int, Span | None]:
+    span = find_assignment(text, at, word)
+    return (span[1], span) if span else (0, None)
+
+
+def _shaped(shape: _Shape, text: str, at: int) -> tuple[int, Span | None]:
+    match = shape.regex.match(text, at)
+    if match is None:
+        return 0, None
+    token = match[shape.group]
+    # a row of crosses has the shape too; so have words joined by hyphens, where the row says so
+    crosses = len(set(token[-12:])) == 1 and token[-1] in "xX*._-#"
+    words = shape.mixed and not is_random(token) and all(len(part) < 16 for part in _SEGMENTS.split(token))
+    if crosses or words:
+        return match.end(), None
+    return match.end(), (match.start(shape.group), match.end(shape.group), shape.kind)
