@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 
-from lamina.cli.command import Call, Command, DebugOption, JsonOption, TrustOption, VaultOption
+from lamina.cli.command import SETTINGS, Call, call_options
 
 COMMANDS: Final = {
+    "demo": "demo:demo",
     "init": "vaults:init",
     "ingest": "ingesting:ingest",
     "add": "ingesting:add",
@@ -26,9 +26,7 @@ COMMANDS: Final = {
     "import": "vaults:import_",
     "eval": "measuring:eval_",
 }
-"""By name: the module in this package, and the `Command` in it."""
-
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""By name: the module in this package, and the command in it."""
 
 _EPILOG: Final = """\b
 Environment:
@@ -48,60 +46,51 @@ Example:
 """
 
 
-class Commands(MutableMapping[str, Any]):
-    """Typer's commands by name; each is imported and built at its first look-up."""
+class Program(click.Group):
+    """The group of all commands; each is imported at its first look-up."""
 
-    def __init__(self) -> None:
-        self._built: dict[str, Any] = {}
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of the help."""
+        return list(COMMANDS)
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._built:
-            module, _, attribute = COMMANDS[name].partition(":")
-            self._built[name] = _build(name, getattr(import_module(f"lamina.cli.{module}"), attribute))
-        return self._built[name]
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f"lamina.cli.{module}"), attribute)
+        return found
 
-    def __setitem__(self, name: str, built: Any) -> None:
-        self._built[name] = built
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
 
-    def __delitem__(self, name: str) -> None:
-        del self._built[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-def program() -> Any:
-    """Return the whole program as typer's own command object."""
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, invoke_without_command=True, context_settings=_SETTINGS)
-    app.callback(epilog=_EPILOG)(_root)
-    built: Any = typer.main.get_command(app)
-    built.commands = Commands()
-    return built
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+            ctx.fail(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
 
-def _build(name: str, command: Command) -> Any:
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
-    app.command(name, epilog=command.epilog, context_settings=_SETTINGS)(command.run)
-    return typer.main.get_command(app)
+def program() -> Program:
+    """Return the whole program."""
+    version = click.Option(["--version"], is_flag=True, help="Print Lamina's version.")
+    return Program(
+        "lamina", callback=_root, params=[*call_options(), version], help=_root.__doc__, epilog=_EPILOG,
+        invoke_without_command=True, context_settings=SETTINGS,
+    )  # fmt: skip
 
 
-def _root(
-    ctx: typer.Context,
-    vault: VaultOption = None,
-    as_json: JsonOption = False,
-    trust: TrustOption = False,
-    debug: DebugOption = False,
-    version: Annotated[bool, typer.Option("--version", help="Print Lamina's version.", show_default=False)] = False,
-) -> None:
+def _root(*, version: bool, **given: Any) -> None:
     """Lamina: a local memory engine for AI agents. Options may stand before or after the command."""
-    ctx.obj = Call(vault, as_json, trust)
+    context = click.get_current_context()
+    context.obj = Call(**given)
     if version:
         from lamina import __version__
 
-        typer.echo(f"lamina {__version__}")
-        raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+        click.echo(f"lamina {__version__}")
+        context.exit()
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

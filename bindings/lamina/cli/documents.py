@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
 from lamina_engine.clock import format_instant
-
-from lamina.cli.terminal import bold, clip, columns, dim, printable, table
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.reading import Chunk
@@ -22,8 +21,8 @@ def chunk_document(chunk: Chunk) -> dict[str, Any]:
         **{name: getattr(chunk, name) for name in _PLAIN},
         "headings": list(chunk.headings), "created_at": format_instant(chunk.created_at_us),
         "recorded_at": format_instant(chunk.recorded_at_us), "status": chunk.status, "pinned": chunk.pinned,
-        "tags": list(chunk.tags), "success": chunk.success, "start": chunk.start, "stop": chunk.stop, "commit": chunk.commit,
-        "blob": chunk.blob, "version": chunk.version, "metadata": chunk.metadata,
+        "tags": list(chunk.tags), "success": chunk.success, "start": chunk.start, "stop": chunk.stop,
+        "commit": chunk.commit, "blob": chunk.blob, "version": chunk.version, "metadata": chunk.metadata,
     }  # fmt: skip
 
 
@@ -48,11 +47,12 @@ def headline(*parts: str | None) -> str:
 
 def chunk_line(chunk: Chunk) -> str:
     """Return a chunk as one line of a list."""
-    state = [] if chunk.status == "active" else [chunk.status]
-    facts = headline(short_date(format_instant(chunk.created_at_us)), chunk.type, chunk.project, *state, "pinned" if chunk.pinned else None)
-    start = f"{short_id(chunk.id)}  {facts}  "
-    shown = printable(chunk.title or chunk.text[:400])
-    return f"{bold(short_id(chunk.id))}  {dim(facts)}  {clip(shown, max(20, columns() - len(start)))}"
+    state = None if chunk.status == "active" else chunk.status
+    pinned = "pinned" if chunk.pinned else None
+    facts = headline(short_date(format_instant(chunk.created_at_us)), chunk.type, chunk.project, state, pinned)
+    id_ = short_id(chunk.id)
+    room = columns() - width(f"{id_}  {facts}  ")
+    return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.title or chunk.text[:400]), max(20, room))}"
 
 
 def chunk_lines(chunk: Chunk) -> list[str]:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Final
 
 from lamina_engine.errors import InvalidConfig
 
-NAME, URL, MODEL, KEY = "LAMINA_EMBEDDER", "LAMINA_EMBEDDER_URL", "LAMINA_EMBEDDER_MODEL", "LAMINA_EMBEDDER_KEY"
-CUSTOM = "custom"
-NAMES = ("wordllama", "minilm", "none", CUSTOM)
+NAME: Final = "LAMINA_EMBEDDER"
+URL: Final = "LAMINA_EMBEDDER_URL"
+MODEL: Final = "LAMINA_EMBEDDER_MODEL"
+KEY: Final = "LAMINA_EMBEDDER_KEY"
+CUSTOM: Final = "custom"
+NAMES: Final = ("wordllama", "minilm", "none", CUSTOM)
 
 
 def chosen_embedder(option: str | None, environ: Mapping[str, str] | None = None) -> str | Mapping[str, object] | None:
@@ -45,17 +49,15 @@ def chosen_name(option: str | None, environ: Mapping[str, str] | None = None) ->
     environ = os.environ if environ is None else environ
     name = option or environ.get(NAME) or (CUSTOM if environ.get(URL) else None)
     if name is not None and name not in NAMES:
-        where = "--embedder" if option else f"${NAME}"
-        raise InvalidConfig(f"{where} is {name!r}; give one of {', '.join(NAMES)}")
+        raise InvalidConfig(f"{'--embedder' if option else f'${NAME}'} is {name!r}; give one of {', '.join(NAMES)}")
     return name
 
 
 def _endpoint(environ: Mapping[str, str]) -> dict[str, object]:
-    missing = [variable for variable in (URL, MODEL) if not environ.get(variable)]
+    missing = [f"${variable}" for variable in (URL, MODEL) if not environ.get(variable)]
     if missing:
         raise InvalidConfig(
-            f"the embedder is 'custom' and {' and '.join(f'${variable}' for variable in missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not set; name the endpoint, such as {URL}=http://127.0.0.1:11434/v1 {MODEL}=nomic-embed-text"
+            f"the embedder is 'custom' and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set; "
+            f"name the endpoint, such as {URL}=http://127.0.0.1:11434/v1 {MODEL}=nomic-embed-text"
         )
-    key = KEY if environ.get(KEY) else "OPENAI_API_KEY"
-    return {"url": environ[URL], "model": environ[MODEL], "api_key_env": key}
+    return {"url": environ[URL], "model": environ[MODEL], "api_key_env": KEY if environ.get(KEY) else "OPENAI_API_KEY"}

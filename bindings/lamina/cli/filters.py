@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import typer
+import click
 
-from lamina.cli.command import parse_json_object
+from lamina.cli.command import json_object
 
-WhereOption = Annotated[
-    str | None,
-    typer.Option(
-        "--where", metavar="JSON", help='A filter: \'{"project": "api", "tags": {"contains": "db"}}\'; AND, OR and NOT nest.', show_default=False
-    ),
-]
-ProjectOption = Annotated[list[str] | None, typer.Option("--project", help="Only this project; may be repeated.", show_default=False)]
-TypeOption = Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be repeated.", show_default=False)]
-CollectionOption = Annotated[list[str] | None, typer.Option("--collection", help="Only this collection; may be repeated.", show_default=False)]
+Where = Mapping[str, Any]
+
+_SHORT = ("project", "type", "collection")
 
 
-def merged_where(where: str | None, **short: list[str] | None) -> dict[str, Any] | None:
-    """Return one filter: the JSON one AND each of the short ones; None where nothing was given.
+def filter_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--where``, ``--project``, ``--type`` and ``--collection``; the function receives one filter, ``where``."""
+
+    @functools.wraps(function)
+    def run(call: Any, *, where: Where | None, **given: Any) -> None:
+        short = {field: given.pop(field) for field in _SHORT}
+        function(call, where=merged_where(where, **short), **given)
+
+    for field in reversed(_SHORT):
+        click.option(f"--{field}", multiple=True, metavar="NAME", help=f"Only this {field}; may be repeated.")(run)
+    filter_help = 'A filter, such as {"tags": {"contains": "db"}}; AND, OR and NOT nest.'
+    click.option("--where", callback=json_object, metavar="JSON", help=filter_help)(run)
+    return run
+
+
+def merged_where(where: Where | None, **short: Sequence[str]) -> Where | None:
+    """Return one filter: the given one AND each of the short ones; None where nothing was given.
 
     Parameters
     ----------
-    where : str, optional
-        A JSON object.
-    **short : list of str, optional
+    where : mapping, optional
+        A filter in the grammar of `lamina_engine.recall.where`.
+    **short : sequence of str
         By field, the values of which a chunk must have one.
     """
-    parts = [] if where is None else [parse_json_object(where, "--where")]
-    parts += [{field: values[0] if len(values) == 1 else {"in": values}} for field, values in short.items() if values]
+    parts: list[Where] = [] if where is None else [where]
+    parts += [
+        {field: values[0] if len(values) == 1 else {"in": list(values)}} for field, values in short.items() if values
+    ]
     if len(parts) < 2:
         return parts[0] if parts else None
     return {"AND": parts}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from lamina.cli.command import Call, EmbedderOption, command
+from lamina.cli.command import Call, command, embedder_option
 from lamina.cli.documents import headline, short_date, short_id
-from lamina.cli.filters import CollectionOption, ProjectOption, TypeOption, WhereOption, merged_where
+from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
 
 if TYPE_CHECKING:
@@ -21,40 +21,41 @@ _LEAD: Final = 60
 """Characters shown before the first word of the query, where that stands far down."""
 _WORD: Final = re.compile(r"\w{3,}")
 
-DateOption = str | None
-
 
 @command(
+    "recall",
     'lamina recall "why did we move to PostgreSQL"',
     'lamina recall "deploy failures" --project api --since 2026-01-01 --profile temporal -k 5',
     'lamina recall "which cache" --as-of 2026-03-01 --json',
 )
+@click.argument("query")
+@click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Most hits.")
+@click.option("--profile", metavar="NAME", help="default, lexical, temporal, or one of vault.toml.")
+@filter_options
+@click.option("--since", metavar="DATE", help="Only what is from then on.")
+@click.option("--until", metavar="DATE", help="Only what is from before.")
+@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
+@click.option("--now", metavar="DATE", help="The moment ages count to.")
+@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+@click.option("--token-budget", type=int, metavar="N", help="Most tokens of text, all hits together.")
+@click.option("--lane", "lanes", multiple=True, metavar="NAME", help="Only lexical or vector; may be repeated.")
+@click.option("--explain", is_flag=True, help="Show the terms of every score.")
+@embedder_option
 def recall(
     call: Call,
-    query: Annotated[str, typer.Argument(help="The question, as you would ask it.", show_default=False)],
-    k: Annotated[int, typer.Option("-k", help="Most hits.")] = 10,
-    profile: Annotated[str | None, typer.Option("--profile", help="default, lexical, temporal, or one of vault.toml.", show_default=False)] = None,
-    where: WhereOption = None,
-    project: ProjectOption = None,
-    type: TypeOption = None,
-    collection: CollectionOption = None,
-    since: Annotated[DateOption, typer.Option("--since", metavar="DATE", help="Only what is from then on.", show_default=False)] = None,
-    until: Annotated[DateOption, typer.Option("--until", metavar="DATE", help="Only what is from before.", show_default=False)] = None,
-    as_of: Annotated[DateOption, typer.Option("--as-of", metavar="DATE", help="As it was known at that moment.", show_default=False)] = None,
-    now: Annotated[DateOption, typer.Option("--now", metavar="DATE", help="The moment ages count to.", show_default=False)] = None,
-    token_budget: Annotated[int | None, typer.Option("--token-budget", help="Most tokens of text, all hits together.", show_default=False)] = None,
-    lane: Annotated[list[str] | None, typer.Option("--lane", help="Only lexical or vector; may be repeated.", show_default=False)] = None,
-    tz: Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.", show_default=False)] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the terms of every score.", show_default=False)] = False,
-    embedder: EmbedderOption = None,
+    query: str,
+    where: Where | None,
+    lanes: tuple[str, ...],
+    explain: bool,
+    embedder: str | None,
+    **options: Any,
 ) -> None:
-    """Find what the vault knows that matters for a question. Dates are ISO 8601."""
-    chosen = merged_where(where, project=project, type=type, collection=collection)
+    """Find what the vault knows that matters for a question.
+
+    QUERY is the question, as you would ask it. Dates are ISO 8601.
+    """
     with call.open(mode="r", embedder=embedder) as vault:
-        hits = vault.recall(
-            query, k, profile=profile, where=chosen, since=since, until=until, as_of=as_of, now=now, token_budget=token_budget,
-            lanes=lane, tz=tz,
-        )  # fmt: skip
+        hits = vault.recall(query, where=where, lanes=lanes or None, **options)
     document = hits.to_dict()
     if explain:
         document["explain"] = hits.explain()
@@ -73,22 +74,18 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
         yield from hit_lines(hit, rank, query=hits.query, explain=explain)
 
 
-def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, snippet_lines: int = _SNIPPET_LINES) -> list[str]:
-    """Return a hit as lines: rank, score and title, what it is, and the part of its text that fits."""
-    start = f"{rank:>2}  {hit.score:.3f}  "
-    indent = " " * 4
-    name = printable(hit.title or hit.source or short_id(hit.id))
-    lines = [f"{start}{bold(clip(name, columns() - len(start)))}"]
+def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, most: int = _SNIPPET_LINES) -> list[str]:
+    """Return a hit as lines: rank, score and title, what it is, and ``most`` lines of its text."""
+    start, indent, room = f"{rank:>2}  {hit.score:.3f}  ", " " * 4, columns() - 4
     state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None
-    source = hit.source if hit.title else None
-    facts = headline(short_date(hit.created_at), hit.type, hit.project, source, state, hit.freshness, via)
     id_ = short_id(hit.id)
-    lines.append(f"{indent}{dim(clip(facts, columns() - 6 - width(id_)))}  {dim(id_)}")
-    lines += [indent + line for line in wrap(snippet(hit.text, query), columns() - 4, snippet_lines)]
-    if explain:
-        lines += _wrapped_terms(hit.terms, indent)
-    return lines
+    facts = headline(short_date(hit.created_at), hit.type, hit.project, hit.source, state, hit.freshness, via)
+    facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
+    title = [f"{start}{bold(clip(printable(hit.title), columns() - len(start)))}"] if hit.title else []
+    lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}"]
+    lines += [indent + line for line in wrap(snippet(hit.text, query), room, most)]
+    return [*lines, *_wrapped_terms(hit.terms, indent)] if explain else lines
 
 
 def snippet(text: str, query: str) -> str:

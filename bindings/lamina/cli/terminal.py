@@ -19,7 +19,7 @@ _UNBROKEN: Final = 24
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """Return a text that can only be read: controls, escapes, bidirectional overrides and other invisible characters are spelled out.
+    """Return a text that can only be read: control, bidirectional and other invisible characters are spelled out.
 
     Parameters
     ----------

@@ -5,43 +5,48 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
+
+from lamina.cli.command import Call, command, embedder_option
+from lamina.cli.embedders import CUSTOM, chosen_name
+from lamina.cli.filters import Where, filter_options
+from lamina.cli.terminal import printable, table
+from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.embed.resolve import resolve
 from lamina_engine.errors import VaultExists, VaultNotFound
 
-from lamina.cli.command import Call, EmbedderOption, command
-from lamina.cli.embedders import chosen_name
-from lamina.cli.filters import CollectionOption, ProjectOption, TypeOption, WhereOption, merged_where
-from lamina.cli.terminal import printable, table
-from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault
 
-
-@command("lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
-def init(
-    call: Call,
-    name: Annotated[str | None, typer.Option("--name", help="The vault's name; its folder's unless given.", show_default=False)] = None,
-    embedder: EmbedderOption = None,
-    tz: Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Zone in which dates without one are read; UTC unless given.")] = None,
-) -> None:
+@command("init", "lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
+@click.option("--name", metavar="TEXT", help="The vault's name; its folder's unless given.")
+@click.option("--tz", metavar="ZONE", help="Zone in which dates without one are read; UTC unless given.")
+@embedder_option
+def init(call: Call, name: str | None, tz: str | None, embedder: str | None) -> None:
     """Make a vault. Where there is one already it stays as it is."""
     root = Path(call.vault or os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
     made = not _is_vault(root, trust=call.trust)
+    kept = not made or (root / config.FILE).exists()
+    if kept and (name or embedder or tz):
+        options = "--name, --tz and --embedder"
+        raise VaultExists(f"{root} is set up already; edit {root / config.FILE}, or leave out {options}")
     if made:
-        _make(root, name, chosen_name(embedder) or config.Embedding().model, tz or "UTC", trust=call.trust)
-    elif name or embedder or tz:
-        raise VaultExists(f"{root} is a vault already; its name and time zone are edited in {root / config.FILE}, its model is changed by a reindex")
+        model = chosen_name(embedder) or config.Embedding().model
+        _make(root, None if kept else _settings(root, name, model, tz or "UTC"))
     settings = config.load(root)
-    document = {"path": str(root), "made": made, "name": settings.name, "tz": settings.tz, "embedding": {"model": settings.embedding.model}}
-
-    def lines() -> Iterator[str]:
-        yield f"{'Made the vault' if made else 'There is a vault already at'} {printable(str(root))}"
-        yield from table([("name", printable(settings.name)), ("time zone", settings.tz), ("model", settings.embedding.model)], indent=2)
-
-    call.answer(document, lines)
+    model = settings.embedding.model
+    document = {
+        "path": str(root),
+        "made": made,
+        "name": settings.name,
+        "tz": settings.tz,
+        "embedding": {"model": model},
+    }
+    facts = [("name", printable(settings.name)), ("time zone", settings.tz), ("model", model)]
+    heading = f"{'Made the vault' if made else 'There is a vault already at'} {printable(str(root))}"
+    call.answer(document, lambda: [heading, *table(facts, indent=2)])
 
 
 def _is_vault(root: Path, *, trust: bool) -> bool:
@@ -52,22 +57,26 @@ def _is_vault(root: Path, *, trust: bool) -> bool:
     return True
 
 
-def _make(root: Path, name: str | None, model: str, tz: str, *, trust: bool) -> None:
-    """Make the vault, then its configuration: one that lies there already (copied from elsewhere) is kept."""
+def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
+    """Return the text of ``vault.toml``, once its values are known to work."""
     zone(tz)
-    if model != "custom":
+    if model != CUSTOM:
         resolve(model)  # says now, and not at the first note, that a model's package is missing
-    written = (root / config.FILE).exists()
     folder = root.resolve()
-    open_vault(root, create=True, embedder="none", trust=trust).close()
-    if not written:
-        own = folder.parent.name if folder.name == DEFAULT_PATH else folder.name
+    own = folder.parent.name if folder.name == DEFAULT_PATH else folder.name
+    return config.initial(own if name is None else name, model, tz)
+
+
+def _make(root: Path, settings: str | None) -> None:
+    """Make an empty vault, and its ``vault.toml`` unless one lies there already, copied from elsewhere."""
+    open_vault(root, create=True, embedder="none").close()
+    if settings is not None:
         temporary = root / f"{config.FILE}.new"
-        temporary.write_text(config.initial(name if name is not None else own, model, tz), encoding="utf-8")
+        temporary.write_text(settings, encoding="utf-8")
         temporary.replace(root / config.FILE)
 
 
-@command("lamina stats", "lamina stats --json | jq .chunks")
+@command("stats", "lamina stats", "lamina stats --json | jq .chunks")
 def stats(call: Call) -> None:
     """Count what the vault holds."""
     with call.open(mode="r") as vault:
@@ -99,33 +108,29 @@ def _size(count: int) -> str:
     return f"{count:,} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
-@command("lamina export notes.jsonl", "lamina export api.parquet --format parquet --project api")
-def export(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    format: Annotated[str | None, typer.Option("--format", help="jsonl or parquet; by the file's name unless given.", show_default=False)] = None,
-    where: WhereOption = None,
-    project: ProjectOption = None,
-    type: TypeOption = None,
-    collection: CollectionOption = None,
-) -> None:
-    """Write the vault's chunks to a file that `lamina import` reads."""
+@command("export", "lamina export notes.jsonl", "lamina export api.parquet --project api")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--format", type=click.Choice(["jsonl", "parquet"]), help="By the file's name unless given.")
+@filter_options
+def export(call: Call, path: Path, format: str | None, where: Where | None) -> None:
+    """Write the vault's chunks to a file that import reads."""
     kind = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
-    chosen = merged_where(where, project=project, type=type, collection=collection)
     with call.open(mode="r") as vault:
-        count = vault.export(path, kind, where=chosen)
+        count = vault.export(path, kind, where=where)
     document = {"path": str(path), "format": kind, "chunks": count}
-    call.answer(document, lambda: [f"wrote {count:,} {'chunk' if count == 1 else 'chunks'} to {printable(str(path))} ({kind})"])
+    call.answer(document, lambda: [f"wrote {_chunks(count)} to {printable(str(path))} ({kind})"])
 
 
-@command("lamina import notes.jsonl")
-def import_(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="A file that `lamina export` wrote.", show_default=False)],
-    embedder: EmbedderOption = None,
-) -> None:
-    """Add what `lamina export` wrote; ids, dates and metadata are kept."""
+@command("import", "lamina import notes.jsonl")
+@click.argument("path", type=click.Path(path_type=Path))
+@embedder_option
+def import_(call: Call, path: Path, embedder: str | None) -> None:
+    """Add what export wrote; ids, dates and metadata are kept."""
     with call.open(embedder=embedder) as vault:
         ids = vault.import_(path)
     document = {"path": str(path), "chunks": len(ids), "ids": ids}
-    call.answer(document, lambda: [f"read {len(ids):,} {'chunk' if len(ids) == 1 else 'chunks'} from {printable(str(path))}"])
+    call.answer(document, lambda: [f"read {_chunks(len(ids))} from {printable(str(path))}"])
+
+
+def _chunks(count: int) -> str:
+    return f"{count:,} {'chunk' if count == 1 else 'chunks'}"

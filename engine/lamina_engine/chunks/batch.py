@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.chunks import identity
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.zones import date_words
 
 
 @dataclass(slots=True)
@@ -41,7 +42,13 @@ class ChunkBatch:
     metadata: list[str | None]
     vectors: NDArray[np.float32] | None = None
     after: list[str | None] | None = None
-    """Id of the chunk before each, where a reader knows; None: by session, else by source."""
+    """Id of the chunk before each, where a reader knows; None: by session."""
+    fallback_created_at: list[int] | None = None
+    """Date of new rows that have none of their own, where a reader knows a better one than now. It changes no old row."""
+    title_is_name: list[bool] | None = None
+    """True where a title is only a file's name: it is not embedded, so a file that moves keeps its vectors."""
+    date_is_embedded: bool = False
+    """True for records that say their date: it is part of their subject, and gives short texts more to stand on."""
     versions: list[bytes] = field(default_factory=list)
     """Filled by `identify`."""
 
@@ -64,7 +71,11 @@ class ChunkBatch:
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""
-        return [identity.embedded_text(self.titles[i], self.headings[i], self.texts[i]) for i in positions]
+        names = self.title_is_name or [False] * len(self)
+        texts = [identity.embedded_text(None if names[i] else self.titles[i], self.headings[i], self.texts[i]) for i in positions]
+        if self.date_is_embedded:
+            return [f"{text}\n{date_words(self.created_at[i])}".rstrip("\n") for i, text in zip(positions, texts, strict=True)]
+        return texts
 
     def select(self, positions: Sequence[int]) -> ChunkBatch:
         """Return a batch of some of the chunks, in the order given."""
@@ -73,8 +84,10 @@ class ChunkBatch:
             values = getattr(self, column.name)
             if isinstance(values, np.ndarray):
                 picked[column.name] = values[np.asarray(positions, np.int64)]
+            elif isinstance(values, list):
+                picked[column.name] = [values[i] for i in positions] if values else []
             else:
-                picked[column.name] = [values[i] for i in positions] if values else values
+                picked[column.name] = values
         return ChunkBatch(**picked)
 
     def columns(self, previous: Sequence[int]) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""Which chunk comes before which: chunks of one session, or of one source, in the order they were written."""
+"""Which chunk comes before which: chunks of one session, in the order they were written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.index.state import ACTIVE
@@ -13,7 +12,8 @@ from lamina_engine.index.state import ACTIVE
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
 
-Key = tuple[str, str | None, str]
+Key = tuple[str | None, str]
+"""Project and session."""
 
 
 def previous_rows(view: View, batch: ChunkBatch, first: int) -> list[int]:
@@ -24,13 +24,14 @@ def previous_rows(view: View, batch: ChunkBatch, first: int) -> list[int]:
     view : View
         The vault as it is.
     batch : ChunkBatch
-        Chunks in the order in which they get rows.
+        Chunks in the order in which they get rows. Where ``after`` names the chunk before each, that is followed; else
+        the chunks of a session follow each other.
     first : int
         Row of the first of them.
     """
-    keys = [_key(batch, i) for i in range(len(batch))]
     if batch.after is not None:
-        return _declared(view, batch, first)
+        return _declared(view, batch, batch.after, first)
+    keys = [None if session is None else (project, session) for project, session in zip(batch.projects, batch.sessions, strict=True)]
     last = _last_rows(view, {key for key in keys if key is not None})
     previous = []
     for i, key in enumerate(keys):
@@ -40,17 +41,8 @@ def previous_rows(view: View, batch: ChunkBatch, first: int) -> list[int]:
     return previous
 
 
-def _key(batch: ChunkBatch, i: int) -> Key | None:
-    if batch.sessions[i] is not None:
-        return "session", batch.projects[i], str(batch.sessions[i])
-    if batch.sources[i] is not None:
-        return "source", batch.projects[i], str(batch.sources[i])
-    return None
-
-
-def _declared(view: View, batch: ChunkBatch, first: int) -> list[int]:
+def _declared(view: View, batch: ChunkBatch, after: list[str | None], first: int) -> list[int]:
     """Rows of the chunks that a source's reader says come before: in this batch, or already in the vault."""
-    after = batch.after or []
     here = {str(identity): first + i for i, identity in enumerate(batch.ids)}
     outside = [identity for identity in after if identity is not None and identity not in here]
     known = dict(zip(outside, view.rows_of_ids(outside).tolist(), strict=True)) if outside else {}
@@ -58,38 +50,23 @@ def _declared(view: View, batch: ChunkBatch, first: int) -> list[int]:
 
 
 def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:
-    """Return the newest active row of each session or source that the vault has already."""
-    found: dict[Key, int] = {}
-    for column in ("session", "source"):
-        wanted = {key[2] for key in keys if key[0] == column}
-        if not wanted or not view.rows:
-            continue
-        rows = _candidates(view, column, wanted)
-        rows = rows[view.state.status[rows] == ACTIVE]
-        projects = view.categories.gather(view.snapshot, "project", rows)
-        names = view.snapshot.values("chunks", column, rows)
-        for row, code, name in zip(rows.tolist(), projects.tolist(), names, strict=True):
-            key = (column, view.categories.value("project", code), name)
-            if key in keys:
-                found[key] = row  # rows ascend: the last one stays
-    return found
-
-
-def _candidates(view: View, column: str, wanted: set[str]) -> NDArray[np.int64]:
-    """Rows whose session or source is wanted, ascending; when few are wanted only the newest of each."""
-    if column == "session":
-        codes = view.categories.column(view.snapshot, column)
-        table = np.zeros(len(view.categories.values(column)) + 1, np.bool_)
-        table[[view.categories.code(column, name) for name in wanted if view.categories.code(column, name) >= 0]] = True
-        rows = np.flatnonzero(table[codes])
-    else:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        wanted_array = pa.array(sorted(wanted), pa.string())
-        rows = np.flatnonzero(
-            view.snapshot.column(
-                "chunks", column, convert=lambda s: pc.is_in(s.column(column), value_set=wanted_array).to_numpy(zero_copy_only=False)
-            )
-        )
-    return rows.astype(np.int64)
+    """Return the newest active row of each session that the vault has already. O(rows) for all keys together."""
+    if not keys or not view.rows:
+        return {}
+    categories, snapshot = view.categories, view.snapshot
+    sessions = categories.column(snapshot, "session")
+    wanted = {categories.code("session", name) for _, name in keys} - {-2}
+    if not wanted:
+        return {}
+    table = np.zeros(len(categories.values("session")) + 1, np.bool_)
+    table[list(wanted)] = True
+    rows = np.flatnonzero(table[sessions] & (view.state.status == ACTIVE))
+    projects = categories.gather(snapshot, "project", rows).astype(np.int64)
+    pairs = ((projects + 1) << 32) | sessions[rows]
+    # the last occurrence of each pair: unique gives first ones, so look from the end
+    distinct, position = np.unique(pairs[::-1], return_index=True)
+    found = {
+        (categories.value("project", int(pair >> 32) - 1), str(categories.value("session", int(pair & 0xFFFFFFFF)))): int(row)
+        for pair, row in zip(distinct.tolist(), rows[::-1][position].tolist(), strict=True)
+    }
+    return {key: row for key, row in found.items() if key in keys}

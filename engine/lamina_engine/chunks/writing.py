@@ -60,7 +60,7 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
     total = Written()
     for start in range(0, len(batch), SEGMENT_ROWS):
         part = batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
-        vectors, embedded = _vectors_ahead(memory, memory.view(), part)
+        vectors, embedded = vectors_ahead(memory, memory.view(), part)
         with memory.write() as (transaction, view):
             written = append(memory, transaction, view, part, vectors)
         written.embedded += embedded
@@ -93,7 +93,8 @@ def append(
     written.embedded += late
     previous = previous_rows(view, picked, first)
     values = picked.columns(previous)
-    values["created_at"] = [int(s) if c is None else c for c, s in zip(picked.created_at, stamps.tolist(), strict=True)]
+    instead = picked.fallback_created_at or stamps.tolist()
+    values["created_at"] = [late if given is None else given for given, late in zip(picked.created_at, instead, strict=True)]
     transaction.append("chunks", values, stamps)
     if matrix is not None:
         transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
@@ -174,7 +175,7 @@ def add_events(
     )
 
 
-def _vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
+def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
     """Embed the versions that the vault has no vector of."""
     memory.check_space(view.snapshot, batch.vectors)
     if batch.vectors is not None or view.snapshot.space is None:
@@ -213,4 +214,4 @@ def _matrix(
     return matrix, len(late)
 
 
-__all__ = ["ACTIVE", "Written", "add_events", "append", "write"]
+__all__ = ["ACTIVE", "Written", "add_events", "append", "vectors_ahead", "write"]

@@ -11,7 +11,7 @@ import numpy as np
 from lamina_engine.clock import US_PER_S
 from lamina_engine.store.snapshot import Snapshot
 
-WINDOW_WORDS = 64
+WINDOW_WORDS = 96
 """A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
 _MAX_STEPS = 8
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")

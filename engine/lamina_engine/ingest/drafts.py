@@ -57,6 +57,8 @@ class SourceDraft:
     """markdown, text, rst or code."""
     chunks: list[DraftChunk]
     title: str | None = None
+    title_is_name: bool = False
+    """True where the source has no title of its own, only a file name, which changes when the file moves."""
     type: str | None = None
     collection: str | None = None
     project: str | None = None

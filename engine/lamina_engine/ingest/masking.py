@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 
 class Found(Protocol):
@@ -46,6 +46,10 @@ class Redactor(Protocol[F]):
         """Return what stands in a finding's place."""
         ...
 
+    def clean_value(self, value: Any) -> tuple[Any, Sequence[F]]:
+        """Return JSON-like metadata with its secrets masked in keys and values, and what was found."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Masked:
@@ -74,8 +78,13 @@ class Masked:
             return self.originals[i][0]
         return self.originals[i][1] + position - self.spans[i][1]
 
+    def touches(self, start: int, stop: int) -> bool:
+        """Return whether a range of the masked text holds any part of a mask. O(log masks)."""
+        i = bisect_left(self._starts, stop) - 1
+        return i >= 0 and self.spans[i][1] > start
 
-def mask(text: str, redactor: Redactor[F] | None, *, floor: int = 0) -> Masked:
+
+def mask(text: str, redactor: Redactor[F] | None) -> Masked:
     """Replace what a redactor finds.
 
     Parameters
@@ -85,8 +94,6 @@ def mask(text: str, redactor: Redactor[F] | None, *, floor: int = 0) -> Masked:
     redactor : Redactor, optional
         None, or one whose policy is ``allow``, leaves the text as it is. ``skip`` masks too: a caller that skips the
         source has nothing to keep, and text that slips past it must not carry the secret.
-    floor : int
-        Where replacing begins; a finding that began before it is replaced from here on.
 
     Returns
     -------
@@ -95,35 +102,19 @@ def mask(text: str, redactor: Redactor[F] | None, *, floor: int = 0) -> Masked:
     """
     if redactor is None or redactor.policy == "allow":
         return Masked(text)
-    findings = [finding for finding in redactor.find(text) if finding.stop > floor]
+    findings = redactor.find(text)
     if not findings:
         return Masked(text)
     parts: list[str] = []
     spans: list[tuple[int, int]] = []
     seen, length = 0, 0
-    originals = [(max(finding.start, floor), finding.stop) for finding in findings]
-    for finding, (start, stop) in zip(findings, originals, strict=True):
+    for finding in findings:
         replacement = redactor.mask(finding)
-        length += start - seen
-        parts += text[seen:start], replacement
+        length += finding.start - seen
+        parts += text[seen : finding.start], replacement
         spans.append((length, length + len(replacement)))
         length += len(replacement)
-        seen = stop
+        seen = finding.stop
     parts.append(text[seen:])
-    return Masked("".join(parts), tuple(spans), tuple(originals), tuple(finding.kind for finding in findings))
-
-
-def mask_value(key: str, value: str, redactor: Redactor[F] | None) -> tuple[str, int]:
-    """Mask a value as ``key: value``, for patterns that need the name before the secret, else on its own.
-
-    Returns
-    -------
-    tuple of str and int
-        The value that may be kept, and how many secrets were masked.
-    """
-    head = f"{key}: "
-    named = mask(head + value, redactor, floor=len(head))
-    if named.spans:
-        return named.text[len(head) :], len(named.spans)
-    alone = mask(value, redactor)
-    return alone.text, len(alone.spans)
+    originals = tuple((finding.start, finding.stop) for finding in findings)
+    return Masked("".join(parts), tuple(spans), originals, tuple(finding.kind for finding in findings))

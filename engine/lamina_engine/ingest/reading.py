@@ -20,7 +20,7 @@ from lamina_engine.ingest.dates import date_in_path, date_span, date_value
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.drafts import DraftChunk, Problem, SourceDraft, SourceLink
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
-from lamina_engine.ingest.masking import Masked, Redactor, mask, mask_value
+from lamina_engine.ingest.masking import Masked, Redactor, mask
 
 KINDS = ("markdown", "text", "rst", "code")
 MAX_TITLE_CHARS = 300
@@ -145,6 +145,7 @@ def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor[Any] | 
         named = mask(_title_of_path(draft.source, draft.kind), redactor)
         draft.redactions += len(named.spans)
         title = named.text
+        draft.title_is_name = True
     draft.title = title[:MAX_TITLE_CHARS]
 
 
@@ -176,18 +177,17 @@ def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Seq
     starts = [piece.start for piece in pieces]
     for link in inline.find_links(masked.text, ranges):
         # a link whose name was a secret leads nowhere
-        if not any(start < link.stop and link.start < stop for start, stop in masked.spans):
+        if not masked.touches(link.start, link.stop):
             chunk = bisect_right(starts, link.start) - 1
             draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
 
 
 def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor[Any] | None, rules: Rules, tz: str) -> None:
     """Fill in what the frontmatter says; what has no place of its own becomes metadata."""
-    fields: dict[str, Json] = {}
-    for key, value in front.fields.items():
-        masked_key = mask(key, redactor)
-        fields[masked_key.text], masks = _masked_json(key, value, redactor)
-        draft.redactions += masks + len(masked_key.spans)
+    fields: dict[str, Json] = dict(front.fields)
+    if redactor is not None and redactor.policy != "allow" and fields:
+        fields, findings = redactor.clean_value(fields)
+        draft.redactions += len(findings)
     problems = list(front.problems)
     spelled = {key.lower(): key for key in reversed(fields)}
 
@@ -228,25 +228,6 @@ def _take_date(draft: SourceDraft, fields: dict[str, Json], spelled: dict[str, s
             break
         problems.append(f"{key!r} holds no date that exists (write 2026-02-15) and was kept as metadata")
     return problems
-
-
-def _masked_json(key: str, value: Json, redactor: Redactor[Any] | None) -> tuple[Json, int]:
-    """Return a value without secrets and how many it had; a number that is one becomes text."""
-    if redactor is None or value is None or isinstance(value, bool):
-        return value, 0
-    if isinstance(value, dict):
-        masked: dict[str, Json] = {}
-        masks = 0
-        for inner, item in value.items():
-            name = mask(inner, redactor)
-            masked[name.text], count = _masked_json(inner, item, redactor)
-            masks += count + len(name.spans)
-        return masked, masks
-    if isinstance(value, list):
-        pairs = [_masked_json(key, item, redactor) for item in value]
-        return [item for item, _ in pairs], sum(count for _, count in pairs)
-    text, masks = mask_value(key, str(value), redactor)
-    return (text if masks else value), masks
 
 
 def _words(value: Json, separators: str) -> list[str]:

@@ -54,8 +54,9 @@ _AFTER = (
     r"\s{0,3}:\s{0,3}[&'A-Za-z_][\w.]{0,40}(?:\[[\w\[\], .]{0,40}\])?(?:\s?\|\s?[\w.]{1,40}){0,3}"
     r"\s{0,3}(?P<annotated>=)(?=[ \t]{0,4}[a-z]{0,2}[\"'])"
     r"|\s{0,8}(?P<equals>=>|:=|\?=|\+=|=~|={1,3}|!={1,2})"
-    r"|\s{0,4}(?P<colon>::?|\uff1a)(?!//)"
-    r"|[ \t]{0,20}(?P<table>\|)"
+    r"|(?:[ \t]\[[^\]\n]{0,40}\])?\s{0,4}(?P<colon>::?|\uff1a)(?!//)"  # aws configure: Secret Access Key [None]:
+    r"|(?P<call>\()(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,20}(?P<table>\|)(?=[ \t])"
     r"|(?P<xml>>)"
     r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
     r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
@@ -72,11 +73,12 @@ _LEAD = re.compile(
     r"(?>[\s>*+#;/-]+|\d{1,3}[.)]\s|(?:export|set|setenv|ENV|ARG|env|local|readonly|declare|let|const|var|val|my|our"
     r"|static|final|private|public|String|string|str|auto)\s|\$env:|-[eDx]|[$@:{\"'`])*+"
 )
-_WALLET = re.compile(r"[ \t]*(?P<value>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})\b")
-_LOGIN = re.compile(r"(?:login|machine|username)[ \t]+\S+\s+\Z")
+_WALLET = re.compile(r"[ \t]*\\{0,3}[\"'`]?(?P<value>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})\b")
+_LOGIN = re.compile(r"(?:^|\n|machine[ \t]+\S+\s+)[ \t]*login[ \t]+\S+\s+\Z")
+_SETTER = re.compile(r"(?:set|with)_?\Z", re.IGNORECASE)
 _NOT_TOKENS = re.compile(
     r"(?:page|pad|eos|bos|unk|sep|cls|mask|next|start|end|special|stop|continuation|image|cursor|max|min|num|design"
-    r"|colou?r)[_ -]?\Z",
+    r"|colou?r|public[_ -]?key)[_ -]?\Z",
     re.IGNORECASE,
 )
 _CUT_QUERY = re.compile(r"[&#]|\\[nrt\"]|%26")
@@ -91,6 +93,9 @@ class Word(NamedTuple):
     key: KeyClass
     regex: re.Pattern[str]
     """Matches from the word's first letter through the separator."""
+    spoken: bool
+    """Whether a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
+    where the word is a verb, nor "tiktoken `x`"."""
 
 
 class Value(NamedTuple):
@@ -107,15 +112,17 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
     def add(literal: str, back: int, word: Word) -> None:
         table.setdefault(literal, []).append((back, word))
 
-    def word(key: KeyClass, regex: str) -> Word:
-        return Word(key, re.compile(regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII))
+    def word(key: KeyClass, regex: str, *, spoken: bool = True) -> Word:
+        return Word(key, re.compile(regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII), spoken)
 
     for literal, back, key, regex in _PLAIN:
-        add(literal, back, word(key, regex))
+        add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
     for name, key in _SHORT:
-        short = word(key, _BOUNDARY + name)
-        for follower in "=:\"'`],>|\\ \t\n":
-            add((name + follower)[-4:], len(name) - 3, short)
+        short = word(key, _BOUNDARY + name, spoken=False)
+        # a space alone would stop at every "south " and "class "
+        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  "):
+            add((name + follower)[-4:], len(name + follower) - 4, short)
+        add(f"-{name}"[:4], -1, short)
     short = word(KeyClass.PASSWORD, r"pw")
     for lead in " _-\n\"'":
         for follower in "=:":
@@ -124,7 +131,7 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         for name in names.split():
             compound = word(key, rf"{_BOUNDARY}{name}[ _.-]?{last}")
             for gap in ("_", "-", " ", ".", ""):
-                add((name[-2:] + gap + last)[:4], len(name) - 2, compound)
+                add((name[-1:] + gap + last)[:4], len(name) - 1, compound)
     return table
 
 
@@ -179,13 +186,13 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     if word.key is KeyClass.TOKEN and _NOT_TOKENS.search(text, max(0, at - 16), at):
         return None
     if word.key is KeyClass.MNEMONIC:
-        wallet = _WALLET.match(text, match.end()) or _WALLET.match(text, match.end() + 1)
+        wallet = _WALLET.match(text, match.end())
         return (wallet.start("value"), wallet.end("value"), "mnemonic") if wallet else None
     begin = _identifier_start(text, at)
-    value = _value(text, begin, match)
+    value = _value(text, begin, match, word)
     if value is None:
         return None
-    if word.key is KeyClass.PASSPHRASE and value.form is Form.LINE:
+    if word.key is KeyClass.PASSPHRASE and value.form is not Form.QUOTED and _leads(text, begin):
         value = Value(value.start, _line_stop(text, value.stop), Form.LINE)
     if not looks_secret(word.key, text[value.start : value.stop], value.form):
         return None
@@ -193,9 +200,11 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     return value.start, value.stop, kind.value
 
 
-def _value(text: str, begin: int, match: re.Match[str]) -> Value | None:
+def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | None:
     """Read the value behind a separator; None where there is none of a known notation."""
     separator, at = match.lastgroup, match.end()
+    if separator == "call" and not _SETTER.search(text, max(0, begin - 1), match.start()):
+        return None
     if separator == "xml":
         element = _XML.match(text, at) if match["close"] or text[begin - 1 : begin] in ("<", ":") else None
         return Value(element.start("value"), element.end("value"), Form.LINE) if element else None
@@ -206,8 +215,10 @@ def _value(text: str, begin: int, match: re.Match[str]) -> Value | None:
     if opening:
         quoted = _quoted(text, opening)
         if quoted:
-            loose = separator in ("space", "comma", "prose") and text[begin] != "-"
-            return quoted._replace(form=Form.INLINE) if loose else quoted
+            if separator in ("space", "comma", "prose") and text[begin] != "-":
+                spoken = separator != "space" or word.spoken or text[begin : match.start() + 4].isupper()
+                return quoted._replace(form=Form.INLINE) if spoken else None
+            return quoted
         at = opening.end()
     if separator == "space":
         return _after_space(text, begin, at)
@@ -224,6 +235,8 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
     if len(quote) == 1:
         while stop > start and text[stop - 1] == "\\":
             stop = text.find(quote, stop + 1, start + _VALUE_MAX)
+        while quote == "'" and stop > start and text.startswith("''", stop):  # YAML and SQL write ' as ''
+            stop = text.find(quote, stop + 2, start + _VALUE_MAX)
     if stop < 0 or (len(quote) < 3 and text.find("\n", start, stop) >= 0):
         return None
     return Value(start, stop, Form.QUOTED)
@@ -232,7 +245,7 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
 def _after_space(text: str, begin: int, at: int) -> Value | None:
     """``--password X``, ``-Password X`` and the ``login X password Y`` of a .netrc; other words are prose."""
     bare = _BARE.match(text, at)
-    if bare is None:
+    if bare is None or bare["value"][0] in "{[(":
         return None
     start, stop = _trim(text, bare.start("value"), bare.end("value"), begin)
     if _LOGIN.search(text, max(0, begin - 120), begin):
@@ -248,7 +261,7 @@ def _bare(text: str, begin: int, at: int, separator: str) -> Value | None:
         return None
     start, stop = bare.span("value")
     alone = separator in ("equals", "colon", "named") and _leads(text, begin) and _REST.match(text, stop) is not None
-    if alone and separator == "equals" and text[stop - 1] not in ",;" and "\\" not in text[start:stop]:
+    if alone and separator == "equals" and text[stop - 1] not in ",;)]}" and "\\" not in text[start:stop]:
         # a line of an environment file: everything up to the line's end is the value
         return Value(start, stop, Form.LINE)
     start, stop = _trim(text, start, stop, begin)
@@ -285,7 +298,8 @@ def _identifier_start(text: str, at: int) -> int:
 def _leads(text: str, begin: int) -> bool:
     """Whether only indentation, list marks, comment marks and declaring words stand before the key on its line."""
     low = max(0, begin - 80)
-    start = max(text.rfind("\n", low, begin) + 1, text.rfind("\\n", low, begin) + 2, low)
+    newline, escape = text.rfind("\n", low, begin), text.rfind("\\n", low, begin)
+    start = max(newline + 1, escape + 2 if escape >= 0 else low, low)
     match = _LEAD.match(text, start, begin)
     return match is not None and match.end() == begin
 

@@ -23,6 +23,7 @@ _END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?
 _KEY_LINE = re.compile(
     r"(?:\\+[nr]|[\s>|#*\"'+,;])*+(?:[A-Za-z0-9+/=_-]{16,8192}+|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120}+)"
 )
+_KEY_RUN = re.compile(r"[A-Za-z0-9+/=_-]{16}")
 _LAST_LINE = re.compile(r"(?:\\+[nr]|[\s>|#*\"'+,;])++[A-Za-z/+]*+[0-9+/=][A-Za-z0-9+/=]*+")
 _BODY_LINE = re.compile(r"[\s>|#\"']*+[A-Za-z0-9+/=]{2,}+[ \t\r\"',+]*+(?:\n|\\n)")
 _PUTTY = re.compile(r"Private-Lines: \d{1,3}\s{1,4}((?:[A-Za-z0-9+/=]{2,80}+(?:\\n|\s|\Z)){1,60}+)")
@@ -37,6 +38,7 @@ _HEADER = re.compile(
     r"([^\s\"'`\\,;<>]{6,4000})",
     re.IGNORECASE,
 )
+_PARAMETER = re.compile(r"[a-z_]{2,20}=(?!=*\Z)|realm=")
 _BEARER = re.compile(r"bearer(?:[ \t:=]{1,4}|%20)([A-Za-z0-9._~+/=:|-]{16,4000})", re.IGNORECASE)
 _BASIC = re.compile(r"basic[ \t]{1,4}([A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9])", re.IGNORECASE)
 _USER = re.compile(
@@ -54,6 +56,7 @@ _IDENTIFIED = re.compile(
 _DSN = re.compile(r"@(?:tcp|unix)\(")
 _DSN_USER = re.compile(r"(?<![\w.-])[\w.-]{1,64}:([^\s:@/\"'`]{3,128})\Z")
 _ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,16384}={0,2}")
+_AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 
 
@@ -72,11 +75,15 @@ def key_block(text: str, at: int) -> list[Span]:
     following = text.find("BEGIN ", begin.end(), limit)
     end = _END.search(text, begin.end(), limit if following < 0 else following)
     if end:
-        return [(begin.start(), end.end(), "private-key")]
+        # the two lines alone, as constants of a program, are no key
+        body = _KEY_RUN.search(text, begin.end(), end.start())
+        return [(begin.start(), end.end(), "private-key")] if body else []
     stop = begin.end()
     while stop < limit and (line := _KEY_LINE.match(text, stop, limit)):
         stop = line.end()
-    last = _LAST_LINE.match(text, stop, min(stop + 80, limit)) if stop > begin.end() else None
+    if stop == begin.end():
+        return []
+    last = _LAST_LINE.match(text, stop, min(stop + 80, limit))
     return [(begin.start(), last.end() if last else stop, "private-key")]
 
 
@@ -92,7 +99,7 @@ def key_block_end(text: str, at: int) -> list[Span]:
         if not _BODY_LINE.fullmatch(text, head, start):
             break
         start = head
-    return [(start, end.end(), "private-key")]
+    return [(start, end.end(), "private-key")] if start < at else []
 
 
 def encoded_key(text: str, at: int) -> list[Span]:
@@ -130,9 +137,9 @@ def url_credentials(text: str, at: int) -> list[Span]:
     user, colon, password = credentials.partition(":")
     start = match.start(1)
     spans: list[Span] = []
-    if colon and len(password) >= 3 and not _hidden(password):
+    if colon and len(password) >= 3 and password[0] not in "[]" and not _hidden(password):
         spans.append((start + len(user) + 1, start + len(credentials), "url-password"))
-    if len(user) >= 20 and is_random(user) and not _hidden(user):
+    if len(user) >= 20 and text[at - 1] in "ps" and is_random(user) and not _hidden(user):
         spans.append((start, start + len(user), "url-token"))
     return spans
 
@@ -140,7 +147,7 @@ def url_credentials(text: str, at: int) -> list[Span]:
 def authorization(text: str, at: int) -> list[Span]:
     """The credentials of an Authorization header, in a header, a mapping or a call."""
     match = _HEADER.match(text, at)
-    if match is None or _hidden(match[2]):
+    if match is None or _PARAMETER.match(match[2]) or _hidden(match[2]):
         return []
     scheme, value = (match[1] or "").lower(), match[2].rstrip(")]}.")
     strict = scheme == "" and not is_random(value)
@@ -201,6 +208,8 @@ def driver_address(text: str, at: int) -> list[Span]:
 
 def aws_pair(text: str, at: int) -> list[Span]:
     """The secret access key that stands near its key id, as in an exported table."""
+    if _AWS_ID.match(text, at) is None:
+        return []
     low, high = max(0, at - 120), min(len(text), at + 160)
     for match in _AWS_SECRET.finditer(text, low, high):
         value = match[0]
@@ -219,8 +228,10 @@ class Context(NamedTuple):
 
 
 CONTEXTS = (
-    Context(("-beg", " beg"), 4, key_block),
-    Context(("-end", " end"), 4, key_block_end),
+    Context(("-beg",), 4, key_block),
+    Context(("-- b",), 2, key_block),
+    Context(("-end",), 4, key_block_end),
+    Context(("-- e",), 2, key_block_end),
     Context(("ls0t",), 0, encoded_key),
     Context(("te-l",), 5, putty_key),
     Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials),
@@ -228,9 +239,10 @@ CONTEXTS = (
     Context(("bear",), 0, bearer),
     Context(("basi",), 0, basic),
     Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
-    Context(("mysq", "mari"), 0, _option(_MYSQL)),
+    Context(("mysq",), 0, _option(_MYSQL)),
+    Context(("iadb",), 3, _option(_MYSQL)),
     Context(("sshp",), 0, _option(_SSHPASS)),
-    Context(("redi",), 0, _option(_REDIS)),
+    Context(("is-c",), 3, _option(_REDIS)),
     Context(("logi",), 0, _option(_LOGIN)),
     Context(("fied",), 6, _option(_IDENTIFIED)),
     Context(("@tcp", "@uni"), 0, driver_address),

@@ -57,25 +57,30 @@ _PLACEHOLDER = re.compile(
     r"|\*{3,}|\.{3,}|\u2026|\u2022{2,}|^[xX0._#?*-]+$|(?:^|[^A-Za-z0-9])[xX]{3,}(?:$|[^A-Za-z0-9])"
 )
 _SCHEMA_WORDS = frozenset(
-    "string text varchar char number integer boolean bool bytes byte object array any none null nil undefined true "
-    "false required optional nullable hidden disabled enabled default secret password passwd token token_id basic "
-    "bearer oauth digest negotiate plain plaintext encrypted hashed unknown empty blank invalid missing expired "
-    "prompt always never manual auto static dynamic ignore ignored masked write read readonly writeonly test "
-    "changeme changeit sensitive private public protected internal external textfield passwordfield".split()
-)
+    {"string", "text", "varchar", "char", "number", "integer", "boolean", "bool", "bytes", "byte", "object",
+     "array", "any", "none", "null", "nil", "undefined", "true", "false", "required", "optional", "nullable",
+     "hidden", "disabled", "enabled", "default", "secret", "password", "passwd", "token", "token_id", "basic",
+     "bearer", "oauth", "digest", "negotiate", "plain", "plaintext", "encrypted", "hashed", "unknown", "empty",
+     "blank", "invalid", "missing", "expired", "prompt", "always", "never", "manual", "auto", "static",
+     "dynamic", "ignore", "ignored", "masked", "write", "read", "readonly", "writeonly", "test", "changeme",
+     "changeit", "sensitive", "private", "public", "protected", "internal", "external", "textfield",
+     "passwordfield"}
+)  # fmt: skip
 _REFERENCE = re.compile(
     r"\$(?:[A-Za-z_]\w*\Z|\{.*|\(.*|\d\Z)|%[A-Za-z_]\w*%\Z|%\(\w*\)?s?\Z|%[sdrv]\Z|@[A-Za-z_]+@\Z"
     r"|\{.*\}\Z|<.*>\Z|\[[A-Za-z_ ]*\]\Z|ENC\["
     r"|(?:op|vault|ssm|secret|secretsmanager|aws-sm|gcp-sm|keyring|env|file|https?)://"
     r"|(?:env|vault|ssm|file|keyring|arn|urn|sha\d+|md5|ref\+\w+|secretKeyRef):|data:\w+/"
-    r"|(?:os|process|import|env|ENV|secrets|vars|var|local|module|config|settings|self|this)(?:\.|\[|::|->)[\w.\[\]'\"]+\Z"
+    r"|(?:os|process|import|env|ENV|secrets|vars|var|local|module|config|settings|self|this)(?:\.|\[|::|->)[\w.\[\]()'\"]+\Z"
     r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\][\w.@-]+(?:[/\\]|\.\w{1,8}\Z|\Z)"
 )
 _CODE_REFERENCE = re.compile(  # only where no quotes say that the text is a literal
     r"[!&]\w|\*|[<\[({]|%\(|-{1,2}[A-Za-z]|(?:params|args|opts|options|request|req|ctx|props|state|form|cfg|conf)\."
     r"|[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*(?:\(|\[|\?\.|!\.)"
 )
-_EMBEDDED_REFERENCE = re.compile(r"\$\{|\$\(|\{\{|#\{|<%|%\{|\{[A-Za-z_][\w.]*\}")
+_EMBEDDED_REFERENCE = re.compile(
+    r"%[sd](?![A-Za-z0-9])|a-z|A-Z|0-9\]|\(\?[:=!<]|\$\{|\$\(|\{\{|#\{|<%|%\{|\{[A-Za-z_][\w.]*\}"
+)
 _DOTTED_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)+\Z")
 _NAMED_TYPE = re.compile(
     r"(?:u?int|float|bytes|[uif]|utf|sha|md|aes|hmac|[rhep]s|base|oauth|argon|pbkdf|ed|ecdsa|rsa|scram|b|x|v|tls|ssl"
@@ -100,10 +105,12 @@ _LONG_WORD = re.compile(r"[A-Za-z]{12,}")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER = re.compile(r"[^\W\d_]")
+_NUMBER = re.compile(r"\d+")
 _DIGIT = re.compile(r"\d")
 _STOP = frozenset(
-    "the a an for to is of in on and or be must you your no not if with it leave empty when at from".split()
-)
+    {"the", "a", "an", "for", "to", "is", "of", "in", "on", "and", "or", "be", "must", "you", "your", "no",
+     "not", "if", "with", "it", "leave", "empty", "when", "at", "from"}
+)  # fmt: skip
 
 
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
@@ -153,7 +160,10 @@ def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
         return True
     if form is Form.QUOTED:
         return False
-    return _CODE_REFERENCE.match(value) is not None or (_DOTTED_NAME.match(value) is not None and _wordy(value))
+    if _CODE_REFERENCE.match(value):
+        return True
+    # a dotted name of words, with a number or two in them (ed25519.Ed25519PrivateKey)
+    return _DOTTED_NAME.match(value) is not None and len(_NUMBER.findall(value)) <= 2 and _wordy(_NUMBER.sub("", value))
 
 
 def is_random(value: str) -> bool:
@@ -196,7 +206,7 @@ def _password(value: str, form: Form) -> bool:
     if letters and (digits or strong):
         return len(value) >= 5
     if form is Form.LINE:
-        return len(value) >= 16 and len(_SEPARATORS.findall(value)) >= 3
+        return len(value) >= 16 and value.count("-") >= 3
     if value.isalpha():
         return value.islower() and len(value) >= 6
     return len(value) >= 8 and value.islower()

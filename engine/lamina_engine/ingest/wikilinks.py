@@ -48,24 +48,23 @@ def resolve(links_by_source: Mapping[str, Sequence[SourceLink]], sources: Iterab
     -----
     O(sources + links); a target that many files share costs each of them.
     """
-    index = _Index(sources)
+    resolver = LinkResolver(sources)
     targets: dict[str, tuple[str | None, ...]] = {}
     problems: list[Problem] = []
     for source, links in links_by_source.items():
-        found: list[str | None] = []
-        reported: set[str] = set()
-        for link in links:
-            candidates = index.find(link.target, source)
-            found.append(candidates[0] if len(candidates) == 1 else None)
-            if len(candidates) > 1 and link.target not in reported:
-                reported.add(link.target)
-                problems.append(_ambiguous(source, link.target, candidates))
-        targets[source] = tuple(found)
+        targets[source], reported = resolver.resolve(source, links)
+        problems += reported
     return Resolution(targets, tuple(problems))
 
 
-class _Index:
-    """Sources by their last name, with and without the suffix of a note."""
+class LinkResolver:
+    """Finds what links mean, one source at a time; see `resolve`.
+
+    Parameters
+    ----------
+    sources : iterable of str
+        All paths below the root, with ``/``.
+    """
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._by_name: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -75,6 +74,17 @@ class _Index:
             self._paths[parts] = source
             for name in _names(parts[-1]):
                 self._by_name[_fold(name)].append(parts)
+
+    def resolve(self, source: str, links: Sequence[SourceLink]) -> tuple[tuple[str | None, ...], list[Problem]]:
+        """Return where each link of a source leads, in order, and a problem for each target that is ambiguous."""
+        found: list[str | None] = []
+        reported: dict[str, Problem] = {}
+        for link in links:
+            candidates = self.find(link.target, source)
+            found.append(candidates[0] if len(candidates) == 1 else None)
+            if len(candidates) > 1 and link.target not in reported:
+                reported[link.target] = _ambiguous(source, link.target, candidates)
+        return tuple(found), list(reported.values())
 
     def find(self, target: str, source: str) -> list[str]:
         """Return the sources that a target means: none, one, or several that are alike."""

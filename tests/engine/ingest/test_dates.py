@@ -38,7 +38,7 @@ def test_dates_in_paths(source: str, ref: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    (
+    [
         *(
             "",
             "a.md",
@@ -50,7 +50,7 @@ def test_dates_in_paths(source: str, ref: str) -> None:
             "2026-13.md",
         ),
         *("1234567890.md", "v2024.md", "2026-W54.md", "2026/99/15.md", "0026-02-15.md"),
-    ),
+    ],
 )
 def test_paths_without_a_date(source: str) -> None:
     assert date_in_path(source) is None

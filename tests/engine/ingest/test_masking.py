@@ -3,11 +3,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina_engine.ingest.masking import Masked, mask, mask_value
+from lamina_engine.ingest.masking import Masked, mask
 
 FAST = settings(max_examples=60, deadline=None)
 
@@ -30,28 +31,28 @@ class Fake:
     def mask(self, finding: Hit) -> str:
         return f"[redacted:{finding.kind}]"
 
+    def clean_value(self, value: Any) -> tuple[Any, Sequence[Hit]]:
+        cleaned = mask(value, self)
+        return cleaned.text, self.find(value)
+
 
 def test_masks_and_leads_back() -> None:
     got = mask("a s3cret b s3cr3t c", Fake())
     assert got.text == "a [redacted:token] b [redacted:token] c"
     assert got.kinds == ("token", "token")
     assert [got.original(p) for p in (0, 2, 10, 18, 21, 37, 39)] == [0, 2, 2, 8, 11, 17, 19]
+    assert [got.touches(*span) for span in ((0, 2), (0, 3), (17, 18), (18, 21), (30, 31))] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_without_redactor_or_with_allow_nothing_changes() -> None:
     assert mask("s3cret", None) == Masked("s3cret")
     assert mask("s3cret", Fake(policy="allow")) == Masked("s3cret")
-
-
-def test_a_value_is_searched_with_its_key() -> None:
-    fake = Fake(r"password: \w+|hunter2")
-    assert mask_value("password", "hunter3 rest", fake) == ("[redacted:token] rest", 1)
-    assert mask_value("note", "hunter2", fake) == ("[redacted:token]", 1)
-    assert mask_value("password", "", fake) == ("", 0)
-
-
-def test_a_secret_in_the_key_does_not_touch_the_value() -> None:
-    assert mask_value("s3cret", "plain", Fake()) == ("plain", 0)
 
 
 @FAST

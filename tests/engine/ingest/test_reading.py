@@ -3,9 +3,9 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.chunking import ChunkLimits
 from lamina_engine.ingest.classify import PathRule, Rules
 from lamina_engine.ingest.drafts import SourceDraft
+from lamina_engine.ingest.masking import mask
 from lamina_engine.ingest.reading import KINDS, kind_of, read_source
+from lamina_engine.ingest.redact import Redactor
 
 FAST = settings(max_examples=80, deadline=None)
 
@@ -31,18 +33,28 @@ class Hit:
 
 @dataclass
 class Fake:
-    """Finds words that begin with ``s3cr``, and what stands after ``password:``."""
+    """Finds words that begin with ``s3cr``, and in metadata all that stands under ``password``."""
 
     policy: str = "mask"
 
-    def find(self, text: str) -> Sequence[Hit]:
-        return [
-            Hit(*(match.span(1) if match[1] else match.span()), "token")
-            for match in re.finditer(r"password: (\w+)|s3cr\w+", text)
-        ]
+    def find(self, text: str) -> list[Hit]:
+        return [Hit(*match.span(), "token") for match in re.finditer(r"s3cr\w+", text)]
 
     def mask(self, finding: Hit) -> str:
         return f"[redacted:{finding.kind}]"
+
+    def clean_value(self, value: Any) -> tuple[Any, list[Hit]]:
+        if isinstance(value, str):
+            return mask(value, self).text, self.find(value)
+        pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        cleaned, found = {}, []
+        for key, item in pairs:
+            name, hits = self.clean_value(key) if isinstance(key, str) else (key, [])
+            cleaned[name], more = ("[redacted:x]", [Hit(0, 1, "x")]) if key == "password" else self.clean_value(item)
+            found += [*hits, *more]
+        if isinstance(value, (dict, list)):
+            value = cleaned if isinstance(value, dict) else list(cleaned.values())
+        return value, found
 
 
 def text_of(draft: SourceDraft) -> str:
@@ -259,11 +271,22 @@ def test_secrets_are_masked_everywhere() -> None:
     assert "hunter2" not in stored
     assert "inner" not in stored
     assert got.title == "about [redacted:token]"
-    assert got.metadata["password"] == "[redacted:token]"
+    assert got.metadata["password"] == "[redacted:x]"
     assert [link.target for link in got.links] == ["fine"]
     assert got.redactions == 9
     untitled = read_source(b"words", "a/my-s3cretname.md", redactor=Fake())
     assert (untitled.title, untitled.redactions) == ("my [redacted:token]", 1)
+
+
+def test_the_real_redactor_fits() -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    data = f"---\nnested: {{api_key: {token}}}\n---\n# t\r\n\r\nkey {token} end\r\n".encode()
+    got = read_source(data, "x.md", redactor=Redactor())
+    assert token not in json.dumps(got.metadata)
+    assert text_of(got) == "# t\n\nkey [redacted:github-token] end\n"
+    assert (got.chunks[0].stop, got.redactions) == (len(data), 2)
+    assert codes(read_source(data, "x.md", redactor=Redactor("skip"))) == ["redacted_skip"]
+    assert token in text_of(read_source(data, "x.md", redactor=Redactor("allow")))
 
 
 def test_policies_skip_and_allow() -> None:

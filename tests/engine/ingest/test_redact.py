@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import random
 import string
@@ -302,6 +303,12 @@ def test_commands_and_special_notations() -> None:
         "Authorization: Basic " + base64.b64encode(f"me:{secret}".encode()).decode(),
         f"passphrase: {secret}",
         f'passphrase = "violet {secret} garden"',
+        "passphrase: violet pencil garden mirror\n",
+        f"AWS Secret Access Key [None]: {secret}",
+        f"user.setPassword('{secret}')",
+        f"password: 'It''s{secret}'",
+        f"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{secret}{secret}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+        f'seedPhrase = "{" ".join(["abandon"] * 12)}"',
         "passphrase = 'violet pencil garden mirror'",
         "seed phrase: " + " ".join(["abandon", "ability", "able", "about"] * 3),
         f"https://{secret}{secret}@sentry.example.org/42",
@@ -348,11 +355,13 @@ def look_alikes() -> Iterator[str]:
             'os.environ["X"]', "os.getenv('DB_PASSWORD')", "${DB_PASSWORD}", "$DB_PASSWORD", "process.env.TOKEN",
             "{{ secret }}", "{{ .Values.password }}", "<your-api-key>", "your_api_key_here", '"your-token-here"',
             "xxxx", "xxxxxxxxxxxxxxxx", "****", '"********"', "changeme", "None", "null", "true", '""', "''",
-            "get_password()", "self.password", "config.password", "settings.SECRET", "args.token", "input('Password: ')",
+            "get_password()", "self.password", "config.password", "settings.SECRET", "args.token",
+            "input('Password: ')",
             "getpass.getpass()", "secrets.token_hex(32)", "${{ secrets.GITHUB_TOKEN }}", "!Ref DbPassword",
             "vault:secret/data/app#key", "op://vault/item/field", "/run/secrets/db_password", "YOUR_API_KEY",
             "<PASSWORD>", "[REDACTED]", "...", "required", '"string"', "f'{user}-{suffix}'", "%(password)s",
-            "request.form['password']", "options[:password]", "new_value", "arn:aws:secretsmanager:eu-west-1:123:secret:x",
+            "request.form['password']", "options[:password]", "new_value",
+            "arn:aws:secretsmanager:eu-west-1:123:secret:x",
         ):  # fmt: skip
             yield f"{key} = {value}"
             yield f"  {key}: {value}"
@@ -368,31 +377,48 @@ def look_alikes() -> Iterator[str]:
         yield f"{key}_id: {uuid.UUID(int=rng.getrandbits(128))}"
         yield f"{key}_hash = '{hashlib.md5(key.encode()).hexdigest()}'"
     yield from (
-        "from sk-learn import svm", "task-management", "risk-free-rate-of-return-2024", "sk-fading-circle-container-2024",
+        "from sk-learn import svm", "task-management", "risk-free-rate-of-return-2024",
+        "sk-fading-circle-container-2024",
         "disk-usage-analyzer-with-a-long-name-1234567890", "class='sk-cube-grid-animation-delay-20'",
-        "http://host:8080/@scope/pkg", "git@github.com:org/repo.git", "user@host:path/to/file", "ssh://git@host:22/repo",
-        "https://medium.com/@user/a-title-1234567890ab", "npm install @types/node@20.1.0", "http://localhost:3000/a:b@c",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "b" * 43 + " me@host", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ" + "c" * 300,
-        "call +1 (555) 123-4567", "4111111111111111", "4111 1111 1111 1111", "v1.2.3-rc.4+build.567", "192.168.0.1:8080",
+        "http://host:8080/@scope/pkg", "git@github.com:org/repo.git", "user@host:path/to/file",
+        "ssh://git@host:22/repo",
+        "https://medium.com/@user/a-title-1234567890ab", "npm install @types/node@20.1.0",
+        "http://localhost:3000/a:b@c",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "b" * 43 + " me@host",
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ" + "c" * 300,
+        "call +1 (555) 123-4567", "4111111111111111", "4111 1111 1111 1111", "v1.2.3-rc.4+build.567",
+        "192.168.0.1:8080",
         "2024-01-02T03:04:05.678Z", "max_tokens = 4096", "pad_token: <pad123abc>", "token_type: bearer", "tokens: 128",
         "token: kebab-case-name", "secret: keep-it-simple-2024", "secretName: my-tls-secret-1", "token: utf8_decode3",
-        "password_encryption = scram-sha-256", "password: 8-20 characters", "password is base64 encoded", "uint256 token",
-        "the token was sha256-hashed", "Bearer authentication is required", "Basic usage is simple", "basic auth: see below",
+        "password_encryption = scram-sha-256", "password: 8-20 characters", "password is base64 encoded",
+        "uint256 token",
+        "the token was sha256-hashed", "Bearer authentication is required", "Basic usage is simple",
+        "basic auth: see below",
         "Authorization: Bearer <token>", "Authorization: Bearer $TOKEN", "Authorization: Bearer YOUR_TOKEN",
         "postgres://user:password@localhost/db", "postgres://{user}:{password}@{host}/db", "https://$USER:$PASS@host/",
         "pk_live_" + "a1B2" * 6, "ghp_short", "ghp_" + "x" * 36, "AKIA is the prefix", "eyJhbGciOiJIUzI1NiJ9 alone",
-        "cat ~/.ssh/id_rsa.pub", "mysql -u root -p", "mysql -u root -p shop", "docker run -u 1000:1000 image", "curl -u user",
+        "cat ~/.ssh/id_rsa.pub", "mysql -u root -p", "mysql -u root -p shop", "docker run -u 1000:1000 image",
+        "curl -u user",
         "bypass: allowed1", "compass=north2", "class=btn2primary", "keyboard: qwerty12", "sort_key = created_at_2024",
-        "cache_key='user:123:profile'", "public_key = 'abc123def456ghi789'", "primary_key=id12345678", "monkey: banana42x",
-        "encrypted: $2b$12$" + "abcdefghijklmnopqrstuv" + "a1" * 15, "author: jane1984", "secretary: anna1984", "passenger=42abcdef",
+        "cache_key='user:123:profile'", "public_key = 'abc123def456ghi789'", "primary_key=id12345678",
+        "monkey: banana42x",
+        "encrypted: $2b$12$" + "abcdefghijklmnopqrstuv" + "a1" * 15, "author: jane1984", "secretary: anna1984",
+        "passenger=42abcdef",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
         "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkq\n-----END CERTIFICATE-----",
-        "password = get_password(user1)", "token = tokens[i1 + 23456]", "password=forms.CharField(max_length=128)",
-        "label_password: Passwort", '"password": "Password"', '"password": "Mot de passe"', 'autocomplete="current-password"',
+        "password = get_password(user1)", "get_password('service1')", "pass `verbose=1` to it", "tiktoken `cl100k_base`",
+        "r'local|pwd|read|set1'", "def f(private_key: ed25519.Ed25519PrivateKey) -> None:", "publicKeyToken='1fc8b3b9a1e18e3b'",
+        "START = '-----BEGIN OPENSSH PRIVATE KEY-----'\nEND = '-----END OPENSSH PRIVATE KEY-----'", "ssh://687fb701029421ae5549d998@ssh.example",
+        "version_pass = '%d.%d.%d'", "Authorization: OAuth realm=\"Example\"", "url {host} login {self.user} password {self.password}",
+        "token = r\"[-!#$%&'*+.^_`|~0-9a-zA-Z]+\"", "assertion_pass = call_assertion_pass_hook", "token = tokens[i1 + 23456]", "password=forms.CharField(max_length=128)",
+        "label_password: Passwort", '"password": "Password"', '"password": "Mot de passe"',
+        'autocomplete="current-password"',
         "the secret to a good life is sleep", "password: string;", "password?: string", "password: z.string().min(8)",
         "forgot-password", "reset_password_token_sent_at: 2024-01-02 03:04:05", "api_key_id=12345678", "apiKeys: []",
-        "docker login -u me --password-stdin", "echo $PASSWORD | tool --password-stdin", "sk_buff->len", "hf_hub_download",
-        "npm_config_registry=https://registry.npmjs.org", "SG.1", "key-value-store-1234567890abcdef", "xoxo-hugs-and-kisses",
+        "docker login -u me --password-stdin", "echo $PASSWORD | tool --password-stdin", "sk_buff->len",
+        "hf_hub_download",
+        "npm_config_registry=https://registry.npmjs.org", "SG.1", "key-value-store-1234567890abcdef",
+        "xoxo-hugs-and-kisses",
     )  # fmt: skip
 
 
@@ -430,9 +456,12 @@ def test_a_mask_cannot_shelter_a_secret() -> None:
 
 PIECES = st.sampled_from(
     [
-        "password", "=", ": ", '"', "'", "\n", " ", "\\n", "ghp_" + "a1B2" * 9, "hunter2", "://", "@", "u:p@ss1", "token ", "é",
-        "密", "\ud800", "Bearer ", "eyJhbGciOiJI.eyJzdWIiOiIx.abc_-", "-----BEGIN " + "PRIVATE KEY-----", "MIIE" * 8, ";", "&",
-        "[redacted:password]", "AKIA" + "ABCD2345" * 2, "-----END " + "PRIVATE KEY-----", "api_key", "<", ">", "--", ",", "x1" * 9,
+        "password", "=", ": ", '"', "'", "\n", " ", "\\n", "ghp_" + "a1B2" * 9, "hunter2", "://", "@", "u:p@ss1",
+        "token ", "é",
+        "密", "\ud800", "Bearer ", "eyJhbGciOiJI.eyJzdWIiOiIx.abc_-", "-----BEGIN " + "PRIVATE KEY-----", "MIIE" * 8,
+        ";", "&",
+        "[redacted:password]", "AKIA" + "ABCD2345" * 2, "-----END " + "PRIVATE KEY-----", "api_key", "<", ">", "--",
+        ",", "x1" * 9,
     ]
 )  # fmt: skip
 MESSY = st.lists(PIECES, max_size=14).map("".join) | st.text(max_size=60)
@@ -451,7 +480,7 @@ def test_findings_are_sorted_disjoint_and_rebuild_the_text(text: str) -> None:
     redactor = Redactor()
     got, findings = redactor.clean(text)
     assert all(0 <= a.start < a.stop <= len(text) for a in findings)
-    assert all(a.stop <= b.start for a, b in zip(findings, findings[1:], strict=False))
+    assert all(a.stop <= b.start for a, b in itertools.pairwise(findings))
     assert findings == redactor.find(text)
     ref = text
     for finding in reversed(findings):

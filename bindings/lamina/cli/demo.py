@@ -1,0 +1,147 @@
+"""``lamina demo``: a tour of a small vault, made from what ships with Lamina."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from lamina.cli.command import Call, command
+from lamina.cli.demo_notes import NOTES, REPLACED
+from lamina.cli.recalling import hit_lines
+from lamina.cli.terminal import bold, printable
+from lamina.results import Hit
+from lamina.vault import Vault, open_vault
+from lamina_engine.clock import US_PER_S, FixedClock
+from lamina_engine.errors import VaultExists
+
+TODAY: Final = "2026-06-15"
+"""The day on which the tour takes place, whatever day it is."""
+_SESSIONS: Final = "where do we keep login sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stop of the tour."""
+
+    title: str
+    line: str
+    """The command line, or the Python line, that does the same."""
+    hits: tuple[Hit, ...] = ()
+    outcome: str = ""
+    explain: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step as JSON values."""
+        hits = [
+            {"id": hit.id, "score": hit.score, "title": hit.title, "created_at": hit.created_at} for hit in self.hits
+        ]
+        return {"title": self.title, "line": self.line, "outcome": self.outcome, "hits": hits}
+
+
+@command("demo", "lamina demo", "lamina demo --keep tour && lamina --vault tour recall 'who is on call'")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Make the vault there, and leave it.")
+def demo(call: Call, keep: Path | None) -> None:
+    """Show what Lamina does, on a small vault of its own."""
+    with _folder(keep) as root:
+        steps = list(tour(root))
+    document = {
+        "vault": None if keep is None else str(keep),
+        "notes": len(NOTES),
+        "steps": [step.to_dict() for step in steps],
+    }
+    call.answer(document, lambda: _lines(steps, keep))
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="lamina-demo-") as folder:
+            yield Path(folder) / "vault"
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise VaultExists(f"{keep} is there already; give --keep a folder that is empty or does not exist yet")
+    yield keep
+
+
+def tour(root: Path) -> Iterator[Step]:
+    """Make the vault and walk through it.
+
+    Parameters
+    ----------
+    root : Path
+        Where the vault is made.
+    """
+    clock = FixedClock(NOTES[0].created_at)
+    with open_vault(root, create=True, embedder="wordllama", clock=clock) as vault:
+        yield _filled(vault, clock)
+        yield _asked(vault, "By meaning: the note has none of these words", "buyers were overcharged", k=1)
+        yield _asked(vault, "By words: identifiers too, whole and in their parts", "label_ttl_days", k=1)
+        yield _asked(vault, "In scripts without spaces", "東京の倉庫は何時から", k=1)
+        incidents = {"type": "incident", "project": "tracking-api"}
+        yield _asked(vault, "Filtered: the search itself, not what it found", "database trouble", where=incidents)
+        may: dict[str, Any] = {"since": "2026-05-01", "until": "2026-06-01"}
+        yield _asked(vault, "In a window of time: since ≤ created_at < until", "scanners at the depot", **may)
+        yield _asked(vault, "Whatever its age: of two guidelines, the better match leads", "how do we deploy")
+        dated: dict[str, Any] = {"profile": "temporal", "now": TODAY}
+        yield _asked(vault, "By age as well: each kind of memory fades at its own pace", "how do we deploy", **dated)
+        yield _invalidated(vault, clock)
+        yield _asked(vault, "What holds now", _SESSIONS, k=1)
+        yield _asked(vault, "What we knew then: the same question, asked in March", _SESSIONS, k=1, as_of="2026-03-31")
+        yield _asked(vault, "Why: the parts that every score is made of", "slow pages", k=1, explain=True)
+
+
+def _filled(vault: Vault, clock: FixedClock) -> Step:
+    """Add each note on the day it was written: the vault remembers when it learned what."""
+    for note in NOTES:
+        _move(clock, note.created_at)
+        vault.add({**note._asdict(), "tags": list(note.tags)})
+    first = NOTES[0]
+    line = f'vault.add("{first.text[:24]}…", type="{first.type}", created_at="{first.created_at}", …)'
+    return Step("Adding the notes of an invented team, half a year of them", line, outcome=f"{len(NOTES)} notes added")
+
+
+def _invalidated(vault: Vault, clock: FixedClock) -> Step:
+    _move(clock, TODAY)
+    id_, reason = REPLACED
+    chunk = vault.invalidate(id_, reason)
+    line = shlex.join(["lamina", "invalidate", id_, "--reason", reason])
+    return Step("When a note stops being true: marked, never overwritten", line, outcome=f"{id_} is {chunk.status}")
+
+
+def _move(clock: FixedClock, date: str) -> None:
+    clock.advance((FixedClock(date).now_us() - clock.now_us()) / US_PER_S)
+
+
+def _asked(vault: Vault, title: str, query: str, *, k: int = 2, explain: bool = False, **options: Any) -> Step:
+    hits = vault.recall(query, k, **options)
+    return Step(title, _command_line(query, k, explain=explain, **options), hits=tuple(hits), explain=explain)
+
+
+def _command_line(query: str, k: int, *, explain: bool, where: Mapping[str, str] | None = None, **options: str) -> str:
+    named = {**(where or {}), **{name.replace("_", "-"): value for name, value in options.items()}}
+    words = [f"'{query}'", f"-k {k}", *(f"--{name} {value}" for name, value in named.items())]
+    return " ".join(["lamina recall", *words, *(["--explain"] if explain else [])])
+
+
+def _lines(steps: Sequence[Step], keep: Path | None) -> Iterator[str]:
+    for number, step in enumerate(steps, 1):
+        yield bold(f"{number}. {step.title}")
+        yield f"    {'$' if step.line.startswith('lamina ') else '>>>'} {step.line}"
+        if step.outcome:
+            yield f"    {step.outcome}"
+        for rank, hit in enumerate(step.hits, 1):
+            yield from hit_lines(hit, rank, explain=step.explain, most=2)
+        yield ""
+    if keep is None:
+        yield "This vault is gone again. `lamina demo --keep tour` makes one that stays, to try the lines above on:"
+    else:
+        yield "The vault stays there, to try the lines above on:"
+    place = shlex.quote(str(keep or "tour"))
+    yield f"    $ lamina --vault {printable(place)} recall '{_SESSIONS}'"

@@ -1,0 +1,182 @@
+"""The memory of an invented team that tracks parcels: what `lamina demo` puts into its vault."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Note(NamedTuple):
+    """One memory of the team."""
+
+    id: str
+    created_at: str
+    type: str
+    project: str
+    title: str
+    text: str
+    tags: tuple[str, ...] = ()
+
+
+NOTES: Final = (
+    Note(
+        "adr-001", "2025-11-04", "architecture_decision", "tracking-api", "PostgreSQL instead of MongoDB",
+        "We keep shipments in PostgreSQL 16. The document store could not give us a unique constraint over "
+        "carrier and tracking number, and two of the last five outages were duplicate shipments.",
+        ("database",),
+    ),
+    Note(
+        "adr-002", "2025-11-18", "architecture_decision", "tracking-api", "Sessions live in Redis",
+        "Login sessions are kept in Redis 7 with a lifetime of 12 hours, so that any web node can answer any "
+        "request.",
+        ("auth", "database"),
+    ),
+    Note(
+        "conv-tests", "2025-11-20", "guideline", "tracking-api", "How we write tests",
+        "Every bug gets a failing test before its fix. Fixtures are plain functions; no test may sleep.",
+        ("testing",),
+    ),
+    Note(
+        "note-standup", "2025-12-01", "note", "team", "Stand-up moves",
+        "Stand-up is at 9:45 from now on, so that the colleagues in Lisbon can join.",
+    ),
+    Note(
+        "adr-003", "2025-12-09", "architecture_decision", "courier-app", "Maps work without a network",
+        "The courier app ships map tiles of the driver's district. Cellars and lifts have no signal, and a "
+        "driver who cannot see the next stop calls the office.",
+        ("offline",),
+    ),
+    Note(
+        "inc-041", "2025-12-17", "incident", "billing", "Cards charged a second time",
+        "A time-out at the payment provider made the nightly job send its request again, and 212 cards were "
+        "billed twice. We paid the money back and gave every request an idempotency key.",
+        ("payments", "post-mortem"),
+    ),
+    Note(
+        "dep-2025", "2026-01-08", "guideline", "tracking-api", "Deploying: by hand, on Thursdays",
+        "To deploy, log in to the build host, run make release and watch the error rate for ten minutes. Only "
+        "on Thursdays, never before a holiday.",
+        ("deploy",),
+    ),
+    Note(
+        "code-labels", "2026-01-13", "note", "courier-app", "E_LABEL_EXPIRED",
+        "The scanner shows E_LABEL_EXPIRED when a label is older than label_ttl_days (30). Print a new one at "
+        "the depot; do not raise label_ttl_days, customs reads the printed date.",
+        ("scanner",),
+    ),
+    Note(
+        "inc-044", "2026-01-21", "incident", "tracking-api", "Slow Monday mornings",
+        "Between 7 and 9 on Mondays pages took eleven seconds. Every depot uploads its weekend scans then, "
+        "and the nightly statistics still held locks on the same table. Statistics now run on the replica.",
+        ("database", "post-mortem"),
+    ),
+    Note(
+        "tokyo", "2026-01-27", "note", "operations", "東京倉庫からの連絡",
+        "東京の倉庫は二月から午前八時に荷物を受け取ります。祝日の配達はありません。",
+        ("depot",),
+    ),
+    Note(
+        "team-oncall", "2026-02-02", "guideline", "team", "Who is on call",
+        "One person a week, from Tuesday noon to Tuesday noon. The phone is handed over with a sentence about "
+        "everything open.",
+        ("on-call",),
+    ),
+    Note(
+        "adr-004", "2026-02-11", "architecture_decision", "tracking-api", "Webhooks are retried for a day",
+        "A merchant's webhook that fails is retried after 1, 5, 25 and 125 minutes, then hourly for a day. "
+        "retry_budget_ms caps one attempt at 4000.",
+        ("webhooks",),
+    ),
+    Note(
+        "perf-007", "2026-02-19", "agent_insight", "tracking-api", "Where label rendering spends its time",
+        "Nine tenths of rendering a label is parsing the same font. Caching the parsed font took a page of "
+        "labels from 1.8 s to 0.2 s.",
+        ("performance",),
+    ),
+    Note(
+        "depot-porto", "2026-02-24", "note", "operations", "Porto opens",
+        "The Porto depot takes parcels from 2 March. Its scanners arrive a week late; until then they type "
+        "the numbers.",
+        ("depot",),
+    ),
+    Note(
+        "inc-047", "2026-03-05", "incident", "tracking-api", "Everybody was logged out",
+        "Redis ran out of memory and evicted sessions; 9,000 people had to log in again during the morning "
+        "peak. We doubled its memory, which buys a few months.",
+        ("auth", "post-mortem"),
+    ),
+    Note(
+        "task-311", "2026-03-12", "agent_task", "courier-app", "Battery drain fixed",
+        "The location service asked for a fix every second even while parked. It now sleeps until the phone "
+        "moves: 40 % less battery over a shift.",
+        ("performance",),
+    ),
+    Note(
+        "dep-2026", "2026-03-23", "guideline", "tracking-api", "Deploying: every merge",
+        "To deploy, merge. The pipeline releases to one node, compares its error rate with the others for "
+        "five minutes and goes on, or back, by itself. Any day, also Fridays.",
+        ("deploy",),
+    ),
+    Note(
+        "cust-glass", "2026-03-26", "note", "operations", "Fragile goods",
+        "The glass maker wants its boxes never under others. Drivers see a wine glass beside the stop.",
+    ),
+    Note(
+        "adr-005", "2026-04-02", "architecture_decision", "billing", "Invoices in cents",
+        "Amounts are whole cents with a currency, never floating point. A merchant found 0.1 + 0.2 on an "
+        "invoice.",
+        ("payments",),
+    ),
+    Note(
+        "meet-carriers", "2026-04-09", "note", "operations", "Meeting with the carriers",
+        "Two carriers will send events by webhook from summer on. The third keeps its nightly CSV by SFTP, in "
+        "Latin-1.",
+        ("webhooks",),
+    ),
+    Note(
+        "inc-049", "2026-04-16", "incident", "courier-app", "Wrong door photos",
+        "Photos of deliveries were attached to the stop before. The upload queue was sorted by file name, and "
+        "names begin with the minute, not the hour.",
+        ("post-mortem",),
+    ),
+    Note(
+        "sec-keys", "2026-04-21", "guideline", "team", "Keys and passwords",
+        "Secrets live in the vault of the cloud provider, never in a repository or a chat. Whoever finds one "
+        "elsewhere rotates it first and asks afterwards.",
+        ("security",),
+    ),
+    Note(
+        "tz-spring", "2026-04-23", "agent_insight", "tracking-api", "The hour that does not exist",
+        "Delivery windows are stored in UTC and shown in the depot's zone. On the last Sunday in March the "
+        "window from 2 to 3 is empty in Europe: eta.next_window() must skip it.",
+        ("time",),
+    ),
+    Note(
+        "hire", "2026-05-04", "note", "team", "Inês joins",
+        "Inês starts on the courier app on 18 May. Her first week is a shift on a van.",
+    ),
+    Note(
+        "adr-006", "2026-05-12", "architecture_decision", "tracking-api", "Sessions move to signed tokens",
+        "Login sessions become signed tokens in a cookie, good for an hour and renewed quietly. Nothing has "
+        "to be remembered on our side any more, so nothing can be evicted.",
+        ("auth",),
+    ),
+    Note(
+        "cost-q2", "2026-05-19", "note", "operations", "What the cloud costs",
+        "4,100 a month, a third of it the replica for statistics. Storing door photos for 90 days instead of "
+        "365 would save 600.",
+    ),
+    Note(
+        "task-352", "2026-05-22", "agent_task", "tracking-api", "Search by sender's name",
+        "Depot staff can find a parcel by the sender's name. A trigram index keeps it under 50 ms; two "
+        "letters are too few and are refused.",
+        ("performance",),
+    ),
+    Note(
+        "depot-heat", "2026-05-28", "note", "operations", "Heat",
+        "Above 32 °C the scanners in Seville switch off. The depot keeps two in the fridge of the break room.",
+        ("depot", "scanner"),
+    ),
+)  # fmt: skip
+
+REPLACED: Final = ("adr-002", "sessions moved to signed tokens (adr-006)")
+"""What stopped being true, and why."""

@@ -1,0 +1,186 @@
+"""Documents into the log: the drafts of changed sources, matched with the chunks they had, in group commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from lamina_engine.chunks import identity, writing
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_engine.ingest.drafts import SourceDraft
+from lamina_engine.ingest.matching import match
+from lamina_engine.ingest.sources import SourceRows
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.ingest.report import IngestReport
+    from lamina_engine.memory import Memory
+
+GROUP_CHUNKS = 4_096
+"""Chunks of one commit: an interrupt loses less than a second of reading."""
+
+
+@dataclass(slots=True)
+class Document:
+    """A source that was read, with what the vault knew of it."""
+
+    draft: SourceDraft
+    former: tuple[str, ...]
+    """Ids of the chunks it had, in order; empty for a new one."""
+    fallback_us: int
+    """Its date where it has none of its own."""
+    commit: str | None
+    blob: str | None
+    row: dict[str, Any]
+    """Its row of the sources log, without chunks, starts, stops and links."""
+    links: list[dict[str, Any]] = field(default_factory=list)
+
+
+class DocumentWriter:
+    """Collects documents and commits them in groups.
+
+    Parameters
+    ----------
+    memory : Memory
+        The vault.
+    report : IngestReport
+        Counts what is written.
+    """
+
+    def __init__(self, memory: Memory, report: IngestReport) -> None:
+        self._memory, self._report = memory, report
+        self._documents: list[Document] = []
+        self._rows = SourceRows.empty()
+        self._gone: list[str] = []
+        self._pending = 0
+
+    def add(self, document: Document) -> None:
+        """Take a document; a full group is committed."""
+        self._documents.append(document)
+        self._pending += len(document.draft.chunks) + 1
+        if self._pending >= GROUP_CHUNKS:
+            self.flush()
+
+    def note(self, row: dict[str, Any], gone: Sequence[str] = ()) -> None:
+        """Take a row of the sources log that changes no chunk but those that are ``gone``."""
+        self._rows.add(**row)
+        self._gone += gone
+        self._pending += 1 + len(gone)
+        if self._pending >= GROUP_CHUNKS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit what was taken: chunks, events and source rows appear together."""
+        if not (self._documents or len(self._rows)):
+            return
+        memory = self._memory
+        memory.ensure_space(None)
+        batch, parts, lost = _batch(memory.view(), self._documents)
+        vectors, embedded = writing.vectors_ahead(memory, memory.view(), batch)
+        with memory.write() as (transaction, view):
+            written = writing.append(memory, transaction, view, batch, vectors)
+            _remove(transaction, view, [*lost, *self._gone])
+            for document, ids in zip(self._documents, parts, strict=True):
+                chunks = document.draft.chunks
+                self._rows.add(
+                    **document.row, chunks=ids, starts=[c.start for c in chunks], stops=[c.stop for c in chunks],
+                    links=msgspec.json.encode(document.links).decode() if document.links else None,
+                )  # fmt: skip
+            transaction.append("sources", self._rows.columns, transaction.stamps(len(self._rows)))
+        self._report.chunks += written.added + written.updated
+        self._report.embedded += embedded + written.embedded
+        self._report.redactions += sum(document.draft.redactions for document in self._documents)
+        self._documents, self._rows, self._gone, self._pending = [], SourceRows.empty(), [], 0
+
+
+def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
+    """Make the chunks of vanished text inactive. Nothing is deleted: they come back with their file."""
+    rows = view.rows_of_ids(list(identities))
+    known = rows[rows >= 0]
+    current = known[np.isin(view.state.status[known], (ACTIVE, INVALIDATED))]
+    if len(current):
+        names = view.snapshot.values("chunks", "id", current)
+        writing.add_events(transaction, "remove", names, current, transaction.stamps(len(current)), ["its source is gone"] * len(current))
+
+
+def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
+    """Return the chunks of documents as one batch, their ids by document, and the former ids that nothing continues."""
+    batch = _empty()
+    for document in documents:
+        _extend(batch, document)
+    batch.identify()
+    parts: list[list[str]] = []
+    lost: list[str] = []
+    taken: set[str] = set()
+    start = 0
+    for document in documents:
+        stop = start + len(document.draft.chunks)
+        ids = _ids(view, document, batch.versions[start:stop], taken)
+        lost += [i for i in document.former if i not in set(ids)]
+        batch.ids[start:stop] = ids
+        assert batch.after is not None
+        batch.after += [None, *ids[:-1]] if ids else []
+        parts.append(ids)
+        start = stop
+    return batch, parts, lost
+
+
+def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[str]) -> list[str]:
+    """Give every chunk of a document its id: that of the chunk it continues, or a new one that no other chunk has."""
+    rows = view.rows_of_ids(list(document.former))
+    known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
+    old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
+    found = [known[position][0] if position >= 0 else None for position in match(old, versions)]
+    return [name or _new_id(view, document.draft.source, version, taken) for name, version in zip(found, versions, strict=True)]
+
+
+def _new_id(view: View, source: str, version: bytes, taken: set[str]) -> str:
+    """Return an id for a chunk first seen; equal chunks of one source are counted, so that each has its own."""
+    for occurrence in range(1_000_000):
+        name = identity.new_id("source", source, version.hex(), str(occurrence))
+        if name not in taken and int(view.rows_of_ids([name])[0]) < 0:
+            taken.add(name)
+            return name
+    raise AssertionError("a million equal chunks in one source")
+
+
+def _empty() -> ChunkBatch:
+    return ChunkBatch(
+        texts=[], ids=[], titles=[], headings=[], types=[], collections=[], projects=[], sessions=[], agents=[], sources=[],
+        ordinals=[], starts=[], stops=[], created_at=[], tags=[], success=[], commits=[], blobs=[], metadata=[], after=[],
+        fallback_created_at=[], title_is_name=[],
+    )  # fmt: skip
+
+
+def _extend(batch: ChunkBatch, document: Document) -> None:
+    draft = document.draft
+    n = len(draft.chunks)
+    extra = {**draft.metadata, **({"aliases": list(draft.aliases)} if draft.aliases else {})}
+    metadata = msgspec.json.encode(extra, order="sorted").decode() if extra else None
+    batch.texts += [c.text for c in draft.chunks]
+    batch.ids += [""] * n
+    batch.titles += [draft.title] * n
+    batch.headings += [list(c.headings) for c in draft.chunks]
+    batch.types += [draft.type or "note"] * n
+    batch.collections += [draft.collection or "notes"] * n
+    batch.projects += [draft.project] * n
+    batch.sessions += [None] * n
+    batch.agents += [None] * n
+    batch.sources += [draft.source] * n
+    batch.ordinals += range(n)
+    batch.starts += [c.start for c in draft.chunks]
+    batch.stops += [c.stop for c in draft.chunks]
+    batch.created_at += [draft.created_at_us] * n
+    batch.tags += [list(draft.tags)] * n
+    batch.success += [None] * n
+    batch.commits += [document.commit] * n
+    batch.blobs += [document.blob] * n
+    batch.metadata += [metadata] * n
+    for column, value in ((batch.fallback_created_at, document.fallback_us), (batch.title_is_name, draft.title_is_name)):
+        assert column is not None
+        column += [value] * n  # type: ignore[operator]

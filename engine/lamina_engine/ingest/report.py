@@ -1,0 +1,46 @@
+"""What an ingest tells: while it runs, and at its end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lamina_engine.ingest.drafts import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step of a long run."""
+
+    stage: str
+    """``scanning`` or ``reading``."""
+    done: int
+    total: int
+    """Sources, or bytes of a file of records."""
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What became of the sources of one ingest; each is counted once."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    removed: int = 0
+    skipped: int = 0
+    """Not taken: unreadable, binary, too large, empty, or outside; each has its problem."""
+    links: int = 0
+    """Wikilinks and embeds that were found to lead to a source."""
+    chunks: int = 0
+    """Chunks written: new ones and new versions."""
+    embedded: int = 0
+    """Texts that the embedder was given."""
+    redactions: int = 0
+    """Secrets masked."""
+    seconds: float = 0.0
+    problems: list[Problem] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape of ``lamina ingest --json``."""
+        return asdict(self)
