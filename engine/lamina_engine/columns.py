@@ -5,7 +5,7 @@ Views are read-only. A column with nulls is viewed through `numbers`, which puts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,65 @@ def vector_array(matrix: NDArray[np.float32]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(flat), matrix.shape[1])
 
 
+Reader = Callable[[int], Any]
+"""Gives the Python value at an offset of one column."""
+
+
+def reader(array: pa.Array) -> Reader:
+    """Return a function that reads single values of a column, several times faster than Arrow's own scalars.
+
+    Never ``take``, which copies the column. Text, fixed-size binary, dictionaries of text, integers, booleans and lists of
+    text are read from the buffers themselves; any other type goes through Arrow.
+    """
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _dictionary_reader(array)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _nullable(array, _text_reader(array))
+    if pa.types.is_fixed_size_binary(kind):
+        return _nullable(array, _binary_reader(array, kind.byte_width))
+    if pa.types.is_integer(kind):
+        values = numbers(array)
+        return _nullable(array, lambda offset: int(values[offset]))
+    if pa.types.is_list(kind) and pa.types.is_string(kind.value_type):
+        return _nullable(array, _list_reader(array))
+    return lambda offset: array[offset].as_py()
+
+
+def _nullable(array: pa.Array, read: Reader) -> Reader:
+    if array.null_count == 0:
+        return read
+    valid = validity(array)
+    return lambda offset: read(offset) if valid[offset] else None
+
+
+def _text_reader(array: pa.Array) -> Reader:
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    bounds = np.frombuffer(array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize)
+    data = array.buffers()[2]
+    text = memoryview(data) if data is not None else memoryview(b"")
+    return lambda offset: str(text[bounds[offset] : bounds[offset + 1]], "utf-8", "surrogatepass")
+
+
+def _binary_reader(array: pa.Array, width: int) -> Reader:
+    data = memoryview(array.buffers()[1])[array.offset * width :]
+    return lambda offset: bytes(data[offset * width : offset * width + width])
+
+
+def _dictionary_reader(array: pa.DictionaryArray) -> Reader:
+    names = [*array.dictionary.to_pylist(), None]
+    codes = array.indices
+    found = numbers(codes, -1) if codes.null_count else numbers(codes)
+    return lambda offset: names[found[offset]]
+
+
+def _list_reader(array: pa.ListArray) -> Reader:
+    bounds = np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4)
+    inner = reader(array.values)
+    return lambda offset: [inner(i) for i in range(bounds[offset], bounds[offset + 1])]
+
+
 def strings(array: pa.Array, offsets: Sequence[int] | NDArray[np.int64]) -> list[Any]:
-    """Return the Python values at some offsets; never ``take``, which copies the column."""
-    return [array[int(offset)].as_py() for offset in offsets]
+    """Return the Python values at some offsets; see `reader`."""
+    read = reader(array)
+    return [read(int(offset)) for offset in offsets]

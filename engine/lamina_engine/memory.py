@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,10 @@ from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store
 from lamina_engine.store.writer import LOCK_TIMEOUT_S, Transaction
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_SPACE = "default"
+_WARM_AT = 2
 
 
 class Memory:
@@ -90,6 +94,7 @@ class Memory:
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
         self._view: View | None = None
+        self._recalls = 0
         self._lock = threading.Lock()
 
     @property
@@ -133,6 +138,9 @@ class Memory:
     def write(self) -> Iterator[tuple[Transaction, View]]:
         """Write one batch under the lock: commits when the block ends, then brings the indexes up to date.
 
+        Where only the indexes fail, the write has happened: a warning is logged, recall scans what they lack, and the
+        next writer catches up.
+
         Raises
         ------
         VaultReadOnly, VaultLocked, OSError
@@ -144,7 +152,11 @@ class Memory:
             except BaseException:
                 self.indexer.unstage()
                 raise
-            self.indexer.catch_up(self.view)
+            try:
+                self.indexer.catch_up(self.view)
+            except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
+                self.indexer.unstage()
+                logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)
 
     def ensure_space(self, vectors: NDArray[np.float32] | None) -> None:
         """Declare the vault's first embedding space before its first chunk.
@@ -189,6 +201,18 @@ class Memory:
     def redact(self, text: str) -> str:
         """Return a text with its secrets masked, as the vault's policy says."""
         return self.redactor.clean(text)[0]
+
+    def count_recall(self) -> None:
+        """Note a recall: the second one of a process says that more will come, and starts to warm the kernels on a thread.
+
+        The first hit of a fresh process needs none of them, and a command that answers once should not load Numba.
+        """
+        self._recalls += 1
+        if self._recalls == _WARM_AT:
+            from lamina_kernels import distances, terms
+            from lamina_kernels._jit import warm
+
+            warm([terms.gather_counts, terms.scan_bm25, terms.document_frequencies, distances.gather_dots, distances.row_dots])
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""

@@ -33,7 +33,7 @@ class Lexical(Struct, frozen=True, forbid_unknown_fields=True):
     k1: Positive = 1.2
     b: Share = 0.75
     body: Positive = 1.0
-    header: NotNegative = 1.0
+    header: NotNegative = 2.0
     """Weight of title, headings, tags and date."""
     context: NotNegative = 0.5
     """Weight of the preceding chunks that fill a short chunk's window."""

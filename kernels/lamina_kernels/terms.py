@@ -66,6 +66,17 @@ def gather_counts_numpy(block: TermRows, rows: I64, query_hashes: U32) -> F32:
     return counts[:, positions]
 
 
+def bm25_parts(counts: F32, lengths: U16, idf: F64, weights: F64, k1: float, b: float, average_length: float) -> F64:
+    """Return what each query term adds to the score of each row, float64 (m, q); parameters as for `bm25_scores`."""
+    wide = counts.astype(np.float64)
+    frequencies = weights[0] * wide[:, :, 0] + weights[1] * wide[:, :, 1] + weights[2] * wide[:, :, 2]
+    sizes = lengths.astype(np.float64)
+    length = weights[0] * sizes[:, 0] + weights[1] * sizes[:, 1] + weights[2] * sizes[:, 2]
+    norm = k1 * ((1.0 - b) + b * (length / average_length))
+    parts: F64 = idf * (frequencies * (k1 + 1.0) / np.where(frequencies > 0.0, frequencies + norm[:, None], 1.0))
+    return parts
+
+
 def bm25_scores(counts: F32, lengths: U16, idf: F64, weights: F64, k1: float, b: float, average_length: float) -> F64:
     """Score rows from their gathered counts; bit-equal to `scan_bm25` for the same rows.
 
@@ -92,16 +103,10 @@ def bm25_scores(counts: F32, lengths: U16, idf: F64, weights: F64, k1: float, b:
     -----
     O(m q).
     """
-    wide = counts.astype(np.float64)
-    frequencies = weights[0] * wide[:, :, 0] + weights[1] * wide[:, :, 1] + weights[2] * wide[:, :, 2]
-    sizes = lengths.astype(np.float64)
-    length = weights[0] * sizes[:, 0] + weights[1] * sizes[:, 1] + weights[2] * sizes[:, 2]
-    norm = k1 * ((1.0 - b) + b * (length / average_length))
-    parts = idf * (frequencies * (k1 + 1.0) / np.where(frequencies > 0.0, frequencies + norm[:, None], 1.0))
     if not idf.size:
         return np.zeros(counts.shape[0])
     # cumsum adds one by one in query order, where sum would add pairwise
-    return np.cumsum(parts, axis=1)[:, -1]
+    return np.cumsum(bm25_parts(counts, lengths, idf, weights, k1, b, average_length), axis=1)[:, -1]
 
 
 def scan_bm25_numpy(

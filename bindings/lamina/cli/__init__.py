@@ -24,11 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code; see the module's first lines.
     """
+    import logging
+
     import click
 
     from lamina.cli import failures
     from lamina.cli.app import program
 
+    logging.basicConfig(level=logging.WARNING, format="lamina: %(message)s")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a narrow console must not stop a command half-way

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,12 +13,12 @@ from lamina.cli.command import Call, command
 from lamina.cli.documents import chunk_document, chunk_line, chunk_lines, short_date
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import clip, columns, printable
-from lamina_engine.chunks.reading import Chunk
 from lamina_engine.clock import format_instant
 
+if TYPE_CHECKING:
+    from lamina_engine.chunks.reading import Chunk
+
 _ID: Final = click.argument("id", metavar="ID")
-_OWN_SHAPE: Final = ("chunk", "recorded_at", "row")
-"""Fields of a history entry that its JSON has in another form, or not."""
 
 
 @command("get", "lamina get 4f1c09a2b7", "lamina get 4f1c09a2b7 --json | jq -r .text")
@@ -66,21 +67,23 @@ def history(call: Call, id: str) -> None:
 
 
 def _event_document(entry: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {key: value for key, value in entry.items() if value is not None and key not in _OWN_SHAPE}
-    shown |= {"recorded_at": format_instant(entry["recorded_at"]), "reason": entry.get("reason")}
-    chunk = entry.get("chunk")
-    if isinstance(chunk, Chunk):
-        shown["chunk"] = chunk_document(chunk)
-    return shown
+    """Return an entry of a history as JSON values: one shape for versions and events."""
+    chunk, detail = entry.get("chunk"), entry.get("detail")
+    return {
+        "kind": entry["kind"],
+        "recorded_at": format_instant(entry["recorded_at"]),
+        "reason": entry.get("reason"),
+        "detail": json.loads(detail) if detail else {},
+        "chunk": None if chunk is None or isinstance(chunk, str) else chunk_document(chunk),
+    }
 
 
-def _event_lines(entries: list[dict[str, Any]]) -> Iterator[str]:
-    room = max(len(entry["kind"]) for entry in entries)
-    for entry in entries:
-        text = entry["reason"] or (entry["chunk"]["text"][:400] if "chunk" in entry else "")
-        detail = entry.get("detail")
-        stamp = detail.get("stamp") if isinstance(detail, Mapping) else None
-        start = f"{short_date(entry['recorded_at'])}  {entry['kind']:<{room}}  "
+def _event_lines(events: list[dict[str, Any]]) -> Iterator[str]:
+    room = max(len(event["kind"]) for event in events)
+    for event in events:
+        start = f"{short_date(event['recorded_at'])}  {event['kind']:<{room}}  "
+        text = event["reason"] or (event["chunk"]["text"][:400] if event["chunk"] else "")
+        stamp = event["detail"].get("stamp")
         yield f"{start}{clip(printable(f'{text} ({stamp})' if stamp else text), columns() - len(start))}".rstrip()
 
 

@@ -111,9 +111,10 @@ def print_json(document: Any) -> None:
     """Print one JSON document in UTF-8, indented on a terminal."""
     # a lone surrogate (bytes of a path, say) becomes \udcXX, which is JSON; stdout's own encoding plays no part
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2 if sys.stdout.isatty() else None)
-    content = text.encode("utf-8", "backslashreplace") + b"\n"
+    rest = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
     sys.stdout.flush()
-    sys.stdout.buffer.write(content)
+    while rest:  # an unbuffered stdout (python -u) may take only a part
+        rest = rest[sys.stdout.buffer.write(rest) :]
 
 
 def json_object(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:

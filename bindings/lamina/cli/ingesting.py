@@ -62,7 +62,7 @@ def ingest(
     embedder: str | None,
     **options: Any,
 ) -> None:
-    """Read files into the vault; a second run reads only what changed.
+    """Read files into the vault; again, only what changed.
 
     PATH is a file or a folder; - reads standard input.
     """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +15,21 @@ import click
 from lamina.cli.command import Call, command, embedder_option
 from lamina.cli.embedders import chosen_embedder
 from lamina.cli.terminal import bold, printable
+from lamina.progress import reporter
 from lamina.vault import Vault, open_vault
 from lamina_engine.clock import format_instant, parse_instant
-from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet, evaluate, load_set
 from lamina_engine.profiles import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lamina.progress import Report
+    from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet
+    from lamina_engine.evaluation.report import Search
+
 _ALL: Final = "all"
+_DEFAULT: Final = "default"
+"""How a report is named where the vault chooses the profile."""
 
 
 @command("eval", "lamina eval set.jsonl", "lamina eval locomo.json --profile all -k 1 -k 10 --json")
@@ -51,24 +58,36 @@ def eval_(
     a set of queries alone is asked of --vault. JSON lines have a kind: a record has id, text and any field of add; a
     query has text, gold (ids of records), and may have category and where.
     """
+    from lamina_engine.evaluation import evaluate, load_set
+
     labelled = load_set(path)
     moment = now or _newest(labelled)
     names: list[str | None] = [*sorted(BUILT_IN)] if _ALL in profiles else [*profiles] or [None]
-    with _vault_of(call, labelled, embedder) as vault:
-        reports = {
-            name or "default": evaluate(_search(vault, name, moment), labelled, ks=ks, counter=time.perf_counter)
-            for name in names
-        }
+    with _vault_of(call, labelled, embedder) as vault, reporter(True) as progress:
+        reports = {}
+        for name in names:
+            search = _search(vault, name, moment, _counted(progress, name or _DEFAULT, len(labelled.queries)))
+            reports[name or _DEFAULT] = evaluate(search, labelled, ks=ks, counter=time.perf_counter)
         model = vault.stats()["embedding"]
     found = {name: report.to_dict() for name, report in reports.items()}
     call.answer({"set": labelled.name, "now": moment, "embedding": model, "profiles": found}, lambda: _lines(reports))
 
 
-def _search(vault: Vault, profile: str | None, now: str | None) -> Callable[[EvaluationQuery, int], Sequence[str]]:
+def _search(vault: Vault, profile: str | None, now: str | None, asked: Callable[[], None]) -> Search:
     def search(query: EvaluationQuery, k: int) -> list[str]:
-        return [hit.id for hit in vault.recall(query.text, k, profile=profile, where=query.where, now=now)]
+        hits = vault.recall(query.text, k, profile=profile, where=query.where, now=now)
+        asked()
+        return [hit.id for hit in hits]
 
     return search
+
+
+def _counted(report: Report | None, stage: str, total: int) -> Callable[[], None]:
+    """Return what is called after each query, for the progress bar."""
+    from lamina_engine.ingest.report import Progress
+
+    done = count(1)
+    return lambda: None if report is None else report(Progress(stage, next(done), total))
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from lamina.cli.terminal import printable, table
 from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault
 from lamina_engine import config
 from lamina_engine.clock import zone
-from lamina_engine.embed.resolve import resolve
 from lamina_engine.errors import VaultExists, VaultNotFound
 
 
@@ -59,6 +58,8 @@ def _is_vault(root: Path, *, trust: bool) -> bool:
 
 def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
     """Return the text of ``vault.toml``, once its values are known to work."""
+    from lamina_engine.embed.resolve import resolve
+
     zone(tz)
     if model != CUSTOM:
         resolve(model)  # says now, and not at the first note, that a model's package is missing

@@ -14,10 +14,11 @@ from lamina_engine.chunks.writing import Written
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
-from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, RecordColumns, normalise_record, records_from_arrow
+from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.ingest.recordtables import RecordColumns
     from lamina_engine.memory import Memory
 
 DEFAULT_TYPE: Final = "note"
@@ -88,6 +89,8 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
 
 def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterator[ChunkBatch]:
     if isinstance(records, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        from lamina_engine.ingest.recordtables import records_from_arrow
+
         defaults = _defaults(fields, memory.config.tz)
         for columns in records_from_arrow(records, tz=memory.config.tz):
             if columns.problems:

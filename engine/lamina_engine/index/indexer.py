@@ -7,25 +7,30 @@ rest is the tail that readers scan. So where an index ends depends on the number
 from __future__ import annotations
 
 import contextlib
+import logging
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from lamina_kernels.layouts import TermRows
 
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import FIELDS, facet
-from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.keys import KeyIndex
+from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_path
 from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, slice_terms, write_terms
 from lamina_engine.index.view import View
-from lamina_engine.index.zones import Zones, context, header, read_chain, zones_of
+from lamina_engine.index.zones import Zones, body, context, header, read_chain, zones_of
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
+from lamina_kernels.layouts import TermRows
+
+logger = logging.getLogger(__name__)
 
 BLOCK_ROWS: Final = 4_096
 """Rows that Tantivy takes at a time: what is left over is the tail."""
@@ -56,8 +61,15 @@ class Indexer:
         self._store, self._tables = store, tables
         self._analyzer = Analyzer()
         self._staged: list[_Staged] = []
+        self._filed: dict[str, None] = {}
+        """Files of forward lists that this process has seen whole; empty before its first write."""
+        self._keys_are_whole = False
+        self._uncodable = 0
+        """Rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
 
-    def stage(self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int], previous: list[int]) -> None:
+    def stage(
+        self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int], previous: list[int]
+    ) -> None:
         """Analyse rows that are about to be committed: their text is at hand now.
 
         Parameters
@@ -79,7 +91,7 @@ class Indexer:
             return before[row]
 
         zones = Zones(
-            batch.texts,
+            [body(text) for text in batch.texts],
             [header(*parts) for parts in zip(batch.titles, batch.headings, batch.tags, created_at, strict=True)],
             [context(text, row, read) for text, row in zip(batch.texts, previous, strict=True)],
         )
@@ -98,13 +110,15 @@ class Indexer:
             When the disk refuses. The log is whole and readers scan what the indexes lack.
         """
         snapshot = self._store.snapshot()
-        self._write_terms(snapshot)
-        records = {
-            LEXICAL: self._extend_lexical(snapshot),
-            VECTORS: self._extend_vectors(snapshot, view),
-            KEYS: self._save_keys(snapshot),
-        }
-        self._staged.clear()
+        try:
+            self._write_terms(snapshot)
+            records = {
+                LEXICAL: self._extend_lexical(snapshot),
+                VECTORS: self._extend_vectors(snapshot, view),
+                KEYS: self._save_keys(snapshot),
+            }
+        finally:
+            self._staged.clear()
         changed = {name: record for name, record in records.items() if record is not None}
         if changed:
             with self._store.transaction() as transaction:
@@ -115,23 +129,29 @@ class Indexer:
     # ------------------------------------------------------------------ forward lists
 
     def _write_terms(self, snapshot: Snapshot) -> None:
-        """Give every new segment its file of forward lists, from the parts it was merged from."""
+        """Give every segment that this process has not seen yet a whole file of forward lists."""
         folder = self._tables.folder / TERMS
         folder.mkdir(parents=True, exist_ok=True)
-        for segment in snapshot.segments("chunks"):
-            path = terms_path(self._tables.folder, segment)
-            if self._tables.has_terms(segment):
-                continue
-            if not path.exists():
-                write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
-            try:
-                self._tables.put_terms(segment, open_terms(path, verify=False))
-            except TermsDamaged:
-                write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
-                self._tables.put_terms(segment, open_terms(path, verify=False))
-        for name in self._tables.drop(snapshot):
+        named = {terms_path(folder.parent, segment).name: segment for segment in snapshot.segments("chunks")}
+        for name, segment in named.items():
+            if name not in self._filed:
+                path = folder / name
+                try:
+                    rows = open_terms(path, verify=False)
+                except TermsDamaged:  # missing as a rule: the segment is new
+                    write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
+                    rows = open_terms(path, verify=False)
+                self._tables.put_terms(segment, rows)
+        self._tables.drop(snapshot)
+        gone = (
+            self._filed.keys() - named.keys()
+            if self._filed
+            else {path.name for path in folder.iterdir()} - named.keys()
+        )
+        self._filed = dict.fromkeys(named)
+        for name in gone:
             with contextlib.suppress(OSError):
-                (folder / (name.removesuffix(".arrow") + ".terms")).unlink()
+                (folder / name).unlink()
 
     def _assemble(self, snapshot: Snapshot, start: int, stop: int) -> TermRows:
         parts: list[TermRows] = []
@@ -153,18 +173,31 @@ class Indexer:
     def _extend_lexical(self, snapshot: Snapshot) -> dict[str, object] | None:
         record = snapshot.manifest.indexes.get(LEXICAL)
         wanted = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
-        index = self._tables.lexical(snapshot) if record and record.get("analysis") == ANALYSIS_ID else None
-        if wanted == 0 or (index is not None and index.rows >= wanted):
+        if wanted == 0:
             return None
-        if index is None:
-            name = f"{LEXICAL}-{snapshot.version:010d}"
-            index = LexicalIndex.create(self._tables.folder / name)
-            record = {"folder": name, "analysis": ANALYSIS_ID}
-        start = index.rows
-        for at in range(start, wanted, _ANALYSED_AT_ONCE * 8):
+        index = self._tables.lexical(snapshot)
+        if index is not None and record is not None and index.rows <= snapshot.rows("chunks"):
+            if min(index.rows, int(record["rows"])) >= wanted:
+                return None
+            try:
+                self._append_lexical(index, snapshot, wanted)
+            except (LexicalDamaged, ValueError) as error:
+                logger.warning("%s is built again: %s", index.path, error)
+            else:
+                return {**record, "rows": wanted}
+        name = f"{LEXICAL}-{snapshot.version:010d}"
+        shutil.rmtree(self._tables.folder / name, ignore_errors=True)  # of an attempt that was cut off
+        self._append_lexical(LexicalIndex.create(self._tables.folder / name), snapshot, wanted)
+        return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
+
+    def _append_lexical(self, index: LexicalIndex, snapshot: Snapshot, wanted: int) -> None:
+        for at in range(index.rows, wanted, _ANALYSED_AT_ONCE * 8):
             stop = min(wanted, at + _ANALYSED_AT_ONCE * 8)
-            index.append(list(self._stems(snapshot, at, stop)), self._facets(snapshot, at, stop), self._seconds(snapshot, at, stop))
-        return {**(record or {}), "rows": wanted}
+            index.append(
+                list(self._stems(snapshot, at, stop)),
+                self._facets(snapshot, at, stop),
+                self._seconds(snapshot, at, stop),
+            )
 
     def _stems(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[str]:
         """Yield the stems of rows: those just staged are at hand, older ones are analysed again from the log."""
@@ -184,9 +217,15 @@ class Indexer:
         for segment in snapshot.segments("chunks"):
             begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
             if begin < end:
-                codes = [categories.segment(segment, f)[begin - segment.start : end - segment.start].tolist() for f in FIELDS]
+                codes = [
+                    categories.segment(segment, f)[begin - segment.start : end - segment.start].tolist() for f in FIELDS
+                ]
                 for row in zip(*codes, strict=True):
-                    yield [facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0]
+                    yield [
+                        facet(f, str(categories.value(f, code)))
+                        for f, code in zip(FIELDS, row, strict=True)
+                        if code >= 0
+                    ]
 
     def _seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
         rows = np.arange(start, stop, dtype=np.int64)
@@ -199,13 +238,16 @@ class Indexer:
         rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
         wanted = covered_rows(rows)
         index = self._tables.quantised(snapshot)
-        if wanted == 0 or (index is not None and index.rows >= wanted):
+        if wanted == 0 or (index is not None and index.rows >= wanted) or self._uncodable == wanted:
             return None
         blocks = view().vectors
         if index is None or index.trained_on != train_rows(rows):
             index = QuantisedIndex.build(blocks, rows)
         else:
             index = index.extend(blocks, rows)
+        if index is None:
+            self._uncodable = wanted
+            return None
         name = f"{VECTORS}-{snapshot.manifest.space}-{wanted:012d}-{index.trained_on}.faiss"
         index.save(self._tables.folder / name)
         self._tables.put_quantised(name, index)
@@ -214,12 +256,29 @@ class Indexer:
     def _save_keys(self, snapshot: Snapshot) -> dict[str, object] | None:
         wanted = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
         record = snapshot.manifest.indexes.get(KEYS)
-        if wanted == 0 or (record is not None and int(record["rows"]) >= wanted and record["space"] == snapshot.manifest.space):
+        if wanted == 0 or (
+            record is not None
+            and int(record["rows"]) >= wanted
+            and record["space"] == snapshot.manifest.space
+            and self._keys_open(record)
+        ):
             return None
         names = {"ids": f"{KEYS}-ids-{wanted:012d}.keys", "versions": f"{KEYS}-versions-{wanted:012d}.keys"}
         self._tables.ids(snapshot).save(self._tables.folder / names["ids"])
         self._tables.versions(snapshot).save(self._tables.folder / names["versions"])
         return {**names, "rows": wanted, "space": snapshot.manifest.space}
+
+    def _keys_open(self, record: dict[str, object]) -> bool:
+        """Tell whether the saved keys can be read; asked once, before this process's first write."""
+        if not self._keys_are_whole:
+            try:
+                for name in ("ids", "versions"):
+                    KeyIndex.open(self._tables.folder / str(record[name]))
+            except OSError as error:
+                logger.warning("the keys are saved again: %s", error)
+                return False
+            self._keys_are_whole = True
+        return True
 
     def _remove_stale(self) -> None:
         """Remove index files that the newest version does not name; a reader that misses one scans instead."""
@@ -227,5 +286,9 @@ class Indexer:
         named = {TERMS, *(str(value) for record in indexes.values() for value in record.values())}
         with contextlib.suppress(OSError):
             for path in self._tables.folder.iterdir():
-                if path.name not in named and path.is_file():
+                if path.name in named:
+                    continue
+                if path.is_file():
                     path.unlink()
+                elif path.name.startswith(f"{LEXICAL}-"):
+                    shutil.rmtree(path, ignore_errors=True)

@@ -8,9 +8,6 @@ adds a run and joins neighbours of its size, so a row is moved O(log n) times an
 from __future__ import annotations
 
 import hashlib
-import mmap
-import struct
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -19,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.store.files import Files
+from lamina_engine.index.sealed import Seal
 
 Hashes: TypeAlias = NDArray[np.uint64]
 Rows: TypeAlias = NDArray[np.int64]
@@ -27,16 +24,13 @@ Rows: TypeAlias = NDArray[np.int64]
 MAX_ROWS: Final = 2**32
 """Row numbers are kept in four bytes."""
 
-_MAGIC: Final = b"LMNAKEY\n"
-_FORMAT: Final = 1
-_HEADER: Final = struct.Struct("<8sIIQQ")
-"""magic, format, CRC-32 of the arrays, keys, rows covered; then the CRC-32 of all that. Padded to 64 bytes."""
-_CRC: Final = struct.Struct("<I")
-_DATA: Final = 64
-
 
 class KeysDamaged(LaminaError, OSError):
     """A saved key index that is torn, altered or not one; rebuild it from the log."""
+
+
+_SEAL: Final = Seal(b"LMNAKEY\n", 2, "QQ", what="key index", damaged=KeysDamaged)
+"""Fields: keys, rows covered. Payload: the hashes, uint64; then their rows, uint32."""
 
 
 def hash_ids(ids: Iterable[str]) -> Hashes:
@@ -164,13 +158,7 @@ class KeyIndex:
         """Write all keys as one sorted run in one checksummed file, flushed, then renamed into place."""
         run = _sealed(self._runs)
         arrays = [run.hashes.astype("<u8", copy=False), run.rows.astype("<u4", copy=False)]
-        parts = [array.data for array in arrays if len(array)]
-        crc = 0
-        for part in parts:
-            crc = zlib.crc32(part, crc)
-        header = _HEADER.pack(_MAGIC, _FORMAT, crc, len(run.hashes), self.rows)
-        header = (header + _CRC.pack(zlib.crc32(header))).ljust(_DATA, b"\0")
-        Files().publish(path, [header, *parts])
+        _SEAL.write(path, (len(run.hashes), self.rows), [array.data for array in arrays if len(array)])
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> KeyIndex:
@@ -190,28 +178,12 @@ class KeyIndex:
         FileNotFoundError
             There is no file.
         """
-        with path.open("rb") as file:
-            raw = file.read(_DATA)
-            keys, rows, crc = _read_header(raw, path)
-            if path.stat().st_size != _DATA + 12 * keys:
-                raise KeysDamaged(f"{path}: the key index is torn; rebuild it")
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if verify and zlib.crc32(memoryview(data)[_DATA:]) != crc:
-            raise KeysDamaged(f"{path}: the checksum of the key index does not match; rebuild it")
-        run = _Run(
-            np.frombuffer(data, "<u8", keys, _DATA),
-            np.frombuffer(data, "<u4", keys, _DATA + 8 * keys),
-        )
-        return cls((run,) if keys else (), rows)
-
-
-def _read_header(raw: bytes, path: Path) -> tuple[int, int, int]:
-    if len(raw) < _DATA or zlib.crc32(raw[: _HEADER.size]) != _CRC.unpack_from(raw, _HEADER.size)[0]:
-        raise KeysDamaged(f"{path}: this is not a key index, or its header is damaged; rebuild it")
-    magic, version, crc, keys, rows = _HEADER.unpack_from(raw)
-    if magic != _MAGIC or version != _FORMAT:
-        raise KeysDamaged(f"{path}: key index of format {version}, expected {_FORMAT}; rebuild it")
-    return keys, rows, crc
+        (keys, rows), data = _SEAL.open(path, verify=verify)
+        if len(data) != 12 * keys:
+            raise KeysDamaged(f"{path}: the key index does not hold the {keys} keys its header says; rebuild it")
+        if not keys:
+            return cls((), rows)
+        return cls((_Run(np.frombuffer(data, "<u8", keys), np.frombuffer(data, "<u4", keys, 8 * keys)),), rows)
 
 
 def _sorted(hashes: Hashes, rows: NDArray[np.uint32]) -> _Run:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_kernels.layouts import BOOL, I64, U32, TermRows
+from lamina_kernels.layouts import I64, U32, TermRows
 
 BLOCK_ROWS = 512
 """Rows sorted together."""
@@ -69,8 +69,8 @@ class TailPostings:
             self._state = _seal(state) if state.rows % BLOCK_ROWS == 0 else state
             start = stop
 
-    def rows_of(self, hashes: U32, *, stop: int | None = None) -> I64:
-        """Return the rows that hold at least one of the terms.
+    def lookup(self, hashes: U32, *, stop: int | None = None) -> tuple[I64, I64]:
+        """Find some terms.
 
         Parameters
         ----------
@@ -81,24 +81,28 @@ class TailPostings:
 
         Returns
         -------
-        int64 (m,)
-            Row numbers, ascending.
+        rows : int64 (m,)
+            Rows that hold at least one of them, ascending.
+        frequencies : int64 (q,)
+            How many rows hold each.
         """
         state = self._state
         hit = np.zeros(state.rows, np.bool_)
-        for wanted in np.unique(hashes):
-            hit[_owners(state, wanted)] = True
-        return np.flatnonzero(_below(hit, self.first, stop)) + self.first
+        limit = state.rows if stop is None else max(stop - self.first, 0)
+        frequencies = np.zeros(len(hashes), np.int64)
+        for i, wanted in enumerate(hashes):
+            owners = _owners(state, wanted)
+            hit[owners] = True
+            frequencies[i] = owners.size if limit >= state.rows else np.count_nonzero(owners < limit)
+        return np.flatnonzero(hit[:limit]) + self.first, frequencies
+
+    def rows_of(self, hashes: U32, *, stop: int | None = None) -> I64:
+        """Return the rows that hold at least one of the terms; see `lookup`."""
+        return self.lookup(hashes, stop=stop)[0]
 
     def document_frequencies(self, hashes: U32, *, stop: int | None = None) -> I64:
-        """Return for each term how many rows hold it, as int64 (q,); parameters as for `rows_of`."""
-        state = self._state
-        limit = state.rows if stop is None else stop - self.first
-        return np.array([np.count_nonzero(_owners(state, wanted) < limit) for wanted in hashes], np.int64)
-
-
-def _below(hit: BOOL, first: int, stop: int | None) -> BOOL:
-    return hit if stop is None else hit[: max(stop - first, 0)]
+        """Return for each term how many rows hold it; see `lookup`."""
+        return self.lookup(hashes, stop=stop)[1]
 
 
 def _put(state: _State, hashes: U32, owners: U32, rows: int) -> _State:

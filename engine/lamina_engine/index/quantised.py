@@ -11,17 +11,15 @@ length depends on the number of rows alone. Equal rows give equal bytes, however
 from __future__ import annotations
 
 import contextlib
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from lamina_engine.errors import LaminaError
+from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
-from lamina_engine.store.files import Files
 
 MIN_ROWS: Final = 16_384
 """Below, an exact scan is faster than it needs to be."""
@@ -40,15 +38,13 @@ _ITERATIONS: Final = 10
 """k-means rounds for sixteen centroids in the plane; 25 gave the same recall in 2.4 times the time."""
 _BATCH: Final = 16_384
 
-_MAGIC: Final = b"LMNAPQ4\n"
-_FORMAT: Final = 1
-_HEADER: Final = struct.Struct("<8sIIQQQI16s")
-"""magic, format, dim, rows, trained rows, payload bytes, payload CRC-32, FAISS version; then the CRC-32 of all that."""
-_CRC: Final = struct.Struct("<I")
-
 
 class VectorsDamaged(LaminaError, OSError):
     """A saved vector index that is torn, altered or not one; rebuild it from the log."""
+
+
+_SEAL: Final = Seal(b"LMNAPQ4\n", 2, "IQQ16s", what="vector index", damaged=VectorsDamaged)
+"""Fields: dim, rows, trained rows, FAISS version. Payload: FAISS's own form."""
 
 
 def train_rows(n_rows: int) -> int:
@@ -161,7 +157,7 @@ class QuantisedIndex:
         """Return at most ``n`` rows that promise the largest products, the most promising first.
 
         The scores are those of the codes and only good for choosing; rows without a vector may be among them.
-        `lamina_engine.index.vectors.search` scores and filters.
+        `lamina_engine.index.nearest.search` scores and filters.
 
         Raises
         ------
@@ -174,7 +170,7 @@ class QuantisedIndex:
         return Nearest(rows[0], promises[0])
 
     def save(self, path: Path, *, sync: bool = False) -> None:
-        """Write one file: header, then FAISS's own form; aside first, then renamed into place.
+        """Write one file, aside first, then renamed into place.
 
         Parameters
         ----------
@@ -186,11 +182,8 @@ class QuantisedIndex:
         parts: list[bytes] = []
         faiss = _faiss()
         faiss.write_index(self._faiss, faiss.PyCallbackIOWriter(parts.append, 1 << 20))
-        size, crc = 0, 0
-        for part in parts:
-            size, crc = size + len(part), zlib.crc32(part, crc)
-        header = _Header(self.dim, self.rows, self.trained_on, size, crc, self.faiss_version)
-        (Files() if sync else _Unflushed()).publish(path, [header.pack(), *parts])
+        version = self.faiss_version.encode("ascii", "replace")[:16]
+        _SEAL.write(path, (self.dim, self.rows, self.trained_on, version), parts, sync=sync)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> QuantisedIndex:
@@ -212,60 +205,26 @@ class QuantisedIndex:
             There is no file.
         """
         faiss = _faiss()
-        with path.open("rb") as file:
-            header = _read_header(file, path)
-            if verify and _crc_of_rest(file) != header.crc:
-                raise VectorsDamaged(f"{path}: the checksum of the vector index does not match; rebuild it")
-            file.seek(_HEADER.size + _CRC.size)
-            try:
-                index = faiss.read_index(faiss.PyCallbackIOReader(file.read, 1 << 20))
-            except (RuntimeError, MemoryError) as error:
-                raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
-        if not isinstance(index, faiss.IndexPQFastScan) or index.ntotal != header.rows or index.d != _even(header.dim):
+        (dim, rows, trained_on, version), payload = _SEAL.open(path, verify=verify)
+        try:
+            index = faiss.read_index(faiss.PyCallbackIOReader(_reader(payload), 1 << 20))
+        except (RuntimeError, MemoryError) as error:
+            raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
+        if not isinstance(index, faiss.IndexPQFastScan) or index.ntotal != rows or index.d != _even(dim):
             raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
-        return cls(index, header.dim, header.trained_on, header.faiss_version)
+        return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
 
 
-class _Header(NamedTuple):
-    dim: int
-    rows: int
-    trained_on: int
-    size: int
-    crc: int
-    faiss_version: str
+def _reader(payload: memoryview) -> Callable[[int], bytes]:
+    """Return what reads the next so many bytes, as of a file."""
+    at = 0
 
-    def pack(self) -> bytes:
-        version = self.faiss_version.encode("ascii", "replace")[:16]
-        packed = _HEADER.pack(_MAGIC, _FORMAT, self.dim, self.rows, self.trained_on, self.size, self.crc, version)
-        return packed + _CRC.pack(zlib.crc32(packed))
+    def read(size: int) -> bytes:
+        nonlocal at
+        at += size
+        return bytes(payload[at - size : at])
 
-
-class _Unflushed(Files):
-    """Files that leave flushing to the operating system, for what can be rebuilt."""
-
-    def flush(self, descriptor: int) -> None:
-        """Do nothing."""
-
-
-def _read_header(file: BinaryIO, path: Path) -> _Header:
-    start = _HEADER.size + _CRC.size
-    raw = file.read(start)
-    if len(raw) < start or zlib.crc32(raw[: _HEADER.size]) != _CRC.unpack_from(raw, _HEADER.size)[0]:
-        raise VectorsDamaged(f"{path}: this is not a vector index, or its header is damaged; rebuild it")
-    magic, version, dim, rows, trained_on, size, crc, made_by = _HEADER.unpack_from(raw)
-    if magic != _MAGIC or version != _FORMAT:
-        raise VectorsDamaged(f"{path}: vector index of format {version}, expected {_FORMAT}; rebuild it")
-    found = path.stat().st_size
-    if found != start + size:
-        raise VectorsDamaged(f"{path}: the vector index has {found} bytes, its header says {start + size}; rebuild it")
-    return _Header(dim, rows, trained_on, size, crc, made_by.rstrip(b"\0").decode("ascii"))
-
-
-def _crc_of_rest(file: BinaryIO) -> int:
-    crc = 0
-    while part := file.read(1 << 20):
-        crc = zlib.crc32(part, crc)
-    return crc
+    return read
 
 
 def _even(dim: int) -> int:

@@ -29,6 +29,7 @@ from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
 from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
 from lamina_kernels.terms import (
     ZONES,
+    bm25_parts,
     bm25_scores,
     document_frequencies,
     document_frequencies_numpy,
@@ -231,13 +232,7 @@ class ForwardLists:
     def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Return what each term adds to the score of each row, float64 (m, q); parameters as for `score`."""
         counts, lengths = self._gather(rows, query)
-        out = np.zeros((rows.size, query.hashes.size))
-        for t in range(query.hashes.size):
-            part = slice(t, t + 1)
-            out[:, t] = bm25_scores(
-                counts[:, part], lengths, query.idf[part], bm25.weights, bm25.k1, bm25.b, average_length
-            )
-        return out
+        return bm25_parts(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
 
     def scan(self, live: U8, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Score every live row: a past watermark, a narrow filter, a tail.

@@ -2,21 +2,14 @@
 
 One file per log segment, derived and deletable: a damaged one is built again from the log. Lamina's own scores are
 computed from these counts, so they do not depend on which index found a row, or on whether one did.
-
-Layout of a file, little-endian: a header of 64 bytes (magic, version, analysis, rows, entries, CRC-32 of the rest,
-CRC-32 of the header), then indptr, hashes, body, header, context and lengths, each starting at a multiple of 64.
 """
 
 from __future__ import annotations
 
 import itertools
-import mmap
-import os
-import struct
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +17,9 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces
+from lamina_engine.index.sealed import ALIGNMENT, Seal
 from lamina_kernels.layouts import I64, U16, U32, TermRows
 
-_MAGIC = b"LAMTERMS"
-_VERSION = 1
-_HEADER = struct.Struct("<8sI24sQQI")
-_HEADER_BYTES = 64
-_ALIGNMENT = 64
 _ZONES = 3
 _BATCH_ROWS = 8192
 """Rows analysed together: a piece that occurs in many of them is looked up once."""
@@ -44,6 +33,10 @@ _MAX_LENGTH = 65_535
 
 class TermsDamaged(LaminaError, OSError):
     """A file of forward lists that is torn, flipped or made under other rules: build it again from the log."""
+
+
+_SEAL: Final = Seal(b"LAMTERMS", 2, "24sQQ", what="file of forward lists", damaged=TermsDamaged)
+"""Fields: analysis, rows, entries. Payload: the arrays of `TermRows`, each starting at a multiple of 64."""
 
 
 def build_term_rows(
@@ -203,32 +196,11 @@ def write_terms(path: Path, rows: TermRows) -> None:
     rows : TermRows
         What to write.
     """
-    sections = [np.ascontiguousarray(array) for array in rows]
-    aside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    checksum = 0
-    try:
-        with aside.open("wb") as file:
-            file.write(bytes(_HEADER_BYTES))
-            for section in sections:
-                for data in (section.tobytes(), _padding(section.nbytes)):
-                    checksum = zlib.crc32(data, checksum)
-                    file.write(data)
-            file.seek(0)
-            file.write(_header(len(rows.lengths), rows.hashes.size, checksum))
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def _padding(size: int) -> bytes:
-    return bytes(-size % _ALIGNMENT)
-
-
-def _header(n: int, entries: int, checksum: int) -> bytes:
-    header = _HEADER.pack(_MAGIC, _VERSION, ANALYSIS_ID.encode(), n, entries, checksum)
-    return (header + struct.pack("<I", zlib.crc32(header))).ljust(_HEADER_BYTES, b"\0")
+    parts: list[bytes | memoryview] = []
+    for array in rows:
+        if array.size:
+            parts += [np.ascontiguousarray(array).data, bytes(-array.nbytes % ALIGNMENT)]
+    _SEAL.write(path, (ANALYSIS_ID.encode(), len(rows.lengths), rows.hashes.size), parts)
 
 
 def open_terms(path: Path, *, verify: bool) -> TermRows:
@@ -253,36 +225,24 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
         When the file is missing, torn, flipped, or made by another version or under other rules of analysis.
     """
     try:
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise TermsDamaged(f"{path.name} cannot be mapped ({error}); build it again from the log") from error
-    n, entries, checksum = _read_header(path, data)
+        (analysis, n, entries), data = _SEAL.open(path, verify=verify)
+    except TermsDamaged:
+        raise
+    except OSError as error:
+        raise TermsDamaged(f"{path} cannot be mapped ({error}); build it again from the log") from error
+    made_by = analysis.rstrip(b"\0").decode()
+    if made_by != ANALYSIS_ID:
+        raise TermsDamaged(f"{path} was made by {made_by}, other rules than {ANALYSIS_ID}; build it again from the log")
     layout = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
     arrays: list[NDArray[Any]] = []
-    offset = _HEADER_BYTES
+    offset = 0
     for dtype, size in layout:
         nbytes = size * np.dtype(dtype).itemsize
         if offset + nbytes > len(data):
-            raise TermsDamaged(f"{path.name} has {len(data)} bytes and ends early; build it again from the log")
+            raise TermsDamaged(f"{path} has {len(data)} bytes of lists and ends early; build it again from the log")
         arrays.append(np.frombuffer(data, dtype, size, offset) if size else np.zeros(0, dtype))
-        offset += nbytes + (-nbytes % _ALIGNMENT)
+        offset += nbytes + (-nbytes % ALIGNMENT)
     indptr = arrays[0]
     if offset != len(data) or indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
-        raise TermsDamaged(f"{path.name} has a wrong size or row offsets out of order; build it again from the log")
-    if verify and zlib.crc32(memoryview(data)[_HEADER_BYTES:]) != checksum:
-        raise TermsDamaged(f"{path.name} does not match its checksum; build it again from the log")
+        raise TermsDamaged(f"{path} has a wrong size or row offsets out of order; build it again from the log")
     return TermRows(indptr, arrays[1], arrays[2], arrays[3], arrays[4], arrays[5].reshape(n, _ZONES))
-
-
-def _read_header(path: Path, data: mmap.mmap) -> tuple[int, int, int]:
-    header = data[:_HEADER_BYTES]
-    if (
-        len(header) < _HEADER_BYTES
-        or struct.pack("<I", zlib.crc32(header[: _HEADER.size])) != header[_HEADER.size :][:4]
-    ):
-        raise TermsDamaged(f"{path.name} has no whole header; build it again from the log")
-    magic, version, analysis, n, entries, checksum = _HEADER.unpack_from(header)
-    if (magic, version, analysis.rstrip(b"\0").decode()) != (_MAGIC, _VERSION, ANALYSIS_ID):
-        raise TermsDamaged(f"{path.name} was made by other rules than {ANALYSIS_ID}; build it again from the log")
-    return n, entries, checksum

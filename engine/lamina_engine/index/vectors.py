@@ -1,4 +1,4 @@
-"""The vector lane: unit rows in mapped segments, exact nearest rows, and the way through a quantised index.
+"""The vectors of one log: unit rows in mapped segments, and the rows nearest to a query, exactly.
 
 Row i of the log is the vector of chunk row i; an all-zero row has no vector and is never returned. Every score that
 leaves this module is exact: products summed in float64 and rounded once to float32, so it depends on the row and the
@@ -8,9 +8,8 @@ query alone, not on segments, batches, threads or the index that found the row. 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +21,10 @@ F32: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_] | NDArray[np.uint8]
 
-CANDIDATES: Final = 200
-"""Rows taken from the quantised scan before exact scoring: recall@10 >= 0.99 at a million rows."""
-NARROW_ROWS: Final = 2_000
-NARROW_SHARE: Final = 0.02
-"""Up to NARROW_ROWS + NARROW_SHARE × rows selected rows are scored exactly: that is cheaper than proposals."""
-PAST_ROWS: Final = 200_000
-"""A moment with at most so many rows is answered exactly, whatever the index has learned since."""
-
 _SLICE: Final = 65_536
 """Rows of one product over a contiguous range."""
 _GATHER: Final = 512
 """Rows gathered at once: 512 KiB at 256 dimensions stays in the second-level cache (14 against 23 ms at 50k rows)."""
-_MOST: Final = 8
-"""A proposal of an eighth of a million rows takes three times as long as one of 200; of a fiftieth, a quarter more."""
 _DENSE: Final = 4
 """Reading every row of a range is cheaper than gathering where at least one in four is wanted."""
 
@@ -49,18 +38,16 @@ class Nearest(NamedTuple):
     rows: Rows
     scores: F32
 
+    @classmethod
+    def best(cls, rows: Rows, scores: F32, k: int) -> Nearest:
+        """Return the k best of some rows with exact scores."""
+        order = np.lexsort((-rows, -scores))[:k]
+        return cls(rows[order], scores[order])
 
-class Candidates(Protocol):
-    """An index that proposes rows: it covers rows [0, rows) and may miss some."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows covered."""
-        ...
-
-    def search(self, query: F32, n: int) -> Nearest:
-        """Return at most ``n`` rows with the index's own scores, the most promising first; equal rows, equal scores."""
-        ...
+    @classmethod
+    def nothing(cls) -> Nearest:
+        """Return no rows."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class VectorBlocks:
@@ -188,6 +175,35 @@ def as_query(query: F32, dim: int) -> F32:
     return vector
 
 
+def check_request(
+    blocks: VectorBlocks, query: F32, k: int, start: int, stop: int | None, mask: Mask | None
+) -> tuple[F32, int, int]:
+    """Return a query as contiguous float32 (d,) and the range of rows meant.
+
+    Raises
+    ------
+    InvalidArgument
+        A query that does not fit, ``k`` < 1, a range outside the log, or a mask that ends before it does.
+    """
+    vector = as_query(query, blocks.dim)
+    if k < 1:
+        raise InvalidArgument(f"k is {k}; ask for at least one row")
+    end = blocks.rows if stop is None else stop
+    if not 0 <= start <= end <= blocks.rows:
+        raise InvalidArgument(f"rows {start} to {end} asked of a log with {blocks.rows} rows")
+    if mask is not None and len(mask) < end:
+        raise InvalidArgument(f"the row mask has {len(mask)} entries, the rows end at {end}")
+    return vector, start, end
+
+
+def have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bool_]:
+    """Tell rows without a vector from the few that stand at a right angle to the query: both score 0."""
+    have: NDArray[np.bool_] = scores != 0.0
+    doubtful = np.flatnonzero(~have)
+    have[doubtful] = blocks.present(rows[doubtful])
+    return have
+
+
 def scan(
     blocks: VectorBlocks, query: F32, k: int, *, start: int = 0, stop: int | None = None, mask: Mask | None = None
 ) -> Nearest:
@@ -221,116 +237,11 @@ def scan(
     ----------
     .. [1] N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
     """
-    vector, begin, end = _checked(blocks, query, k, start, stop, mask)
+    vector, begin, end = check_request(blocks, query, k, start, stop, mask)
     if not vector.any():
-        return _nothing()
+        return Nearest.nothing()
     finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
-    return _ranked(finalists, blocks.dots(finalists, vector), k)
-
-
-def search(
-    blocks: VectorBlocks,
-    index: Candidates | None,
-    query: F32,
-    k: int,
-    *,
-    n_rows: int | None = None,
-    live: Mask | None = None,
-    candidates: int = CANDIDATES,
-) -> Nearest:
-    """Return the k nearest rows: the index proposes, the log decides; rows the index does not cover are scanned.
-
-    Parameters
-    ----------
-    blocks : VectorBlocks
-        The vectors.
-    index : Candidates, optional
-        Without one every row is scanned. It may end before the log (the tail is scanned) or after ``n_rows``.
-    query : float32 (d,)
-        Finite; all zero gives no rows.
-    k : int
-        Number of rows wanted; > 0.
-    n_rows : int, optional
-        Only rows below this watermark; all unless given.
-    live : bool or uint8 (>= n_rows,), optional
-        Nonzero where a row may be returned. Narrow filters (`NARROW_ROWS`, `NARROW_SHARE`) are scanned exactly,
-        wide ones over-fetch until as many selected rows are scored as without a filter.
-    candidates : int
-        Rows scored exactly; raised to 4 k (recall@100 0.975 and 0.9995 on two clustered sets, decision 0004).
-
-    Raises
-    ------
-    InvalidArgument
-        A query that does not fit, ``k`` < 1, a watermark outside the log, a mask that ends before it.
-
-    Notes
-    -----
-    At a past watermark up to `PAST_ROWS` the answer is exact. Beyond, the codebook may have been trained after that
-    moment: the same rows compete with the same scores, but a row that the older index missed may be found, or the
-    reverse.
-    """
-    vector, _, stop = _checked(blocks, query, k, 0, n_rows, live)
-    if not vector.any():
-        return _nothing()
-    selected = stop if live is None else int(np.count_nonzero(live[:stop]))
-    if index is None or _exact_is_better(selected, stop, index.rows):
-        return scan(blocks, vector, k, stop=stop, mask=live)
-    covered = min(index.rows, stop)
-    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, 4 * k))
-    if head is None:
-        return scan(blocks, vector, k, stop=stop, mask=live)
-    if covered == stop:
-        return Nearest(head.rows[:k], head.scores[:k])
-    tail = scan(blocks, vector, k, start=covered, stop=stop, mask=live)
-    return _ranked(np.concatenate([head.rows, tail.rows]), np.concatenate([head.scores, tail.scores]), k)
-
-
-def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
-    # a moment long past leaves few of the indexed rows, just as a narrow filter does
-    narrow = selected <= NARROW_ROWS + NARROW_SHARE * max(stop, indexed)
-    return narrow or (stop < indexed and stop <= PAST_ROWS)
-
-
-def _proposed(
-    blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int
-) -> Nearest | None:
-    """Score what the index proposes among the selected rows; None where it would have to propose too many.
-
-    As many selected rows are scored as without a filter, so that recall does not depend on the filter.
-    """
-    selected = covered if live is None else int(np.count_nonzero(live[:covered]))
-    share = selected / index.rows
-    while selected:
-        fetch = min(wanted if share == 1.0 else math.ceil(1.25 * wanted / share), index.rows)
-        if fetch > max(index.rows // _MOST, CANDIDATES):
-            return None
-        rows, promises = index.search(query, fetch)
-        fits = rows < covered if live is None else (rows < covered) & (live[np.minimum(rows, covered - 1)] != 0)
-        best, promise = _scored(blocks, rows[fits], promises[fits], query)
-        # copies of one vector promise the same: where the last proposal ties with a hit, the newest copy may be missing
-        settled = fetch == index.rows or (len(promise) >= k and promise[:k].min() > promises[-1])
-        if settled and len(best.rows) >= max(k, wanted // 2):
-            return best
-        if fetch == index.rows:
-            return None
-        wanted *= 2
-    return _nothing()
-
-
-def _scored(blocks: VectorBlocks, rows: Rows, promises: F32, query: F32) -> tuple[Nearest, F32]:
-    """Return rows that have a vector by exact score, and beside them what the index promised."""
-    scores = blocks.dots(rows, query)
-    keep = np.flatnonzero(_have_vectors(blocks, rows, scores))
-    order = keep[np.lexsort((-rows[keep], -scores[keep]))]
-    return Nearest(rows[order], scores[order]), promises[order]
-
-
-def _have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bool_]:
-    """Tell rows without a vector from the few that stand at a right angle to the query: both score 0."""
-    have: NDArray[np.bool_] = scores != 0.0
-    doubtful = np.flatnonzero(~have)
-    have[doubtful] = blocks.present(rows[doubtful])
-    return have
+    return Nearest.best(finalists, blocks.dots(finalists, vector), k)
 
 
 class _Piece(NamedTuple):
@@ -389,7 +300,7 @@ def _finalists(blocks: VectorBlocks, pieces: Iterator[_Piece], query: F32, k: in
         if floor <= 0:  # rows without a vector score 0: until the floor is above, they must not set it
             floor = max(floor, _floor(products[products != 0], k, margin))
         keep = np.flatnonzero(products >= floor)
-        keep = keep[_have_vectors(blocks, piece.start + piece.offsets[keep], products[keep])]
+        keep = keep[have_vectors(blocks, piece.start + piece.offsets[keep], products[keep])]
         rows = np.concatenate([rows, piece.start + piece.offsets[keep]])
         near = np.concatenate([near, products[keep]])
         floor = max(floor, _floor(near, k, margin))
@@ -403,29 +314,6 @@ def _floor(products: F32, k: int, margin: float) -> np.float32:
         return np.float32(-np.inf)
     kth = np.partition(products, len(products) - k)[len(products) - k]
     return np.float32(float(kth) - margin)
-
-
-def _ranked(rows: Rows, scores: F32, k: int) -> Nearest:
-    order = np.lexsort((-rows, -scores))[:k]
-    return Nearest(rows[order], scores[order])
-
-
-def _nothing() -> Nearest:
-    return Nearest(np.empty(0, np.int64), np.empty(0, np.float32))
-
-
-def _checked(
-    blocks: VectorBlocks, query: F32, k: int, start: int, stop: int | None, mask: Mask | None
-) -> tuple[F32, int, int]:
-    vector = as_query(query, blocks.dim)
-    if k < 1:
-        raise InvalidArgument(f"k is {k}; ask for at least one row")
-    end = blocks.rows if stop is None else stop
-    if not 0 <= start <= end <= blocks.rows:
-        raise InvalidArgument(f"rows {start} to {end} asked of a log with {blocks.rows} rows")
-    if mask is not None and len(mask) < end:
-        raise InvalidArgument(f"the row mask has {len(mask)} entries, the rows end at {end}")
-    return vector, start, end
 
 
 def _read_only(array: F32) -> F32:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -64,6 +65,14 @@ def context(text: str, previous: int, read: Callable[[int], tuple[str, int]], wi
     return "\n".join(reversed(parts))
 
 
+_ADDRESS = re.compile(r"\]\((?![a-z]+:)[^()\s]*\)")
+
+
+def body(text: str) -> str:
+    """Return a chunk's text as it is indexed: without the local addresses of Markdown links, which say the words twice."""
+    return _ADDRESS.sub("]", text) if "](" in text else text
+
+
 class Zones(NamedTuple):
     """The three zones of some rows, in row order."""
 
@@ -85,7 +94,7 @@ def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
         return read_chain(snapshot, row)
 
     return Zones(
-        [record["text"] for record in records],
+        [body(record["text"]) for record in records],
         [header(r["title"], r["headings"], r["tags"], r["created_at"]) for r in records],
         [context(r["text"], r["previous"], read) for r in records],
     )

@@ -65,6 +65,8 @@ _AFTER = (
     r")[*_]{0,2}"
 )
 _OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
+# bare keys have no more characters than these; expressions do
+_TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
 _BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
 _BARE = re.compile(r"[ \t]*(?P<value>[^\s\"'`<>]{1,1024})")
 _XML = re.compile(r"\s{0,8}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{1,512}?)\s{0,8}(?:\]\]>)?</")
@@ -214,6 +216,8 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
     opening = None if separator == "table" else _OPEN.match(text, at)
     if opening:
         quoted = _quoted(text, opening)
+        if quoted and separator == "comma" and not match["close"]:
+            return None
         if quoted:
             if separator in ("space", "comma", "prose") and text[begin] != "-":
                 spoken = separator != "space" or word.spoken or text[begin : match.start() + 4].isupper()
@@ -224,7 +228,15 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
         return _after_space(text, begin, at)
     if separator == "comma":
         return None
-    return _bare(text, begin, at, separator or "")
+    # names of environment variables are written in capitals: there the value is the rest of the line
+    whole = word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) or text[begin : match.start() + 4].isupper()
+    value = _bare(text, begin, at, separator or "", whole=whole)
+    if value is None or whole:
+        return value
+    plain = _TOKEN.match(text, value.start, value.stop)
+    if plain is None or text.startswith(("(", "[", "{", "="), plain.end()):
+        return None  # an expression
+    return Value(value.start, plain.end(), value.form)
 
 
 def _quoted(text: str, opening: re.Match[str]) -> Value | None:
@@ -255,13 +267,13 @@ def _after_space(text: str, begin: int, at: int) -> Value | None:
     return None
 
 
-def _bare(text: str, begin: int, at: int, separator: str) -> Value | None:
+def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:
     bare = _BARE.match(text, at)
     if bare is None:
         return None
     start, stop = bare.span("value")
     alone = separator in ("equals", "colon", "named") and _leads(text, begin) and _REST.match(text, stop) is not None
-    if alone and separator == "equals" and text[stop - 1] not in ",;)]}" and "\\" not in text[start:stop]:
+    if alone and whole and separator == "equals" and text[stop - 1] not in ",;)]}" and "\\" not in text[start:stop]:
         # a line of an environment file: everything up to the line's end is the value
         return Value(start, stop, Form.LINE)
     start, stop = _trim(text, start, stop, begin)

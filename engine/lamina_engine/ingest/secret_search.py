@@ -19,7 +19,8 @@ Place = tuple[int, int]
 """Where a literal stands in a text, and which."""
 
 _JOINED_MAX = 1 << 18  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
-_SEGMENTS = re.compile(r"[-_.:/=]+")
+_MIXED_CASE = re.compile(r"[a-z0-9][A-Z][a-z0-9]*[A-Z]")
+_LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
 
 
 class _Shape(NamedTuple):
@@ -131,7 +132,7 @@ def _shaped(shape: _Shape, text: str, at: int) -> tuple[int, Span | None]:
     token = match[shape.group]
     # a row of crosses has the shape too; so have words joined by hyphens, where the row says so
     crosses = len(set(token[-12:])) == 1 and token[-1] in "xX*._-#"
-    words = shape.mixed and not is_random(token) and all(len(part) < 16 for part in _SEGMENTS.split(token))
+    words = shape.mixed and not (is_random(token) or _MIXED_CASE.search(token) or _LONG_RUN.search(token))
     if crosses or words:
         return match.end(), None
     return match.end(), (match.start(shape.group), match.end(shape.group), shape.kind)

@@ -72,16 +72,19 @@ _REFERENCE = re.compile(
     r"|(?:op|vault|ssm|secret|secretsmanager|aws-sm|gcp-sm|keyring|env|file|https?)://"
     r"|(?:env|vault|ssm|file|keyring|arn|urn|sha\d+|md5|ref\+\w+|secretKeyRef):|data:\w+/"
     r"|(?:os|process|import|env|ENV|secrets|vars|var|local|module|config|settings|self|this)(?:\.|\[|::|->)[\w.\[\]()'\"]+\Z"
-    r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\][\w.@-]+(?:[/\\]|\.\w{1,8}\Z|\Z)"
 )
+_PATH = re.compile(r"(?:\.{0,2}|~|[A-Za-z]:)[/\\][\w.@-]+(?:[/\\]|\.\w{1,8}\Z|\Z)")
 _CODE_REFERENCE = re.compile(  # only where no quotes say that the text is a literal
-    r"[!&]\w|\*|[<\[({]|%\(|-{1,2}[A-Za-z]|(?:params|args|opts|options|request|req|ctx|props|state|form|cfg|conf)\."
+    r"!(?:Ref|Sub|GetAtt|ImportValue|vault|env|include|secret|reference)\b|[&*][A-Za-z_]+\Z|[<\[({]|%\("
+    r"|-{1,2}[a-z]+(?:-[a-z]+)*\Z"
+    r"|(?:params|args|opts|options|request|req|ctx|props|state|form|cfg|conf)\."
     r"|[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*(?:\(|\[|\?\.|!\.)"
 )
 _EMBEDDED_REFERENCE = re.compile(
-    r"%[sd](?![A-Za-z0-9])|a-z|A-Z|0-9\]|\(\?[:=!<]|\$\{|\$\(|\{\{|#\{|<%|%\{|\{[A-Za-z_][\w.]*\}"
+    r"%[sd](?![A-Za-z0-9])|a-zA-Z|A-Za-z|A-Z0-9|\[a-z|\[A-Z|0-9\]|\(\?[:=!<]|\$\{|\$\(|\{\{|#\{|<%|%\{|\{[A-Za-z_][\w.]*\}"
 )
 _DOTTED_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)+\Z")
+_CAMEL_NAME = re.compile(r"[A-Za-z][a-z]{2,}\d{0,2}(?:[A-Z][a-z]{3,}\d{0,2})+\Z")
 _NAMED_TYPE = re.compile(
     r"(?:u?int|float|bytes|[uif]|utf|sha|md|aes|hmac|[rhep]s|base|oauth|argon|pbkdf|ed|ecdsa|rsa|scram|b|x|v|tls|ssl"
     r"|http|ipv|web|log|p|k|s|level|step|part|line|col|row|page|sqlite|neo|mp|win|log|ntlmv)[_-]?\d{1,5}"
@@ -89,9 +92,9 @@ _NAMED_TYPE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_DATA = re.compile(
-    r"\$(?:2[abxy]?|[156y]|argon2\w*|pbkdf2[\w-]*|scrypt)\$|\{(?:SSHA|SHA|CRYPT)\d*\}|pbkdf2_sha\d+\$"  # password hashes
-    r"|"
-    r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.+Z-]*)?\Z"  # dates
+    r"\$(?:2[abxy]?|[156y]|argon2\w*|pbkdf2[\w-]*|scrypt)\$|\{(?:SSHA|SHA|CRYPT)\d*\}"  # hashes of passwords
+    r"|pbkdf2_sha\d+\$"
+    r"|\d{4}-\d{2}-\d{2}(?:[T ][\d:.+Z-]*)?\Z"  # dates
     r"|v?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[.-]?\d*)?\Z"  # versions, addresses
     r"|[+-]?\d+(?:\.\d+)?\s?(?:[a-zA-Z%]{1,7})?\Z"  # numbers with a unit
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+\Z"  # mail addresses
@@ -158,12 +161,15 @@ def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
     """Whether the value names where the secret is, instead of being it; bare text may also be an expression."""
     if _REFERENCE.match(value) or _EMBEDDED_REFERENCE.search(value):
         return True
+    if _PATH.match(value) and (value[0] != "/" or _wordy(value.strip("/"))):  # base64 may begin with a slash
+        return True
     if form is Form.QUOTED:
         return False
     if _CODE_REFERENCE.match(value):
         return True
-    # a dotted name of words, with a number or two in them (ed25519.Ed25519PrivateKey)
-    return _DOTTED_NAME.match(value) is not None and len(_NUMBER.findall(value)) <= 2 and _wordy(_NUMBER.sub("", value))
+    # a name of words with a number or two in them: ed25519.Ed25519PrivateKey, Socks5Auth
+    name = _DOTTED_NAME.match(value) or _CAMEL_NAME.match(value)
+    return name is not None and len(_NUMBER.findall(value)) <= 2 and _wordy(_NUMBER.sub("", value))
 
 
 def is_random(value: str) -> bool:
@@ -172,7 +178,13 @@ def is_random(value: str) -> bool:
     At least 8 characters, no spaces, letters and digits (or 16 letters with few vowels), and not made of words with a
     short number each (``token-v2``, ``utf8_decode3``, ``keep-it-simple-2024``).
     """
-    if len(value) < 8 or " " in value or _LETTER.search(value) is None or _PLAIN_DATA.match(value):
+    if (
+        len(value) < 8
+        or " " in value
+        or not value.isascii()
+        or _LETTER.search(value) is None
+        or _PLAIN_DATA.match(value)
+    ):
         return False
     if _DIGIT.search(value) is None and len(value) < 16:
         return False
@@ -205,11 +217,11 @@ def _password(value: str, form: Form) -> bool:
         return letters and (digits or (strong and not value.endswith(("?", "=")))) and len(value) >= 6
     if letters and (digits or strong):
         return len(value) >= 5
+    if len(value) >= 8 and len(_CAMEL.findall(value)) * 3 > sum(map(str.isalpha, value)):
+        return True  # "zUM-sgzW": capitals where no word has them
     if form is Form.LINE:
         return len(value) >= 16 and value.count("-") >= 3
-    if value.isalpha():
-        return value.islower() and len(value) >= 6
-    return len(value) >= 8 and value.islower()
+    return value.islower() and len(value) >= (6 if value.isalpha() else 8)
 
 
 def _chosen_secret(value: str) -> bool:

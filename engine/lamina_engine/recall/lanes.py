@@ -7,19 +7,20 @@ rows are scored one and all, so that no filter starves a lane.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from lamina_kernels.layouts import F32, F64, I64, U32
 from numpy.typing import NDArray
 
-from lamina_engine.index import vectors
+from lamina_engine.index import nearest
 from lamina_engine.index.analysis import QueryTerm, term_hash
 from lamina_engine.index.lexical import LexicalIndex
 from lamina_engine.index.scoring import Bm25, WeightedQuery, asked, weigh
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import EMPTY, Lane, ranked
+from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
 NARROW_ROWS: Final = 4_096
@@ -62,6 +63,7 @@ class Words:
         index = view.tables.lexical(view.snapshot)
         # an index that has rows which this view does not see would count them
         self.index: LexicalIndex | None = None if view.is_past or (index is not None and index.rows > view.rows) else index
+        self._tail: I64 = np.empty(0, np.int64)
         self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
         self._average = view.statistics.average_length(bm25)
         self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
@@ -76,10 +78,10 @@ class Words:
         view = self.view
         if view.is_past or view.rows < self.indexed:
             return view.forward.document_frequencies(self._hashes, view.rows).tolist()
-        tail = view.tables.tail(view.snapshot, self.indexed).document_frequencies(self._hashes, stop=view.rows).tolist()
+        self._tail, late = view.tables.tail(view.snapshot, self.indexed).lookup(self._hashes, stop=view.rows)
         if self.index is None:
-            return tail
-        return [self.index.doc_freq(stem) + late for stem, late in zip(self.stems, tail, strict=True)]
+            return late.tolist()
+        return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, late.tolist(), strict=True)]
 
     def score(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, float64 (n,)."""
@@ -97,16 +99,20 @@ class Words:
         if not len(self.query.idf) or not selection.count:
             return EMPTY
         view = self.view
-        narrow = selection.live is not None and selection.count <= NARROW_ROWS
-        if view.is_past or narrow or (self.index is None and view.rows > NARROW_ROWS * 4):
+        if view.is_past or self._is_narrow(selection):
             return self._scan(selection, depth)
-        tail = view.tables.tail(view.snapshot, self.indexed).rows_of(self._hashes, stop=view.rows)
-        tail = tail if selection.live is None else tail[selection.live[tail]]
+        tail = self._tail if selection.live is None else self._tail[selection.live[self._tail]]
         found = self._find(selection, depth)
         if found is None:
             return self._scan(selection, depth)
         rows = np.concatenate([found, tail])
         return ranked(rows, self.score(rows), depth)
+
+    def _is_narrow(self, selection: Selection) -> bool:
+        """Tell whether scoring the selected rows one and all is cheaper than asking an index around the filter."""
+        if self.index is None:  # every row is in the tail; without an index for many rows, their terms are not sorted for it
+            return self.view.rows > NARROW_ROWS * 4
+        return selection.live is not None and not selection.must_is_all and selection.count <= NARROW_ROWS
 
     def _scan(self, selection: Selection, depth: int) -> Lane:
         live = np.ones(self.view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
@@ -139,8 +145,22 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
         return EMPTY
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
-    nearest = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
-    return ranked(nearest.rows, nearest.scores.astype(np.float64), depth)
+    found = nearest.search(view.vectors, index, query, depth, n_rows=rows, live=live)
+    return ranked(found.rows, found.scores.astype(np.float64), depth)
+
+
+def completed(rows: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
+    """Return the lane's score of every row: what the lane has computed already, the rest now.
+
+    A row's score does not depend on the rows beside it, so both are the same number.
+    """
+    out = np.empty(len(rows))
+    place = np.searchsorted(rows, lane.rows)
+    rest = np.ones(len(rows), np.bool_)
+    out[place] = lane.scores
+    rest[place] = False
+    out[rest] = score(rows[rest])
+    return out
 
 
 def cosines(view: View, query: F32 | None, rows: I64) -> F64:

@@ -24,7 +24,7 @@ from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.fuse import EMPTY, Lane, spread
-from lamina_engine.recall.lanes import Selection, Words, cosines, vector_lane
+from lamina_engine.recall.lanes import Selection, Words, completed, cosines, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import Ages, ages, blend
@@ -90,6 +90,7 @@ def recall(memory: Memory, text: str, *, profile: str | None = None, tz: str | N
     InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
     started = time.perf_counter()
+    memory.count_recall()
     view = memory.view()
     chosen = memory.profiles.get(profile or memory.config.profile)
     space = view.snapshot.space
@@ -176,7 +177,8 @@ def _score(
     previous = _previous(view, direct, selection) if profile.spread else np.full(len(direct), -1, np.int64)
     rows = np.union1d(direct, previous[previous >= 0])
     n = len(rows)
-    bm25, cosine = words.score(rows), cosines(view, query, rows)
+    bm25 = completed(rows, lexical, words.score)
+    cosine = completed(rows, vector, lambda rest: cosines(view, query, rest))
     coverage = bm25 / words.ceiling if words.ceiling else np.zeros(n)
     own = (
         (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
@@ -252,7 +254,7 @@ def _diversify(view: View, profile: Profile, candidates: _Candidates, order: lis
     head, rest = order[: _REORDERED * k], order[_REORDERED * k :]
     rows = candidates.rows[head]
     versions = view.snapshot.values("chunks", "version", rows)
-    keep = np.array([True] * len(head))
+    keep = np.ones(len(head), np.bool_)
     owner: dict[bytes, int] = {}
     folded: dict[int, list[str]] = {}
     names: dict[int, str] = {}

@@ -17,12 +17,21 @@ class Files:
     """
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder and its parents; nothing happens where it exists."""
-        path.mkdir(parents=True, exist_ok=True)
+        """Create a folder and its parents durably; nothing happens where it exists."""
+        if path.is_dir():
+            return
+        self.make_folder(path.parent)
+        self.make_one_folder(path)
+        self.flush_folder(path.parent)
+
+    def make_one_folder(self, path: Path) -> None:
+        """Create one folder in a folder that exists; one that is there already is fine."""
+        path.mkdir(exist_ok=True)
 
     def write(self, path: Path, parts: Iterable[bytes | memoryview]) -> None:
         """Write a file from its parts and flush it to disk; what was there is lost."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
+        descriptor = os.open(path, flags, 0o666)
         try:
             for part in parts:
                 view = memoryview(part).cast("B")
@@ -42,7 +51,7 @@ class Files:
 
     def replace(self, source: Path, target: Path) -> None:
         """Give ``source`` the name ``target``, atomically."""
-        os.replace(source, target)
+        source.replace(target)
 
     def flush_folder(self, path: Path) -> None:
         """Make renames in a folder durable; systems that cannot open folders do this by themselves."""
@@ -69,7 +78,7 @@ class Files:
         try:
             self.write(aside, parts)
             self.replace(aside, path)
-        except OSError:
+        except BaseException:  # Ctrl-C included
             with contextlib.suppress(OSError):
                 self.remove(aside)
             raise

@@ -7,6 +7,7 @@ is seen when it is read.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ CURRENT = "CURRENT"
 MANIFESTS = "manifests"
 KEPT_MANIFESTS = 8
 """Older manifests are removed: a reader that loses the race to open one reads CURRENT again."""
+_NAME = re.compile(r"\d{10,}-[0-9a-f]{16}\.json")
+_SEGMENT = re.compile(r"\d{12,}-\d+-[0-9a-f]{12}\.arrow")
+_LOG = re.compile(r"[a-z]+(\.[A-Za-z0-9_-]+)?")
 
 
 class SegmentRef(msgspec.Struct, frozen=True, array_like=True):
@@ -96,20 +100,42 @@ def read_current(root: Path) -> str:
     Raises
     ------
     VaultNotFound
-        When there is no CURRENT.
+        When there is no vault.
     VaultCorrupt
-        When it does not hold a manifest's name.
+        When CURRENT does not hold a manifest's name, or is missing where manifests are.
     """
     try:
         name = (root / CURRENT).read_bytes().decode("ascii", "replace").strip()
     except (FileNotFoundError, NotADirectoryError) as error:
+        if holds_rows(root):
+            raise VaultCorrupt(
+                f"{root} has manifests but no {CURRENT} file; `lamina verify` names the version that it can be set to"
+            ) from error
         raise VaultNotFound(
-            f"{root} is not a Lamina vault: it has no {CURRENT} file; make one with `lamina init` or lamina.open(path, create=True)"
+            f"{root} is not a Lamina vault: it has no {CURRENT} file; "
+            "make one with `lamina init` or lamina.open(path, create=True)"
         ) from error
-    number, dash, digest = name.removesuffix(".json").partition("-")
-    if not (name.endswith(".json") and dash and number.isdigit() and digest.isalnum()):
-        raise VaultCorrupt(f"{root / CURRENT} holds {name[:60]!r}, not the name of a manifest; run `lamina verify` on the vault")
+    if not is_name(name):
+        raise VaultCorrupt(
+            f"{root / CURRENT} holds {name[:60]!r}, not the name of a manifest; run `lamina verify` on the vault"
+        )
     return name
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a text is the name of a manifest: its version and the digest of its content."""
+    return _NAME.fullmatch(name) is not None
+
+
+def version_of(name: str) -> int:
+    """Return the version that a manifest's name states."""
+    return int(name.partition("-")[0])
+
+
+def holds_rows(root: Path) -> bool:
+    """Tell whether a folder holds more than an interrupted creation leaves: any version past the first."""
+    folder = root / MANIFESTS
+    return folder.is_dir() and any(is_name(path.name) and version_of(path.name) > 1 for path in folder.iterdir())
 
 
 def load(root: Path, name: str) -> Manifest:
@@ -120,18 +146,47 @@ def load(root: Path, name: str) -> Manifest:
     FileNotFoundError
         When it has been removed since its name was read; read CURRENT again.
     VaultCorrupt
-        When its bytes are not those its name was made from.
+        When its bytes are not those its name was made from, or it names what no vault would.
     VaultTooNew
         When a newer Lamina wrote it.
     """
     path = root / MANIFESTS / name
     content = path.read_bytes()
     if name.removesuffix(".json").partition("-")[2] != _digest(content):
-        raise VaultCorrupt(f"{path} is damaged: its digest does not match its name; `lamina verify` names what can be saved")
+        raise VaultCorrupt(
+            f"{path} is damaged: its digest does not match its name; `lamina verify` names what can be saved"
+        )
     try:
         version = msgspec.json.decode(content, type=dict[str, Any]).get("format")
         if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise VaultTooNew(f"{root} has format {version}; this Lamina reads up to {FORMAT_VERSION}; install a newer Lamina")
-        return msgspec.json.decode(content, type=Manifest)
+            raise VaultTooNew(
+                f"{root} has format {version}; this Lamina reads up to {FORMAT_VERSION}; install a newer Lamina"
+            )
+        manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
-        raise VaultCorrupt(f"{path} cannot be read as a manifest: {error}; `lamina verify` names what can be saved") from error
+        raise VaultCorrupt(
+            f"{path} cannot be read as a manifest: {error}; `lamina verify` names what can be saved"
+        ) from error
+    wrong = _strange(manifest)
+    if wrong is not None:
+        raise VaultCorrupt(f"{path} {wrong}; no Lamina writes that: somebody else did")
+    return manifest
+
+
+def _strange(manifest: Manifest) -> str | None:
+    """Return what a manifest says that no writer would: rows that do not join, a name that leads out of the vault."""
+    for log, refs in manifest.logs.items():
+        if not _LOG.fullmatch(log):
+            return f"has a log named {log[:60]!r}"
+        at = 0
+        for ref in refs:
+            if not _SEGMENT.fullmatch(ref.name):
+                return f"names a segment {ref.name[:60]!r}"
+            if ref.start != at or ref.rows < 1:
+                return f"says that {ref.name} of {log} has {ref.rows} rows from {ref.start} on, where row {at} is next"
+            at += ref.rows
+    for record in manifest.indexes.values():
+        for value in record.values():
+            if isinstance(value, str) and ("/" in value or "\\" in value or value in (".", "..")):
+                return f"names an index {value[:60]!r}"
+    return None

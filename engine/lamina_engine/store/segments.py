@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.errors import VaultCorrupt
+from lamina_engine.store.bounds import out_of_bounds
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import SegmentRef
 
@@ -60,19 +62,23 @@ class Segment:
         When its size is not what the manifest says.
     """
 
-    __slots__ = ("_batch", "_lock", "_map", "log", "path", "ref")
+    __slots__ = ("_batch", "_columns", "_lock", "_map", "_numbers", "_readers", "log", "path", "ref")
 
     def __init__(self, root: Path, log: str, ref: SegmentRef) -> None:
         self.log, self.ref = log, ref
         self.path = folder(root, log) / ref.name
         # mapped at once: a file that is unlinked while mapped stays readable
+        size = self.path.stat().st_size
+        if size != ref.size:
+            raise VaultCorrupt(
+                f"{self.path} has {size} bytes where {ref.size} were written; `lamina verify` names what can be saved"
+            )
         self._map = pa.memory_map(str(self.path))
         self._batch: pa.RecordBatch | None = None
+        self._columns: dict[str, pa.Array] = {}
+        self._readers: dict[str, columns.Reader] = {}
+        self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
         self._lock = threading.Lock()
-        if self._map.size() != ref.size:
-            raise VaultCorrupt(
-                f"{self.path} has {self._map.size()} bytes where {ref.size} were written; `lamina verify` names what can be saved"
-            )
 
     @property
     def start(self) -> int:
@@ -103,25 +109,56 @@ class Segment:
         try:
             reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
+            batch.validate()  # the lengths of all buffers; what lies in them is checked column by column
         except (pa.ArrowException, OSError) as error:
-            raise VaultCorrupt(f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved") from error
+            raise VaultCorrupt(
+                f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved"
+            ) from error
         if batch.num_rows != self.ref.rows:
             raise VaultCorrupt(f"{self.path} has {batch.num_rows} rows where {self.ref.rows} were written")
         return batch
 
     def column(self, name: str) -> pa.Array:
-        """Return one column."""
-        return self.batch.column(name)
+        """Return one column.
+
+        Raises
+        ------
+        VaultCorrupt
+            When its offsets or codes point outside what they index: reading through them would crash the process.
+        """
+        found = self._columns.get(name)
+        if found is None:
+            found = self.batch.column(name)
+            wrong = out_of_bounds(found)
+            if wrong is not None:
+                raise VaultCorrupt(f"{self.path}, column {name}: {wrong}; `lamina verify` names what can be saved")
+            self._columns[name] = found
+        return found
 
     def numbers(self, name: str, missing: int = 0) -> NDArray[np.generic]:
         """View one primitive column; see `lamina_engine.columns.numbers`."""
-        return columns.numbers(self.batch.column(name), missing)
+        found = self._numbers.get((name, missing))
+        if found is None:
+            found = self._numbers[name, missing] = columns.numbers(self.batch.column(name), missing)
+        return found
+
+    def values(self, name: str, offsets: NDArray[np.int64]) -> list[Any]:
+        """Return the Python values of one column at some offsets."""
+        read = self._readers.get(name)
+        if read is None:
+            read = self._readers[name] = columns.reader(self.column(name))
+        return [read(offset) for offset in offsets.tolist()]
+
+    def intact(self) -> bool:
+        """Tell whether its bytes are those that were written. O(bytes)."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.ref.digest
 
     def check(self) -> str | None:
         """Read every byte; return what is wrong, or None. O(bytes)."""
-        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
-        if digest != self.ref.digest:
-            return f"{self.path.name}: its bytes have changed since they were written (rows {self.start} to {self.start + self.rows - 1})"
+        if not self.intact():
+            last = self.start + self.rows - 1
+            return f"{self.path.name}: its bytes have changed since they were written (rows {self.start} to {last})"
         try:
             self.batch.validate(full=True)
         except (pa.ArrowException, VaultCorrupt) as error:
@@ -152,7 +189,9 @@ def merge_start(refs: list[SegmentRef], rows: int) -> int:
     first, total = len(refs), rows
     while True:
         level, begin, gathered = size_class(total), first, total
-        while begin > 0 and size_class(refs[begin - 1].rows) <= level and gathered + refs[begin - 1].rows <= SEGMENT_ROWS:
+        while (
+            begin > 0 and size_class(refs[begin - 1].rows) <= level and gathered + refs[begin - 1].rows <= SEGMENT_ROWS
+        ):
             begin -= 1
             gathered += refs[begin].rows
         if first - begin < MERGE_FACTOR - 1:

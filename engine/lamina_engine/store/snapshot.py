@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import columns
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, Space
 from lamina_engine.store.segments import Segment
@@ -25,16 +24,17 @@ class Snapshot:
         What the version is made of.
     segments : dict of tuple of Segment
         By log, in row order.
+    name : str
+        The manifest's file name, as CURRENT held it.
     """
 
-    __slots__ = ("_segments", "_starts", "manifest")
+    __slots__ = ("_segments", "_starts", "manifest", "name")
 
-    def __init__(self, manifest: Manifest, segments: dict[str, tuple[Segment, ...]]) -> None:
+    def __init__(self, manifest: Manifest, segments: dict[str, tuple[Segment, ...]], name: str = "") -> None:
         self.manifest = manifest
+        self.name = name
         self._segments = segments
-        self._starts = {
-            log: np.array([s.start for s in parts] or [0], np.int64) for log, parts in segments.items()
-        }
+        self._starts = {log: np.array([s.start for s in parts] or [0], np.int64) for log, parts in segments.items()}
 
     @property
     def version(self) -> int:
@@ -102,7 +102,7 @@ class Snapshot:
         """Return the Python values of any column at some rows, in their order."""
         out: list[Any] = [None] * len(rows)
         for segment, positions, offsets in self.groups(log, rows):
-            for position, value in zip(positions.tolist(), columns.strings(segment.column(column), offsets), strict=True):
+            for position, value in zip(positions.tolist(), segment.values(column, offsets), strict=True):
                 out[position] = value
         return out
 
@@ -111,13 +111,15 @@ class Snapshot:
         out: list[dict[str, Any]] = [{} for _ in rows]
         for segment, positions, offsets in self.groups(log, rows):
             for name in names or segment.batch.schema.names:
-                found = columns.strings(segment.column(name), offsets)
+                found = segment.values(name, offsets)
                 for position, value in zip(positions.tolist(), found, strict=True):
                     out[position][name] = value
         return out
 
-    def column(self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None) -> NDArray[Any]:
-        """Return a whole primitive column from row ``start`` on as one array (a copy where there are several segments)."""
+    def column(
+        self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None
+    ) -> NDArray[Any]:
+        """Return a whole primitive column from row ``start`` on; a copy where there are several segments."""
         parts = []
         for segment in self.segments(log):
             if segment.start + segment.rows > start:

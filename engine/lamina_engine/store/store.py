@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from lamina_engine.errors import VaultCorrupt, VaultExists, VaultLocked, VaultNo
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
-from lamina_engine.store.files import Files
+from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
+from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
 from lamina_engine.store.manifest import Manifest
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
-from lamina_engine.store.writer import LOCK_TIMEOUT_S, Transaction, remove_orphans, write_lock
+from lamina_engine.store.writer import Transaction, remove_orphans
 
 INDEX = "index"
 _OPEN_ATTEMPTS = 100
@@ -46,7 +48,13 @@ class Store:
     """
 
     def __init__(
-        self, root: Path, *, mode: str = "w", clock: Clock | None = None, files: Files | None = None, trust: bool = False
+        self,
+        root: Path,
+        *,
+        mode: str = "w",
+        clock: Clock | None = None,
+        files: Files | None = None,
+        trust: bool = False,
     ) -> None:
         self.root, self.mode = root, mode
         self.clock: Clock = clock or SystemClock()
@@ -55,12 +63,20 @@ class Store:
         self._writing = threading.RLock()
         self._depth = 0
         self._swept = False
-        self._seen: tuple[int, int, int] | None = None
         _check_owner(root, trust=trust)
-        self._snapshot = self._load(None)
+        # one attribute, so that no thread pairs a new CURRENT with an old version
+        self._newest: tuple[bytes | None, Snapshot] = self._load(None)
+        _open_stores.add(self)
 
     @classmethod
-    def create(cls, root: Path, *, clock: Clock | None = None, files: Files | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Store:
+    def create(
+        cls,
+        root: Path,
+        *,
+        clock: Clock | None = None,
+        files: Files | None = None,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+    ) -> Store:
         """Make an empty vault; one that is there already is opened.
 
         Raises
@@ -72,12 +88,19 @@ class Store:
         """
         layer = files or Files()
         if not (root / manifests.CURRENT).exists():
-            _check_free(root)
+            try:
+                _check_free(root)
+            except VaultExists:
+                if not (root / manifests.CURRENT).exists():  # somebody else has just made it
+                    raise
             try:
                 for name in (segments.LOG, manifests.MANIFESTS, INDEX):
                     layer.make_folder(root / name)
+                layer.flush_folder(root.parent)  # an interrupted creation may have left the folder unflushed
             except PermissionError as error:
-                raise VaultReadOnly(f"{root} cannot be made: {error.strerror}; choose a folder you may write to") from error
+                raise VaultReadOnly(
+                    f"{root} cannot be made: {error.strerror}; choose a folder you may write to"
+                ) from error
             with write_lock(root, lock_timeout_s):
                 if not (root / manifests.CURRENT).exists():
                     empty = Manifest(FORMAT_VERSION, 1, secrets.token_hex(8), 0, {}, {}, "", {})
@@ -85,13 +108,14 @@ class Store:
         return cls(root, clock=clock, files=files)
 
     def snapshot(self) -> Snapshot:
-        """Return the newest committed version; the same object until another is committed. One ``stat`` when unchanged."""
-        seen = self._look()
-        if seen != self._seen:
+        """Return the newest committed version; the same object until another is committed. Reads CURRENT each time."""
+        seen, snapshot = self._newest
+        if self._look() != seen:
             with self._lock:
-                if seen != self._seen:
-                    self._snapshot = self._load(self._snapshot)
-        return self._snapshot
+                if self._look() != self._newest[0]:
+                    self._newest = self._load(self._newest[1])
+                snapshot = self._newest[1]
+        return snapshot
 
     @contextlib.contextmanager
     def transaction(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[Transaction]:
@@ -103,14 +127,24 @@ class Store:
         OSError
             When the disk refuses; nothing has changed.
         """
+        process = os.getpid()
         with self.exclusive(timeout_s):
             transaction = Transaction(self.root, self.files, self.clock, self.snapshot())
-            if not self._swept:  # an interrupted commit of a former process left files that nothing names
-                with contextlib.suppress(OSError):
-                    remove_orphans(self.root, self.files, transaction.snapshot.manifest)
-                self._swept = True
+            if not self._swept:  # an interrupted commit left files that nothing names
+                self._sweep()
             yield transaction
-            transaction.commit()
+            try:
+                transaction.commit()
+            except BaseException as error:
+                self._swept = False
+                if isinstance(error, OSError) and os.getpid() == process:  # a full disk wants its space back now
+                    self._sweep()
+                raise
+
+    def _sweep(self) -> None:
+        with contextlib.suppress(OSError):
+            remove_orphans(self.root, self.files, self.snapshot())
+            self._swept = True
 
     @contextlib.contextmanager
     def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
@@ -122,8 +156,11 @@ class Store:
         """
         if self.mode == "r":
             raise VaultReadOnly(f"{self.root} is open for reading; open it with mode='w' to write")
-        if not self._writing.acquire(timeout=timeout_s):
-            raise VaultLocked(f"another thread has been writing to {self.root} for more than {timeout_s:g} s; wait for it")
+        process, lock = os.getpid(), self._writing
+        if not lock.acquire(timeout=timeout_s):
+            raise VaultLocked(
+                f"another thread has been writing to {self.root} for more than {timeout_s:g} s; wait for it"
+            )
         try:
             if self._depth:
                 yield
@@ -133,25 +170,37 @@ class Store:
                     try:
                         yield
                     finally:
-                        self._depth -= 1
+                        if os.getpid() == process:
+                            self._depth -= 1
         finally:
-            self._writing.release()
+            if os.getpid() == process:
+                lock.release()
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _begin_in_child(self) -> None:
+        """Start afresh in a forked child: threads that held these locks are not there, and the parent is the writer."""
+        self._lock = threading.Lock()
+        self._writing = threading.RLock()
+        self._depth = 0
+
+    def _look(self) -> bytes | None:
+        # its content, not its stat: two commits within one tick of the file system's clock can leave equal stats
         try:
-            found = os.stat(self.root / manifests.CURRENT)  # noqa: PTH116 - twice as fast as Path.stat, and on every recall
+            descriptor = os.open(self.root / manifests.CURRENT, os.O_RDONLY)
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+        try:
+            return os.read(descriptor, 4096)
+        finally:
+            os.close(descriptor)
 
-    def _load(self, former: Snapshot | None) -> Snapshot:
+    def _load(self, former: Snapshot | None) -> tuple[bytes | None, Snapshot]:
         """Open what CURRENT names, reusing mapped segments; a version that vanishes meanwhile has a successor."""
         for attempt in range(_OPEN_ATTEMPTS):
             seen = self._look()
             name = manifests.read_current(self.root)
             try:
                 manifest = manifests.load(self.root, name)
-                snapshot = Snapshot(manifest, self._map(manifest, former))
+                snapshot = Snapshot(manifest, self._map(manifest, former), name)
             except FileNotFoundError as error:
                 if isinstance(error, VaultNotFound):
                     raise
@@ -160,9 +209,10 @@ class Store:
                         f"{self.root}: {error.filename or error} is missing; `lamina verify` names what can be saved"
                     ) from error
                 continue
-            self._seen = seen
-            return snapshot
-        raise VaultCorrupt(f"{self.root}: its versions change faster than they can be opened; is something deleting its files?")
+            return seen, snapshot
+        raise VaultCorrupt(
+            f"{self.root}: its versions change faster than they can be opened; is something deleting its files?"
+        )
 
     def _map(self, manifest: Manifest, former: Snapshot | None) -> dict[str, tuple[Segment, ...]]:
         opened: dict[str, tuple[Segment, ...]] = {}
@@ -181,14 +231,41 @@ def _check_owner(root: Path, *, trust: bool) -> None:
         return  # what is missing is said better by read_current
     if owner not in (os.getuid(), 0) or (owner == 0 and os.getuid() != 0 and os.access(root, os.W_OK)):
         raise VaultUntrusted(
-            f"{root} belongs to user id {owner}, you are {os.getuid()}; a vault of somebody else is opened only with trust=True (--trust)"
+            f"{root} belongs to user id {owner}, you are {os.getuid()}; "
+            "a vault of somebody else is opened only with trust=True (--trust)"
         )
 
 
 def _check_free(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise VaultExists(f"{root} is a file; give a folder that is empty or does not exist yet")
-    if root.is_dir() and any(entry.name not in ("vault.toml", ".DS_Store") for entry in root.iterdir()):
-        if all((root / name).is_dir() for name in (segments.LOG, manifests.MANIFESTS)) and not any((root / manifests.MANIFESTS).iterdir()):
-            return  # an interrupted creation
-        raise VaultExists(f"{root} is not empty and is not a Lamina vault; give a folder that is empty or does not exist yet")
+    if not root.is_dir():
+        return
+    if manifests.holds_rows(root) or any((root / segments.LOG).glob("*/*.arrow")):
+        raise VaultExists(
+            f"{root} is a vault that has lost its {manifests.CURRENT} file; "
+            "`lamina verify` names the version that it can be set to"
+        )
+    strange = sorted(entry.name for entry in root.iterdir() if entry.name not in _EXPECTED)
+    if strange:
+        raise VaultExists(
+            f"{root} is not a Lamina vault, it holds {', '.join(strange[:3])}; "
+            "give a folder that is empty or does not exist yet"
+        )
+
+
+_EXPECTED = frozenset(
+    {"vault.toml", ".DS_Store", segments.LOG, manifests.MANIFESTS, INDEX, LOCK, manifests.CURRENT + TEMPORARY_SUFFIX}
+)
+"""What a new vault's folder may hold: settings written before it, and what an interrupted creation leaves."""
+
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    for store in list(_open_stores):
+        store._begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)

@@ -7,7 +7,7 @@ CURRENT is swapped. Before the swap nothing of a transaction can be seen, after 
 from __future__ import annotations
 
 import contextlib
-import errno
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,51 +18,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import schema
+from lamina_engine import columns, schema
 from lamina_engine.clock import Clock
-from lamina_engine.errors import VaultLocked, VaultReadOnly
+from lamina_engine.errors import VaultLocked
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
+from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 
 if TYPE_CHECKING:
     from lamina_engine.store.snapshot import Snapshot
 
-LOCK = "writer.lock"
-LOCK_TIMEOUT_S = 10.0
+__all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
 
-
-@contextlib.contextmanager
-def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the vault's writer lock.
-
-    Raises
-    ------
-    VaultLocked
-        When another writer still holds it after ``timeout_s`` seconds.
-    VaultReadOnly
-        When the folder cannot be written.
-    """
-    from filelock import FileLock, Timeout  # 20 ms that readers need not pay
-
-    if not os.access(root, os.W_OK):
-        raise VaultReadOnly(f"{root} cannot be written by this user; open it with mode='r', or change its permissions")
-    lock = FileLock(root / LOCK)
-    try:
-        lock.acquire(timeout=timeout_s)
-    except Timeout as error:
-        raise VaultLocked(
-            f"another process has been writing to {root} for more than {timeout_s:g} s; wait for it, or give a longer lock_timeout"
-        ) from error
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise VaultReadOnly(f"{root / LOCK} cannot be opened for writing ({error.strerror}); open the vault with mode='r'") from error
-        raise
-    try:
-        yield
-    finally:
-        lock.release()
+logger = logging.getLogger(__name__)
 
 
 class Transaction:
@@ -81,9 +51,10 @@ class Transaction:
         self._space = snapshot.manifest.space
         self._indexes = dict(snapshot.manifest.indexes)
         self._touched = False
+        self._process = os.getpid()
 
     def stamps(self, n: int) -> NDArray[np.int64]:
-        """Return the next ``n`` values of recorded_at: one microsecond apart, never before the clock or a former row."""
+        """Return the next ``n`` values of recorded_at: one microsecond apart, not before the clock or a former row."""
         stamps = np.arange(self._now_us, self._now_us + n, dtype=np.int64)
         self._now_us += n
         return stamps
@@ -95,16 +66,17 @@ class Transaction:
 
     def rows(self, log: str) -> int:
         """Return how many rows a log will have, those pending included."""
-        return self.snapshot.rows(log) + sum(batch.num_rows for batch in self._pending.get(log, ()))
+        pending: int = sum(batch.num_rows for batch in self._pending.get(log, ()))
+        return self.snapshot.rows(log) + pending
 
-    def append(self, log: str, columns: dict[str, Any], stamps: NDArray[np.int64]) -> int:
+    def append(self, log: str, values: dict[str, Any], stamps: NDArray[np.int64]) -> int:
         """Buffer rows for a log.
 
         Parameters
         ----------
         log : str
             Name of the log.
-        columns : dict
+        values : dict
             Every column but recorded_at: Python lists, NumPy arrays or Arrow arrays of one length.
         stamps : int64 (n,)
             From `stamps`.
@@ -118,7 +90,7 @@ class Transaction:
         if len(stamps):
             space = self._spaces.get(log.partition(".")[2])
             layout = schema.log_schema(log, space.dim if space else None)
-            arrays = [pa.array(stamps) if f.name == "recorded_at" else _array(columns[f.name], f.type) for f in layout]
+            arrays = [pa.array(stamps) if f.name == "recorded_at" else _array(values[f.name], f.type) for f in layout]
             self._pending.setdefault(log, []).append(pa.RecordBatch.from_arrays(arrays, schema=layout))
         return first
 
@@ -142,11 +114,15 @@ class Transaction:
 
         Raises
         ------
+        VaultLocked
+            When this is no longer the writer: a forked child, or another version was committed meanwhile.
         OSError
-            When the disk refuses; the vault is as it was before the transaction.
+            When the disk refuses. The vault is then as it was; only where the very last flush fails, of the folder that
+            CURRENT is in, the new version can already be seen: reading the vault again tells.
         """
         if not self._pending and not self._touched:
             return self.snapshot.manifest
+        self._check_alone()
         logs = dict(self.snapshot.manifest.logs)
         replaced: list[Path] = []
         for log, batches in self._pending.items():
@@ -159,32 +135,58 @@ class Transaction:
         )  # fmt: skip
         manifests.publish(self._files, self._root, new)
         self._pending.clear()
+        self._touched = False
         self._sweep(replaced, new)
         return new
 
-    def _write_log(self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef]) -> tuple[list[SegmentRef], list[Path]]:
-        """Write a log's pending rows, taking in trailing small segments; return all its segments and what they replace."""
+    def _check_alone(self) -> None:
+        """Refuse to commit over a version that this transaction does not build on, whatever became of the lock."""
+        if os.getpid() != self._process:
+            raise VaultLocked(
+                f"process {self._process} began this transaction; a forked child cannot commit it; open the vault anew"
+            )
+        if manifests.read_current(self._root) != self.snapshot.name:
+            raise VaultLocked(
+                f"another version of {self._root} was committed within this transaction; nothing was written, try again"
+            )
+
+    def _write_log(
+        self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef]
+    ) -> tuple[list[SegmentRef], list[Path]]:
+        """Write a log's pending rows, taking in trailing small segments; return its segments and what they replace."""
         where = segments.folder(self._root, log)
-        self._files.make_folder(where)
-        keep = segments.merge_start(refs, sum(batch.num_rows for batch in batches))
+        if not refs:
+            self._files.make_folder(where)
+            self._files.flush_folder(where.parent)  # an interrupted first commit may have left the folder unflushed
+        keep = self._merge_start(log, refs, sum(batch.num_rows for batch in batches))
         merged = [s.batch for s in self.snapshot.segments(log)[keep:]]
         start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
         kept = list(refs[:keep])
-        for part in _cut([*merged, *batches]):
+        for part in _cut([*merged, *_ascending(batches)]):
             kept.append(segments.write(self._files, self._root, log, start, part))
             start += part.num_rows
         self._files.flush_folder(where)
         return kept, [where / ref.name for ref in refs[keep:]]
 
+    def _merge_start(self, log: str, refs: list[SegmentRef], rows: int) -> int:
+        """Decide which segments to take in: none that is damaged, whose damage would get a fresh digest."""
+        keep = segments.merge_start(refs, rows)
+        for position in range(len(refs) - 1, keep - 1, -1):
+            segment = self.snapshot.segments(log)[position]
+            if not segment.intact():
+                logger.warning("%s is damaged and is not merged; `lamina verify` names what can be saved", segment.path)
+                return position + 1
+        return keep
+
     def _sweep(self, replaced: list[Path], new: Manifest) -> None:
         """Remove what no version needs any more. A failure here costs disk, never data."""
+        stale = new.version - manifests.KEPT_MANIFESTS
         with contextlib.suppress(OSError):
-            for path in replaced:
+            found = (self._root / manifests.MANIFESTS).iterdir()
+            replaced += [p for p in found if manifests.is_name(p.name) and manifests.version_of(p.name) < stale]
+        for path in replaced:
+            with contextlib.suppress(OSError):  # Windows: a reader has it mapped
                 self._files.remove(path)
-            stale = f"{max(0, new.version - manifests.KEPT_MANIFESTS):010d}"
-            for path in (self._root / manifests.MANIFESTS).iterdir():
-                if path.name < stale:
-                    self._files.remove(path)
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:
@@ -193,25 +195,59 @@ def _array(values: Any, kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
+def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return pending rows by recorded_at: a call may append events of one kind before earlier ones of another."""
+    stamps = np.concatenate([columns.numbers(batch.column("recorded_at")) for batch in batches])
+    if (stamps[1:] >= stamps[:-1]).all():
+        return batches
+    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+    ordered: list[pa.RecordBatch] = table.take(pa.array(np.argsort(stamps, kind="stable"))).to_batches()
+    return ordered
+
+
 def _cut(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join batches and cut them into pieces of at most `SEGMENT_ROWS` rows."""
     table = pa.Table.from_batches(batches).unify_dictionaries()
     for start in range(0, table.num_rows, segments.SEGMENT_ROWS):
-        piece = table.slice(start, segments.SEGMENT_ROWS).combine_chunks()
-        yield piece.to_batches()[0]
+        # one piece, but for columns with more than 2 GiB of text, which Arrow keeps apart
+        yield from table.slice(start, segments.SEGMENT_ROWS).combine_chunks().to_batches()
 
 
-def remove_orphans(root: Path, files: Files, manifest: Manifest) -> int:
-    """Remove files of the log that no version names: what an interrupted commit left. Only under the writer lock."""
+def remove_orphans(root: Path, files: Files, snapshot: Snapshot) -> int:
+    """Remove files that no version names: what an interrupted commit left. Only under the writer lock.
+
+    Parameters
+    ----------
+    root : Path
+        The vault.
+    files : Files
+        The file layer.
+    snapshot : Snapshot
+        The newest version.
+
+    Returns
+    -------
+    int
+        How many files were removed.
+    """
     removed = 0
-    for folder in (root / segments.LOG).iterdir() if (root / segments.LOG).is_dir() else ():
-        named = {ref.name for ref in manifest.logs.get(folder.name, [])}
-        for path in folder.iterdir():
-            if path.name not in named:
-                files.remove(path)
-                removed += 1
-    for folder in (root, root / manifests.MANIFESTS):
-        for path in folder.glob("*" + TEMPORARY_SUFFIX):
+    for path in _orphans(root, snapshot):
+        with contextlib.suppress(OSError):
             files.remove(path)
             removed += 1
     return removed
+
+
+def _orphans(root: Path, snapshot: Snapshot) -> Iterator[Path]:
+    for folder in _entries(root / segments.LOG):
+        named = {ref.name for ref in snapshot.manifest.logs.get(folder.name, ())}
+        yield from (path for path in _entries(folder) if path.name not in named)
+    for path in _entries(root / manifests.MANIFESTS):
+        newer = manifests.is_name(path.name) and manifests.version_of(path.name) >= snapshot.version
+        if (newer and path.name != snapshot.name) or path.name.endswith(TEMPORARY_SUFFIX):
+            yield path
+    yield from (path for path in _entries(root) if path.name.endswith(TEMPORARY_SUFFIX))
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -105,24 +105,18 @@ def test_hundred_thousand_keys_in_a_million(tmp_path: Path) -> None:
     assert (index.lookup(hashes[:100_000], n_rows=500_000) == np.arange(100_000)).all()
 
 
-@pytest.mark.parametrize("at", [0, 8, 12, 20, 40, 64, 70, 90, -1])
+@pytest.mark.parametrize("at", [0, 30, 70, -1])
 def test_a_flipped_bit_is_found(tmp_path: Path, at: int) -> None:
     path = tmp_path / "ids"
     KeyIndex().extend(u64([3, 1, 2])).save(path)
     raw = bytearray(path.read_bytes())
-    if at == 40:  # padding of the header carries nothing
-        at = _last_header_byte()
     raw[at] ^= 4
     path.write_bytes(raw)
     with pytest.raises(KeysDamaged, match="rebuild"):
         KeyIndex.open(path)
 
 
-def _last_header_byte() -> int:
-    return 8 + 4 + 4 + 8 + 8 + 3  # the last byte of the header's own checksum
-
-
-@pytest.mark.parametrize("keep", [0, 10, 63, 64, 99])
+@pytest.mark.parametrize("keep", [0, 64, 99])
 def test_a_torn_file_is_found_without_reading_it(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "ids"
     KeyIndex().extend(u64([3, 1, 2])).save(path)

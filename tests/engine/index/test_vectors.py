@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,50 +9,9 @@ from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
-from lamina_engine.index.vectors import F32, Mask, Nearest, Rows, VectorBlocks, scan, search
+from lamina_engine.index.vectors import F32, Mask, VectorBlocks, scan
 from lamina_kernels.distances import gather_dots, row_dots
-
-
-def unit(n: int, dim: int, seed: int = 0) -> F32:
-    matrix = np.random.default_rng(seed).standard_normal((n, dim))
-    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix.astype(np.float32)
-
-
-def split(matrix: F32, cuts: list[int]) -> VectorBlocks:
-    return VectorBlocks(np.split(matrix, sorted(cuts)), matrix.shape[1])
-
-
-def by_hand(matrix: F32, query: F32, k: int, rows: Rows | None = None) -> Nearest:
-    """Every row, one sum in extended precision each, sorted: what `scan` must give."""
-    scores = (matrix.astype(np.longdouble) * query).sum(axis=1)
-    allowed = np.arange(len(matrix)) if rows is None else rows
-    ranked = sorted((-np.float32(scores[row]), -row) for row in allowed.tolist() if matrix[row].any())[:k]
-    return Nearest(
-        np.array([-row for _, row in ranked], np.int64), np.array([-score for score, _ in ranked], np.float32)
-    )
-
-
-def check_equal(ref: Nearest, got: Nearest) -> None:
-    assert got.rows.dtype == np.int64
-    assert got.scores.dtype == np.float32
-    np.testing.assert_array_equal(got.rows, ref.rows)
-    np.testing.assert_array_equal(got.scores, ref.scores)
-
-
-class Proposes:
-    """An index that ranks the rows it covers by a coarse product, as a quantised one would."""
-
-    def __init__(self, matrix: F32, rows: int, *, digits: int = 2) -> None:
-        self.matrix = np.round(matrix[:rows], digits)
-        self.rows = rows
-        self.asked: list[int] = []
-
-    def search(self, query: F32, n: int) -> Nearest:
-        self.asked.append(n)
-        promises = np.round(self.matrix @ query, 4)  # as coarse as a codebook: equal rows promise the same
-        rows = np.argsort(-promises, kind="stable")[:n]
-        return Nearest(rows, promises[rows])
+from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
 @given(
@@ -121,7 +79,6 @@ def test_few_rows(rows: int) -> None:
     blocks = split(matrix, [])
     assert blocks.rows == rows
     check_equal(by_hand(matrix, query, 5), scan(blocks, query, 5))
-    check_equal(by_hand(matrix, query, 5), search(blocks, None, query, 5))
 
 
 def test_no_segments() -> None:
@@ -139,7 +96,7 @@ def test_rows_without_a_vector_never_surface() -> None:
     query[0] = 0  # row 7 scores 0 and has a vector
     got = scan(split(matrix, [50]), query, 10)
     np.testing.assert_array_equal(got.rows, [7, 69_999, 40_000, 5])
-    assert not search(split(matrix, []), None, np.zeros(8, np.float32), 3).rows.size
+    assert not scan(split(matrix, []), np.zeros(8, np.float32), 3).rows.size
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 1.0])
@@ -181,101 +138,6 @@ def test_kernels_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             check_equal(gathered, scan(blocks, target, 10, mask=mask))
 
 
-@pytest.fixture
-def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "NARROW_ROWS", 100)
-    monkeypatch.setattr(vectors, "PAST_ROWS", 500)
-
-
-@pytest.mark.usefixtures("small_limits")
-@pytest.mark.parametrize("covered", [1000, 2999, 3000])
-def test_search_joins_index_and_tail(covered: int) -> None:
-    matrix = unit(3000, 16)
-    blocks, index = split(matrix, [100, 2000]), Proposes(matrix, covered)
-    for query in unit(20, 16, 5):
-        check_equal(by_hand(matrix, query, 10), search(blocks, index, query, 10))
-    assert set(index.asked) == {200}
-
-
-@pytest.mark.usefixtures("small_limits")
-@pytest.mark.parametrize(("share", "first"), [(0.02, 0), (0.3, 700), (0.7, 300), (0.99, 200)])
-def test_filters_do_not_starve(share: float, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_MOST", 2)
-    matrix = unit(3000, 16)
-    mask = np.random.default_rng(1).random(3000) < share
-    index = Proposes(matrix, 2500)
-    for query in unit(10, 16, 5):
-        got = search(split(matrix, [100]), index, query, 10, live=mask)
-        check_equal(by_hand(matrix, query, 10, np.flatnonzero(mask)), got)
-    assert len(set(index.asked)) == (first > 0)  # a very narrow filter never asks, a wide one asks once
-    assert all(first <= asked < 1.5 * first for asked in index.asked)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_a_filter_against_the_query_ends_in_an_exact_scan() -> None:
-    matrix = unit(3000, 4)
-    query = unit(1, 4, 8)[0]
-    away = matrix @ query < -0.5  # none of the rows that the index likes
-    index = Proposes(matrix, 3000)
-    check_equal(
-        by_hand(matrix, query, 10, np.flatnonzero(away)), search(split(matrix, []), index, query, 10, live=away)
-    )
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_proposals_without_vectors_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    matrix = unit(3000, 4)
-    query = unit(1, 4, 8)[0]
-    matrix[matrix @ query > 0] = 0
-    index = Proposes(matrix, 3000)
-    check_equal(by_hand(matrix, query, 10), search(split(matrix, []), index, query, 10))
-    monkeypatch.setattr(vectors, "_MOST", 1)  # the index may be asked for everything
-    got = search(split(matrix, []), Proposes(matrix, 3000), query, 10, live=np.ones(3000, np.bool_))
-    check_equal(by_hand(matrix, query, 10), got)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_the_newest_of_many_copies_is_found() -> None:
-    matrix = unit(3000, 16)
-    query = matrix[0].copy()
-    matrix[::8] = matrix[0]  # 375 copies, 200 proposals
-    index = Proposes(matrix, 3000)
-    got = search(split(matrix, [1000]), index, query, 3)
-    np.testing.assert_array_equal(got.rows, [2992, 2984, 2976])
-    assert index.asked == [200]  # twice as many are over the limit: the answer is an exact scan's
-    matrix[::8] = unit(375, 16, 7)
-    matrix[::14] = query
-    index = Proposes(matrix, 3000)
-    np.testing.assert_array_equal(search(split(matrix, []), index, query, 2, candidates=125).rows, [2996, 2982])
-    assert index.asked == [125, 250]
-
-
-@pytest.mark.usefixtures("small_limits")
-@pytest.mark.parametrize("n_rows", [0, 1, 499, 501, 1700, 2999])
-def test_past_watermarks_hide_newer_rows(n_rows: int) -> None:
-    matrix = unit(3000, 16)
-    for query in unit(5, 16, 5):
-        got = search(split(matrix, [100]), Proposes(matrix, 2900), query, 10, n_rows=n_rows)
-        check_equal(by_hand(matrix, query, 10, np.arange(n_rows)), got)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_an_index_ahead_of_the_log() -> None:
-    matrix, query = unit(3000, 16), unit(1, 16, 5)[0]
-    got = search(split(matrix[:2000], []), Proposes(matrix, 3000), query, 10)
-    check_equal(by_hand(matrix[:2000], query, 10), got)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_threads_agree() -> None:
-    matrix, queries = unit(3000, 16), unit(40, 16, 5)
-    blocks, index = split(matrix, [100]), Proposes(matrix, 2500)
-    ref = [search(blocks, index, query, 10) for query in queries]
-    with ThreadPoolExecutor(8) as pool:
-        for one, got in zip(ref, pool.map(lambda query: search(blocks, index, query, 10), queries), strict=True):
-            check_equal(one, got)
-
-
 def test_bad_input_is_refused() -> None:
     blocks, query = split(unit(10, 4), []), unit(1, 4)[0]
     with pytest.raises(InvalidArgument, match=r"\(5,\).* 4 dimensions"):
@@ -284,13 +146,13 @@ def test_bad_input_is_refused() -> None:
         scan(blocks, unit(2, 4), 1)
     for bad in (np.nan, np.inf):
         with pytest.raises(InvalidArgument, match="not finite"):
-            search(blocks, None, np.array([1, 0, 0, bad], np.float32), 1)
+            scan(blocks, np.array([1, 0, 0, bad], np.float32), 1)
     with pytest.raises(InvalidArgument, match="k is 0"):
-        search(blocks, None, query, 0)
+        scan(blocks, query, 0)
     with pytest.raises(InvalidArgument, match="rows 0 to 11"):
-        search(blocks, None, query, 1, n_rows=11)
+        scan(blocks, query, 1, stop=11)
     with pytest.raises(InvalidArgument, match="9 entries"):
-        search(blocks, None, query, 1, live=np.ones(9, np.bool_))
+        scan(blocks, query, 1, mask=np.ones(9, np.bool_))
     for row in (-1, 10):
         with pytest.raises(InvalidArgument, match="rows 0 to 9"):
             blocks.dots(np.array([row]), query)

@@ -1,0 +1,305 @@
+"""Rows of records out of files and streams: JSON lines, CSV, Parquet, Arrow and plain text, in chunks.
+
+A file is read as it comes, never whole (but for plain text), and no line is held that is longer than its limit. What
+cannot be read is reported with its line or row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.recordmapping import ColumnMapping, python_values
+from lamina_engine.ingest.records import Row, no_constant, shown
+
+READ_KINDS = ("jsonl", "csv", "tsv", "parquet", "arrow", "text")
+MAX_LINE_BYTES = 16 * 2**20
+"""Default limit of one line or field; a longer one is skipped without being held in memory."""
+MAX_PROBLEMS = 1000
+"""Problems given one by one for a file; the rest are counted, so a file of another format cannot flood the report."""
+
+_ALIASES = {"ndjson": "jsonl", "feather": "arrow", "ipc": "arrow"}
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+Rows = Generator[tuple[int, Row | str], None, None]
+"""Positions with rows, or with what is wrong there."""
+
+
+@dataclass(slots=True)
+class RecordChunk:
+    """Some rows of a file."""
+
+    records: list[Row] = field(default_factory=list)
+    """Known fields as the file has them, everything else under ``metadata``."""
+    positions: list[int] = field(default_factory=list)
+    """Of each record, its line or row in the file, from 1."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_records(
+    source: str | Path | IO[bytes] | IO[str],
+    kind: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    batch_rows: int = 4096,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[RecordChunk]:
+    """Read the rows of a file or stream.
+
+    Parameters
+    ----------
+    source : path or open file
+        Parquet and Arrow want a path. An open file is not closed.
+    kind : str
+        ``jsonl`` (one JSON object per line), ``csv`` or ``tsv`` (with a header row; cells stay text, so 007 stays 007),
+        ``parquet``, ``arrow`` (IPC file, IPC stream or Feather 2), ``text`` (all of it is one record).
+    columns : mapping of str to str, optional
+        Known field → the file's column for it. Other columns keep their name where it is a known field that nothing is
+        mapped to, and go to the metadata where not.
+    batch_rows : int
+        Rows per chunk.
+    max_line_bytes : int
+        Limit of a JSON line, a CSV cell, or a text.
+
+    Returns
+    -------
+    iterator of RecordChunk
+        In the file's order, none empty. After `MAX_PROBLEMS` the rest is only counted, in a last problem.
+
+    Raises
+    ------
+    InvalidArgument
+        At once, when the kind, a target of ``columns`` or ``batch_rows`` is not allowed, or a stream is given for a
+        kind that needs a path.
+    IngestError
+        While iterating, when the file as a whole cannot be read.
+    SchemaMismatch
+        While iterating, when it lacks a mapped column or has two of one name.
+    """
+    kind = _ALIASES.get(kind, kind)
+    if kind not in READ_KINDS:
+        raise InvalidArgument(f"kind={kind!r} is not known; give one of {', '.join(READ_KINDS)}")
+    if batch_rows < 1 or max_line_bytes < 1:
+        raise InvalidArgument(f"batch_rows={batch_rows}, max_line_bytes={max_line_bytes}; give 1 or more")
+    mapping = ColumnMapping(columns)
+    if kind in ("parquet", "arrow"):
+        if not isinstance(source, (str, Path)):
+            raise InvalidArgument(f"kind={kind!r} cannot be read from a stream; give the path of a file")
+        batches = arrow_batches(Path(source), kind, batch_rows=batch_rows)
+        return _chunks(_arrow_rows(batches, mapping, str(source)), mapping, str(source), batch_rows)
+    name = str(source) if isinstance(source, (str, Path)) else "<stream>"
+    return _stream_chunks(source, kind, mapping, name, batch_rows, max_line_bytes)
+
+
+def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet or Arrow file in batches; what `records_from_arrow` takes, for large files.
+
+    Parameters
+    ----------
+    path : Path
+    kind : str
+        ``parquet`` or ``arrow``.
+    batch_rows : int
+        Most rows of a batch.
+
+    Raises
+    ------
+    IngestError
+        While iterating, when the file is missing, damaged or of another format.
+    """
+    try:
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(batch_size=batch_rows)
+            return
+        with pa.OSFile(str(path), "rb") as file:
+            head = file.read(6)
+            file.seek(0)
+            if head.startswith(b"FEA1"):
+                raise IngestError(f"{str(path)!r} is Feather 1, which is no longer read; write it anew as Feather 2")
+            reader = pa.ipc.open_file(file) if head == b"ARROW1" else pa.ipc.open_stream(file)
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if head == b"ARROW1" else reader
+            for batch in batches:
+                # offsets out of a foreign file are not trusted: a bad one would crash the process
+                batch.validate(full=True)
+                yield from (batch.slice(start, batch_rows) for start in range(0, batch.num_rows, batch_rows))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, IngestError):
+            raise
+        raise IngestError(f"{str(path)!r} cannot be read as {kind} ({str(error).splitlines()[0]})") from error
+
+
+def _stream_chunks(
+    source: str | Path | IO[bytes] | IO[str], kind: str, mapping: ColumnMapping, name: str, batch_rows: int, limit: int
+) -> Iterator[RecordChunk]:
+    try:
+        with _bytes_of(source) as stream:
+            if kind == "jsonl":
+                rows = _json_rows(stream, limit)
+            elif kind == "text":
+                rows = _text_row(stream, limit)
+            else:
+                rows = _csv_rows(stream, "\t" if kind == "tsv" else ",", mapping, name, limit)
+            with closing(rows):  # before the stream is
+                yield from _chunks(rows, mapping, name, batch_rows, _from_text if kind in ("csv", "tsv") else None)
+    except OSError as error:
+        said = str(error) if isinstance(error, IngestError) else f"cannot be read ({error.strerror or error})"
+        raise IngestError(f"{name!r} {said}") from error
+
+
+@contextmanager
+def _bytes_of(source: str | Path | IO[bytes] | IO[str]) -> Iterator[IO[bytes]]:
+    """Open a path, or look through a text stream at its bytes."""
+    if isinstance(source, (str, Path)):
+        with Path(source).open("rb") as file:
+            yield file
+    elif isinstance(source, io.StringIO):
+        yield io.BytesIO(source.read().encode("utf-8", "surrogatepass"))
+    else:
+        stream: IO[bytes] = getattr(source, "buffer", source)  # type: ignore[arg-type]
+        yield stream
+
+
+def _chunks(
+    rows: Rows,
+    mapping: ColumnMapping,
+    name: str,
+    batch_rows: int,
+    convert: Callable[[str, Any], Any] | None = None,
+) -> Iterator[RecordChunk]:
+    """Gather rows, and what is wrong with others, into chunks."""
+    chunk, told, untold = RecordChunk(), 0, 0
+    for position, row in rows:
+        try:
+            if isinstance(row, str):
+                raise InvalidArgument(row)
+            record = mapping.apply(row)
+            if convert is not None:
+                record = {key: convert(key, value) for key, value in record.items() if value != "" or key == "text"}
+            chunk.records.append(record)
+            chunk.positions.append(position)
+        except InvalidArgument as error:
+            told += 1
+            if told <= MAX_PROBLEMS:
+                chunk.problems.append(Problem(name, "record", f"{position}: {error}; left out"))
+            else:
+                untold += 1
+        if len(chunk.records) >= batch_rows:
+            yield chunk
+            chunk = RecordChunk()
+    if untold:
+        chunk.problems.append(Problem(name, "record", f"{untold} more could not be read; left out"))
+    if chunk.records or chunk.problems:
+        yield chunk
+
+
+def _json_rows(stream: IO[bytes], limit: int) -> Rows:
+    number = 0
+    while line := stream.readline(limit + 1):
+        number += 1
+        if len(line) > limit and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(limit + 1)
+            yield number, f"the line has more than {limit} bytes"
+            continue
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            row = json.loads(text, parse_constant=no_constant) if text else None
+        except UnicodeDecodeError:
+            yield number, "the line is not valid UTF-8"
+        except (ValueError, RecursionError) as error:
+            yield number, f"the line is no JSON ({error})"
+        else:
+            if isinstance(row, dict):
+                yield number, row
+            elif text:
+                yield number, f"the line is {shown(row)}, not a JSON object"
+
+
+def _text_row(stream: IO[bytes], limit: int) -> Rows:
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        yield 1, f"the text has more than {limit} bytes"
+        return
+    try:
+        yield 1, {"text": data.decode("utf-8-sig").replace("\r\n", "\n")}
+    except UnicodeDecodeError as error:
+        yield 1, f"the text is not valid UTF-8 (byte {error.start})"
+
+
+def _csv_rows(stream: IO[bytes], delimiter: str, mapping: ColumnMapping, source: str, limit: int) -> Rows:
+    # the limit is the process's, not the reader's; it is only ever raised
+    csv.field_size_limit(max(csv.field_size_limit(), limit))
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    try:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        names: list[str] | None = None
+        while True:
+            line = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                if names is None:
+                    raise IngestError(f"has no readable header row ({error})") from error
+                yield line, f"the row is malformed ({error})"
+                continue
+            if names is None:
+                names = [cell.strip() or f"column_{i}" for i, cell in enumerate(cells, 1)]
+                mapping.check(names, source)
+            elif cells:
+                yield line, _csv_row(names, cells, limit)
+    finally:
+        text.detach()  # else the wrapper would close a stream that is the caller's
+
+
+def _csv_row(names: list[str], cells: list[str], limit: int) -> Row | str:
+    if len(cells) != len(names):
+        return f"the row has {len(cells)} cells, the header {len(names)}"
+    for name, cell in zip(names, cells, strict=True):
+        if len(cell) > limit:
+            return f"{name!r} has more than {limit} characters"
+        if not cell.isascii() and any("\udc80" <= char <= "\udcff" for char in cell):
+            return f"{name!r} is not valid UTF-8"
+    return dict(zip(names, cells, strict=True))
+
+
+def _from_text(target: str, value: Any) -> Any:
+    """Read a cell as its field needs it; every field but these two takes text as it is."""
+    if not isinstance(value, str):
+        return value
+    if target == "success":
+        word = _WORDS.get(value.strip().lower())
+        if word is None:
+            raise InvalidArgument(f"success={shown(value)}; give true or false")
+        return word
+    if target == "vector":
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise InvalidArgument(f"vector={shown(value)}; give a JSON list of numbers") from error
+    return value
+
+
+def _arrow_rows(batches: Iterator[pa.RecordBatch], mapping: ColumnMapping, source: str) -> Rows:
+    position = 0
+    for batch in batches:
+        names = batch.schema.names
+        mapping.check(names, source)
+        values = [python_values(column) for column in batch.columns]
+        for cells in zip(*values, strict=True):
+            position += 1
+            yield position, {name: cell for name, cell in zip(names, cells, strict=True) if cell is not None}

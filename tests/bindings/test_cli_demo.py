@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina.cli import main
+from lamina.cli.demo import tour
+from lamina.cli.demo_notes import NOTES, REPLACED
+from lamina_engine.errors import VaultExists
+
+
+def test_the_notes_are_in_order_and_distinct() -> None:
+    assert len({note.id for note in NOTES}) == len(NOTES)
+    assert [note.created_at for note in NOTES] == sorted(note.created_at for note in NOTES)
+    assert REPLACED[0] in {note.id for note in NOTES}
+
+
+def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
+    steps = {step.title.partition(":")[0]: [hit.id for hit in step.hits] for step in tour(tmp_path / "v")}
+    assert steps["By meaning"] == ["inc-041"]
+    assert steps["By words"] == ["code-labels"]
+    assert steps["In scripts without spaces"] == ["tokyo"]
+    assert set(steps["Filtered"]) == {"inc-044", "inc-047"}
+    assert steps["In a window of time"][0] == "depot-heat"
+    assert steps["Whatever its age"] == ["dep-2025", "dep-2026"]
+    assert steps["By age as well"] == ["dep-2026", "dep-2025"]
+    assert steps["What holds now"] == ["adr-006"]
+    assert steps["What we knew then"] == ["adr-002"]
+    assert steps["Why"] == ["inc-044"]
+
+
+def test_the_hit_by_meaning_shares_no_word(tmp_path: Path) -> None:
+    step = next(step for step in tour(tmp_path / "v") if step.title.startswith("By meaning"))
+    assert step.hits[0].terms["words"] == {}
+
+
+def test_two_runs_print_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for _ in range(2):
+        assert main(["demo"]) == 0
+        outputs.append(capsys.readouterr())
+    assert outputs[0] == outputs[1]
+    assert outputs[0].err == ""
+    assert "\x1b" not in outputs[0].out
+
+
+def test_its_lines_work_on_the_vault_that_it_leaves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "tour"
+    assert main(["demo", "--keep", str(place), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["vault"], document["notes"]) == (str(place), len(NOTES))
+    lines = [step for step in document["steps"] if step["line"].startswith("lamina recall")]
+    assert len(lines) >= 9
+    for step in lines:
+        assert main([*shlex.split(step["line"])[1:], "--vault", str(place), "--json"]) == 0
+        got = [hit["id"] for hit in json.loads(capsys.readouterr().out)["hits"]]
+        if "login sessions" not in step["line"]:  # before the invalidation that the kept vault has
+            assert got == [hit["id"] for hit in step["hits"]], step["line"]
+
+
+def test_what_is_there_already_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    assert main(["demo", "--keep", str(tmp_path)]) == 1
+    with pytest.raises(VaultExists):
+        main(["demo", "--keep", str(tmp_path), "--debug"])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine.txt"]
+    assert isinstance(lamina.VaultExists("x"), FileExistsError)

@@ -1,0 +1,146 @@
+"""The command line as a process of its own: streams, exit codes, signals, start."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lamina
+
+Done = subprocess.CompletedProcess[bytes]
+Run = Callable[..., Done]
+COMMAND = [sys.executable, "-m", "lamina"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault of a few hundred notes; nothing here writes to it."""
+    path = tmp_path_factory.mktemp("cli") / "vault"
+    with lamina.open(path, create=True, embedder="none", clock=lamina.FixedClock("2026-03-01")) as vault:
+        vault.add([{"id": f"n{i}", "text": f"note {i} \x1b[31m" + "tsé " * 200} for i in range(500)])
+    return path
+
+
+@pytest.fixture
+def run(root: Path, tmp_path: Path) -> Run:
+    def call(*arguments: str, stdin: bytes = b"", **variables: str) -> Done:
+        environ = {**os.environ, "LAMINA_VAULT": str(root), **variables}
+        return subprocess.run(
+            [*COMMAND, *arguments], input=stdin, capture_output=True, cwd=tmp_path, env=environ, timeout=60
+        )
+
+    return call
+
+
+def test_a_recall_is_one_document_and_nothing_else(run: Run) -> None:
+    got = run("recall", "note 7", "-k", "2", "--json")
+    assert (got.returncode, got.stderr) == (0, b"")
+    assert next(hit["id"] for hit in json.loads(got.stdout)["hits"]) == "n7"
+    assert got.stdout.count(b"\n") == 1
+
+
+def test_text_for_people_holds_no_escapes_where_stdout_is_no_terminal(run: Run) -> None:
+    got = run("recall", "note 7", "-k", "2")
+    assert (got.returncode, got.stderr) == (0, b"")
+    assert b"\x1b" not in got.stdout
+    assert rb"\x1b[31m" in got.stdout
+
+
+def test_json_is_utf_8_whatever_the_terminal_speaks(run: Run) -> None:
+    narrow = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    got = run("get", "n7", "--json", **narrow)
+    assert "tsé" in json.loads(got.stdout.decode())["text"]
+    shown = run("get", "n7", **narrow)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert rb"ts\xe9" in shown.stdout
+
+
+def test_a_query_of_odd_bytes_is_echoed_as_valid_json(root: Path) -> None:
+    command = [*map(os.fsencode, COMMAND), b"recall", b"note \xff", b"--json", b"--vault", os.fsencode(root)]
+    got = subprocess.run(command, capture_output=True, timeout=60)
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout.decode("utf-8"))["query"] == "note \udcff"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("get", "nothing", "--json"), 3), (("recall", "x", "--profile", "nope"), 1), (("recall",), 2)],
+)
+def test_exit_codes_reach_the_shell(run: Run, arguments: tuple[str, ...], code: int) -> None:
+    got = run(*arguments)
+    assert (got.returncode, got.stdout) == (code, b"")
+    assert got.stderr
+    assert b"Traceback" not in got.stderr
+
+
+def test_debug_shows_the_traceback(run: Run) -> None:
+    got = run("get", "nothing", "--debug")
+    assert got.returncode == 1
+    assert b"Traceback" in got.stderr
+    assert b"ChunkNotFound" in got.stderr
+
+
+def test_nobody_reading_is_no_noise(run: Run, root: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "list", "--limit", "0", "--json", "--vault", str(root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        noise = process.stderr.read()
+        assert (process.wait(60), noise) == (141, b"")
+
+
+def test_ctrl_c_during_an_ingest_leaves_a_usable_vault(tmp_path: Path) -> None:
+    notes, place = tmp_path / "notes", tmp_path / "vault"
+    notes.mkdir()
+    for i in range(6_000):
+        (notes / f"{i:04}.md").write_text(f"# Note {i}\n\nabout subject {i}\n", encoding="utf-8")
+    lamina.open(place, create=True, embedder="none").close()
+    before = (place / "CURRENT").read_bytes()
+    with subprocess.Popen(
+        [*COMMAND, "--vault", str(place), "ingest", str(notes), "--embedder", "none", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        limit = time.monotonic() + 50
+        while (place / "CURRENT").read_bytes() == before and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"lamina: interrupted; what was committed before stays\n"
+    with lamina.open(place, embedder="none") as vault:
+        committed = len(vault.list(limit=None))
+        assert 0 < committed < 6_000
+        vault.ingest(notes)
+        assert len(vault.list(limit=None)) == 6_000
+
+
+def test_help_imports_no_engine(run: Run) -> None:
+    code = (
+        "import sys; from lamina.cli import main; main(['recall', '--help']);"
+        "sys.exit(bool({'numpy', 'pyarrow', 'rich', 'lamina.cli.demo_notes'} & set(sys.modules)))"
+    )
+    got = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (got.returncode, got.stderr) == (0, b"")
+
+
+def test_a_recall_imports_neither_numba_nor_what_it_does_not_need(root: Path) -> None:
+    code = (
+        f"import sys; from lamina.cli import main; main(['recall', 'note 7', '--vault', {str(root)!r}]);"
+        "unwanted = {'numba', 'rich', 'pydantic', 'httpx', 'pandas', 'pyarrow.dataset'};"
+        "print(sorted(unwanted & set(sys.modules)), file=sys.stderr)"
+    )
+    got = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (got.returncode, got.stderr) == (0, b"[]\n")

@@ -1,0 +1,67 @@
+"""What every test may use: a clock that stands still, a fresh vault, the real data, and no settings of the machine's user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from lamina import FixedClock, Vault
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+NOW = "2026-03-01T12:00:00Z"
+
+# no deadlines: a busy machine is not a wrong answer
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("nightly", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settings_of_nobody() -> Iterator[None]:
+    """Take out of the environment what would change an answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name == "DECAY_TYPE_OVERRIDES" or name.startswith(("LAMINA_VAULT", "LAMINA_EMBEDDER")):
+                patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data, which is no part of the project."""
+    if not DATA.is_dir():
+        pytest.skip(f"no real data at {DATA.relative_to(ROOT.parent)} beside the project")
+    return DATA
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    from lamina import FixedClock
+
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def vault(tmp_path: Path, clock: FixedClock) -> Iterator[Vault]:
+    """An empty vault with the bundled model."""
+    import lamina
+
+    with lamina.open(tmp_path / "vault", create=True, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def lexical_vault(tmp_path: Path, clock: FixedClock) -> Iterator[Vault]:
+    """An empty vault that is searched by words alone."""
+    import lamina
+
+    with lamina.open(tmp_path / "vault", create=True, clock=clock, embedder="none") as opened:
+        yield opened

@@ -1,0 +1,113 @@
+"""The names that users rely on: none comes or goes by accident, and each says what it does and what it raises."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lamina
+from lamina import AsyncVault, Hits, LaminaError, Vault
+
+PUBLIC = {
+    "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError", "EndpointEmbedder",
+    "FixedClock", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig", "LaminaError", "MissingExtra", "Redactor",
+    "SchemaMismatch", "SystemClock", "Vault", "VaultCorrupt", "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly",
+    "VaultTooNew", "VaultUntrusted", "aopen", "open",
+}  # fmt: skip
+METHODS = {
+    "add", "close", "export", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
+    "recall", "restore", "stats", "update",
+}  # fmt: skip
+CANNOT_FAIL = {"close", "path"}
+BUILT_IN = {
+    "AmbiguousId": LookupError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError, "EmbeddingError": RuntimeError,
+    "IngestError": OSError, "InvalidArgument": ValueError, "InvalidConfig": ValueError, "MissingExtra": ImportError,
+    "SchemaMismatch": TypeError, "VaultCorrupt": OSError, "VaultExists": FileExistsError, "VaultLocked": BlockingIOError,
+    "VaultNotFound": FileNotFoundError, "VaultReadOnly": PermissionError, "VaultTooNew": OSError,
+    "VaultUntrusted": PermissionError,
+}  # fmt: skip
+
+
+def methods_of(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def function_of(member: Any) -> Callable[..., Any] | None:
+    found = member.fget if isinstance(member, property) else member
+    return found if inspect.isfunction(found) else None
+
+
+def test_public_names_are_exactly_these() -> None:
+    assert set(lamina.__all__) == PUBLIC
+    assert sorted(lamina.__all__) == list(lamina.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
+    assert inspect.getdoc(getattr(lamina, name))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = lamina.nothing
+
+
+def test_a_star_import_gives_the_public_names() -> None:
+    names: dict[str, Any] = {}
+    exec("from lamina import *", names)
+    assert set(names) - {"__builtins__"} == PUBLIC
+
+
+def test_methods_of_a_vault_are_exactly_these() -> None:
+    assert set(methods_of(Vault)) == METHODS
+
+
+@pytest.mark.parametrize("name", sorted(METHODS - CANNOT_FAIL))
+def test_every_method_says_what_it_raises(name: str) -> None:
+    text = inspect.getdoc(getattr(Vault, name)) or ""
+    assert "Raises\n------\n" in text, f"Vault.{name} does not say what it raises"
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_parameter_of_a_vault_s_methods_is_typed(name: str) -> None:
+    function = function_of(vars(Vault)[name])
+    assert function is not None
+    signature = inspect.signature(function)
+    untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+    assert untyped == []
+    assert signature.return_annotation is not signature.empty
+
+
+def test_options_after_the_first_are_given_by_name() -> None:
+    for name in ("recall", "ingest"):
+        signature = inspect.signature(getattr(Vault, name))
+        options = [p for p in signature.parameters.values() if p.name not in ("self", "query", "k", "path")]
+        assert {p.kind for p in options} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_the_awaitable_vault_has_every_method() -> None:
+    vault = AsyncVault.__new__(AsyncVault)
+    vault.vault = Vault.__new__(Vault)
+    for name, member in methods_of(Vault).items():
+        if not isinstance(member, property):
+            assert inspect.iscoroutinefunction(getattr(vault, name)), name
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_every_error_is_the_built_in_that_a_caller_expects(name: str) -> None:
+    kind = getattr(lamina, name)
+    assert issubclass(kind, LaminaError)
+    assert issubclass(kind, BUILT_IN[name])
+    assert kind("what was given") and "what was given" in str(kind("what was given"))
+
+
+def test_no_error_is_left_out() -> None:
+    errors = {n for n in PUBLIC if inspect.isclass(getattr(lamina, n)) and issubclass(getattr(lamina, n), LaminaError)}
+    assert errors == {*BUILT_IN, "LaminaError"}
+
+
+def test_hits_have_the_names_of_the_contract() -> None:
+    assert {"explain", "to_arrow", "to_pandas", "to_dict"} <= set(methods_of(Hits))
