@@ -42,7 +42,8 @@ def root(tmp_path: Path) -> Path:
     clock = lamina.FixedClock("2026-03-01T12:00:00Z")
     with lamina.open(path, create=True, clock=clock) as vault:
         vault.add(
-            "We moved to PostgreSQL 16.", id="pg", title="Database", type="decision", project="api", created_at="2026-02-15"
+            "We moved to PostgreSQL 16.", id="pg", title="Database", type="decision", project="api",
+            created_at="2026-02-15",
         )  # fmt: skip
         vault.add(
             "Sessions live in Redis.", id="redis", type="decision", project="api", created_at="2026-01-10T08:30:00Z"
@@ -221,9 +222,9 @@ def test_pin_and_unpin(run: Run) -> None:
 
 def test_add_takes_every_field(run: Run) -> None:
     got = run(
-        "add", "Deploys are automatic.", "--id", "dep", "--title", "Deploys", "--type", "guideline", "--collection", "c",
-        "--project", "api", "--session", "s1", "--agent", "bot", "--source", "wiki/deploy", "--tag", "a", "--tag", "b",
-        "--created-at", "2026-02-20", "--failure", "--metadata", '{"team": "x", "n": 3}', "--json",
+        "add", "Deploys are automatic.", "--id", "dep", "--title", "Deploys", "--type", "guideline",
+        "--collection", "c", "--project", "api", "--session", "s1", "--agent", "bot", "--source", "wiki/deploy",
+        "--tag", "a", "--tag", "b", "--created-at", "2026-02-20", "--failure", "--metadata", '{"team": "x", "n": 3}', "--json",
     )  # fmt: skip
     assert got.document == {"ids": ["dep"]}
     chunk = run("get", "dep", "--json").document

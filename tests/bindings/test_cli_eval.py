@@ -9,7 +9,7 @@ import pytest
 import lamina
 from lamina.cli import main
 
-RECORDS = [
+RECORDS: list[dict[str, Any]] = [
     {"kind": "record", "id": "pg", "text": "We moved to PostgreSQL 16.", "project": "api", "created_at": "2026-02-15"},
     {"kind": "record", "id": "redis", "text": "Sessions live in Redis.", "project": "api", "created_at": "2026-01-10"},
     {
@@ -20,7 +20,7 @@ RECORDS = [
         "created_at": "2026-03-01",
     },
 ]
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"kind": "query", "text": "where are sessions", "gold": ["redis"], "category": "one"},
     {"kind": "query", "text": "PostgreSQL", "gold": ["pg"], "category": "one", "where": {"project": "api"}},
     {"kind": "query", "text": "PostgreSQL", "gold": ["pg"], "category": "hidden", "where": {"project": "web"}},

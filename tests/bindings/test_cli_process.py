@@ -103,28 +103,29 @@ def test_nobody_reading_is_no_noise(run: Run, root: Path) -> None:
 
 
 def test_ctrl_c_during_an_ingest_leaves_a_usable_vault(tmp_path: Path) -> None:
-    notes, place = tmp_path / "notes", tmp_path / "vault"
-    notes.mkdir()
-    for i in range(6_000):
-        (notes / f"{i:04}.md").write_text(f"# Note {i}\n\nabout subject {i}\n", encoding="utf-8")
+    place = tmp_path / "vault"
     lamina.open(place, create=True, embedder="none").close()
     before = (place / "CURRENT").read_bytes()
+    arguments = ["--vault", str(place), "ingest", "-", "--kind", "jsonl", "--embedder", "none", "--json"]
     with subprocess.Popen(
-        [*COMMAND, "--vault", str(place), "ingest", str(notes), "--embedder", "none", "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        limit = time.monotonic() + 50
-        while (place / "CURRENT").read_bytes() == before and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.01)
+        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        limit, sent = time.monotonic() + 40, 0
+        # the stream stays open: the run is in its middle for as long as it takes
+        while (place / "CURRENT").read_bytes() == before and time.monotonic() < limit:
+            lines = [json.dumps({"text": f"about subject {i}"}) for i in range(sent, sent + 1_000)]
+            process.stdin.write(("\n".join(lines) + "\n").encode())
+            process.stdin.flush()
+            sent += len(lines)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err == b"lamina: interrupted; what was committed before stays\n"
     with lamina.open(place, embedder="none") as vault:
         committed = len(vault.list(limit=None))
-        assert 0 < committed < 6_000
-        vault.ingest(notes)
-        assert len(vault.list(limit=None)) == 6_000
+        assert 0 < committed < sent
+        assert vault.add("one more") and len(vault.list(limit=None)) == committed + 1
 
 
 def test_help_imports_no_engine(run: Run) -> None:

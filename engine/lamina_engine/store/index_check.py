@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lamina_engine.errors import LaminaError
 from lamina_engine.store.report import VerifyReport
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import TermRows
-from numpy.typing import NDArray
 
 _SAMPLED = 8
 """Rows of a segment whose forward lists are made again from its text."""

@@ -85,18 +85,23 @@ def _rows(log: str, ref: SegmentRef) -> str:
 
 def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef]) -> str:
     """Say what a damaged segment costs, and what can be saved."""
-    others = ", ".join(f"{r.start}-{r.start + r.rows - 1}" for r in refs if r is not ref)
+    total = refs[-1].start + refs[-1].rows
+    sides = ((0, ref.start), (ref.start + ref.rows, total))
+    others = " and ".join(f"{begin} to {end - 1}" for begin, end in sides if begin < end)
     rest = f"rows {others} of {log} lie in other files" if others else f"{log} has no other rows"
-    copy = f"put back {ref.name} from a copy of the vault: its bytes never change, so any copy that has it will do"
-    if log.startswith("vectors."):
-        return f"{copy}; or make the vectors again from the text with `lamina reindex`; {rest}"
+    copy = f"put back {ref.name} from a copy: its bytes never change, any copy of the vault that has it will do"
     if log == "chunks":
-        return f"{copy}; else export what can be read, make a new vault from that, and ingest again what came from files; {rest}"
+        return f"{copy}; else add the readable chunks to a new vault, and ingest again what came from files; {rest}"
     lost = {
-        "events": "what was said about chunks (invalidate, restore, pin)",
-        "sources": "which files were read: ingest them again",
+        "events": "what was said about chunks (invalidate, restore, pin) is lost otherwise",
+        "sources": "ingest the files again otherwise",
     }
-    return f"{copy}; what is lost otherwise: {lost.get(log, 'these rows')}; {rest}"
+    instead = (
+        "make the vectors again with `lamina reindex`"
+        if log.startswith("vectors.")
+        else lost.get(log, "these rows are lost")
+    )
+    return f"{copy}; {instead}; {rest}"
 
 
 def _check_order(segment: Segment, before_us: int, report: VerifyReport, *, deep: bool) -> None:
@@ -173,7 +178,9 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
         hashed = [version_of(embedded_text(*row)) for row in zip(titles, headings, texts, strict=True)]
         bad = [i for i, (text, ref, got) in enumerate(zip(texts, versions, hashed, strict=True)) if text and ref != got]
         if bad:
-            message = f"{len(bad)} rows, the first {segment.start + bad[0]}, do not have the content that their version was made from"
+            message = (
+                f"{len(bad)} rows, the first {segment.start + bad[0]}, do not have the content that their version says"
+            )
             report.add(
                 "version",
                 f"{LOG}/chunks/{segment.ref.name}",

@@ -1,0 +1,56 @@
+"""Counts and sizes of a vault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.ingest import sources
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+
+def stats(memory: Memory) -> dict[str, Any]:
+    """Return the shape of ``lamina stats --json``. O(rows)."""
+    view = memory.view()
+    manifest = view.snapshot.manifest
+    status = np.bincount(view.state.status, minlength=len(STATUS_NAMES)).tolist()
+    types = view.categories.column(view.snapshot, "type")[: view.rows][view.state.active()]
+    names = view.categories.values("type")
+    counts = np.bincount(types[types >= 0], minlength=len(names)).tolist()
+    space = view.snapshot.space
+    present = sum(source.state == sources.PRESENT for source in sources.load(view.snapshot).values())
+    return {
+        "chunks": status[0],
+        "sources": present,
+        "links": view.snapshot.rows("links"),
+        "facts": 0,
+        "entities": 0,
+        "topics": 0,
+        "segments": sum(len(refs) for refs in manifest.logs.values()),
+        "bytes": size_of(memory.root),
+        "snapshot": manifest.version,
+        "embedding": {
+            "model": space.identity if space else None, "dim": space.dim if space else 0, "space": manifest.space or None,
+        },
+        "indexes": {name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())},
+        "rows": view.rows,
+        "status": dict(zip(STATUS_NAMES, status, strict=False)),
+        "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},
+    }  # fmt: skip
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder; files that vanish meanwhile count nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file() and not path.is_symlink():
+                total += path.stat().st_size
+        except OSError:
+            continue
+    return total
