@@ -224,7 +224,8 @@ def test_add_takes_every_field(run: Run) -> None:
     got = run(
         "add", "Deploys are automatic.", "--id", "dep", "--title", "Deploys", "--type", "guideline",
         "--collection", "c", "--project", "api", "--session", "s1", "--agent", "bot", "--source", "wiki/deploy",
-        "--tag", "a", "--tag", "b", "--created-at", "2026-02-20", "--failure", "--metadata", '{"team": "x", "n": 3}', "--json",
+        "--tag", "a", "--tag", "b", "--created-at", "2026-02-20", "--failure",
+        "--metadata", '{"team": "x", "n": 3}', "--json",
     )  # fmt: skip
     assert got.document == {"ids": ["dep"]}
     chunk = run("get", "dep", "--json").document

@@ -8,7 +8,7 @@ import pytest
 
 import lamina
 from lamina.cli import main
-from lamina.cli.demo import tour
+from lamina.cli.demo import Step, tour
 from lamina.cli.demo_notes import NOTES, REPLACED
 from lamina_engine.errors import VaultExists
 
@@ -19,8 +19,13 @@ def test_the_notes_are_in_order_and_distinct() -> None:
     assert REPLACED[0] in {note.id for note in NOTES}
 
 
-def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
-    steps = {step.title.partition(":")[0]: [hit.id for hit in step.hits] for step in tour(tmp_path / "v")}
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
+    return list(tour(tmp_path_factory.mktemp("demo") / "v"))
+
+
+def test_the_tour_shows_what_it_says(toured: list[Step]) -> None:
+    steps = {step.title.partition(":")[0]: [hit.id for hit in step.hits] for step in toured}
     assert steps["By meaning"] == ["inc-041"]
     assert steps["By words"] == ["code-labels"]
     assert steps["In scripts without spaces"] == ["tokyo"]
@@ -33,8 +38,8 @@ def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
     assert steps["Why"] == ["inc-044"]
 
 
-def test_the_hit_by_meaning_shares_no_word(tmp_path: Path) -> None:
-    step = next(step for step in tour(tmp_path / "v") if step.title.startswith("By meaning"))
+def test_the_hit_by_meaning_shares_no_word(toured: list[Step]) -> None:
+    step = next(step for step in toured if step.title.startswith("By meaning"))
     assert step.hits[0].terms["words"] == {}
 
 

@@ -38,6 +38,9 @@ _GENERIC = frozenset(
 _KIND = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
+_MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
+
+
 class Finding(NamedTuple):
     """A secret in a text."""
 
@@ -203,7 +206,11 @@ class Redactor:
         return [finding for finding in findings if finding.kind not in self._allow]
 
     def _candidates(self, text: str, at_places: Iterable[Place]) -> Iterator[Finding]:
-        yield from starmap(Finding, candidates(text, at_places))
+        masks = [match.span() for match in _MASK.finditer(text)] if "[redacted:" in text else []
+        for found in starmap(Finding, candidates(text, at_places)):
+            # what lies inside a mask is a name that we wrote, whatever stands before it
+            if not any(start <= found.start and found.stop <= stop for start, stop in masks):
+                yield found
         for kind, regex in self._extra:
             for match in regex.finditer(text):
                 start, stop = match.span(min(regex.groups, 1))

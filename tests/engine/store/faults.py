@@ -109,7 +109,7 @@ class PowerCutFiles(FaultyFiles):
 
     def flush(self, descriptor: int) -> None:
         super().flush(descriptor)
-        if os.path.isfile(f"/proc/self/fd/{descriptor}"):
+        if Path(f"/proc/self/fd/{descriptor}").is_file():
             self._keep(os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY))
 
     def flush_folder(self, path: Path) -> None:
@@ -164,7 +164,7 @@ def contents_at(root: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def orphans(root: Path) -> list[str]:
-    """Return files of the log that the newest version does not name, and manifests and leftovers beyond what is kept."""
+    """Return files of the log that the newest version does not name, manifests from the future, and leftovers."""
     snapshot = Store(root).snapshot()
     named = {f"log/{log}/{ref.name}" for log, refs in snapshot.manifest.logs.items() for ref in refs}
     found = [p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()]

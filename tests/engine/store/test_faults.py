@@ -1,0 +1,223 @@
+"""Whatever step of whatever write fails: the vault holds the old version or the new one, and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.chunks.reading import find_row
+from lamina_engine.clock import FixedClock
+from lamina_engine.errors import VaultNotFound
+from lamina_engine.index import indexer
+from lamina_engine.memory import Memory
+from lamina_engine.store.files import Files
+from lamina_engine.store.store import Store
+from lamina_engine.store.verify import verify
+from tests.engine.store.faults import Crash, FaultyFiles, PowerCutFiles, Quick, contents_at, copy, orphans
+
+MOMENT = "2026-03-01T12:00:00Z"
+KINDS = ("nospace", "io", "crash", "crash after")
+Operation = Callable[[Memory], object]
+
+
+def embed(texts: list[str]) -> np.ndarray[Any, Any]:
+    return np.array([[len(text), text.count("e") + 1.0, 1.0, 2.0] for text in texts], np.float32)
+
+
+def opened(root: Path, files: Files | None = None) -> Memory:
+    return Memory(root, files=files or Quick(), clock=FixedClock(MOMENT), embedder=embed)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "add": lambda memory: adding.add(memory, "one more note", {"id": "more"}),
+    "add many": lambda memory: adding.add(memory, [{"text": f"of many {i}", "id": f"many{i}"} for i in range(60)], {}),
+    "update": lambda memory: adding.update(memory, "base3", {"text": "another text"}),
+    "invalidate": lambda memory: lifecycle.invalidate(memory, "base2", "it was wrong"),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault with seven segments of one row each: the next add merges them."""
+    root = tmp_path_factory.mktemp("faults") / "base"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexer, "BLOCK_ROWS", 4)
+        Store.create(root, clock=FixedClock(MOMENT), files=Quick())
+        memory = opened(root)
+        for i in range(7):
+            adding.add(memory, f"base note number {i}", {"id": f"base{i}"})
+        lifecycle.invalidate(memory, "base1", "never true")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Indexes of four rows: every operation publishes some."""
+    monkeypatch.setattr(indexer, "BLOCK_ROWS", 4)
+    yield
+
+
+def steps_of(base: Path, scratch: Path, operation: Operation) -> tuple[list[str], Any]:
+    """Return the steps of an operation that nothing disturbs, and what the vault holds afterwards."""
+    files = FaultyFiles()
+    root = copy(base, scratch)
+    operation(opened(root, files))
+    return files.steps, contents_at(root)
+
+
+def goes_on(root: Path, memory: Memory) -> None:
+    """A further write works, is found, and leaves nothing lying about."""
+    adding.add(memory, "written afterwards", {"id": "afterwards"})
+    reopened = opened(root)
+    assert find_row(reopened.view(), "afterwards") == reopened.view().rows - 1
+    assert orphans(root) == []
+    report = verify(root, deep=True)
+    assert report.ok, report.problems
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_step_may_fail(base: Path, tmp_path: Path, name: str, kind: str) -> None:
+    old = contents_at(base)
+    steps, new = steps_of(base, tmp_path / "whole", OPERATIONS[name])
+    assert len(steps) > 15
+    for at in range(1, len(steps) + 1):
+        root = copy(base, tmp_path / f"at{at}")
+        files = FaultyFiles(at, kind)
+        memory = opened(root, files)
+        try:
+            OPERATIONS[name](memory)
+            returned = True
+        except (OSError, Crash):
+            returned = False
+        got = contents_at(root)
+        assert got in ((new,) if returned else (old, new)), f"step {at}, {steps[at - 1]}"
+        goes_on(root, opened(root) if files.dead else memory)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_short_writes_are_continued(base: Path, tmp_path: Path, name: str) -> None:
+    _, new = steps_of(base, tmp_path / "whole", OPERATIONS[name])
+    root = copy(base, tmp_path / "short")
+    OPERATIONS[name](opened(root, FaultyFiles(kind="short")))
+    assert contents_at(root) == new
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_step_of_a_creation_may_fail(tmp_path: Path, kind: str) -> None:
+    files = FaultyFiles()
+    Store.create(tmp_path / "whole", files=files)
+    for at in range(1, len(files.steps) + 1):
+        root = tmp_path / f"at{at}" / "deeper"
+        with pytest.raises((OSError, Crash)):
+            Store.create(root, files=FaultyFiles(at, kind))
+        Store.create(root, clock=FixedClock(MOMENT), files=Quick())
+        goes_on(root, opened(root))
+
+
+@pytest.mark.parametrize("lost", [1.0, 0.0, 0.5])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_power_cut_at_every_step(base: Path, tmp_path: Path, name: str, lost: float) -> None:
+    old = contents_at(base)
+    steps, new = steps_of(base, tmp_path / "whole", OPERATIONS[name])
+    for at in range(1, len(steps) + 2):  # the last one: everything has returned
+        top = tmp_path / f"at{at}"
+        top.mkdir()
+        copy(base, top / "vault")
+        files = PowerCutFiles(top, at)
+        try:
+            OPERATIONS[name](opened(top / "vault", files))
+            returned = True
+        except Crash:
+            returned = False
+        files.cut(tmp_path / f"after{at}", lost, seed=at)
+        root = tmp_path / f"after{at}" / "vault"
+        got = contents_at(root)
+        assert got in ((new,) if returned else (old, new)), f"step {at}"
+        goes_on(root, opened(root))
+
+
+@pytest.mark.parametrize("lost", [1.0, 0.0, 0.5])
+def test_a_power_cut_while_a_vault_is_made(tmp_path: Path, lost: float) -> None:
+    counted = FaultyFiles()
+    adding.add(make(tmp_path / "whole", counted), "first", {"id": "first"})
+    for at in range(1, len(counted.steps) + 2):
+        top = tmp_path / f"at{at}"
+        top.mkdir()
+        files = PowerCutFiles(top, at)
+        done: list[str] = []
+        try:
+            memory = make(top / "vault", files)
+            done.append("made")
+            adding.add(memory, "first", {"id": "first"})
+            done.append("added")
+        except Crash:
+            pass
+        files.cut(tmp_path / f"after{at}", lost, seed=at)
+        root = tmp_path / f"after{at}" / "vault"
+        try:
+            rows = Store(root).snapshot().rows("chunks")
+        except VaultNotFound:
+            assert done == []
+        else:
+            assert rows == 1 if "added" in done else rows in (0, 1)
+        goes_on(root, make(root, Quick()))
+
+
+def make(root: Path, files: Files) -> Memory:
+    Store.create(root, clock=FixedClock(MOMENT), files=files)
+    return opened(root, files)
+
+
+def test_the_power_cut_notices_a_missing_flush(base: Path, tmp_path: Path) -> None:
+    """The harness itself: without one of the flushes it finds a loss."""
+
+    class Careless(PowerCutFiles):
+        def flush_folder(self, path: Path) -> None:
+            if path.name != "manifests":
+                super().flush_folder(path)
+
+    copy(base, tmp_path / "top" / "vault")
+    files = Careless(tmp_path / "top")
+    OPERATIONS["add"](opened(tmp_path / "top" / "vault", files))
+    files.cut(tmp_path / "after", lost=1.0)
+    assert not verify(tmp_path / "after" / "vault").ok
+
+
+WRITERS = {
+    "forward lists": "lamina_engine.index.indexer.write_terms",
+    "keys": "lamina_engine.index.keys.KeyIndex.save",
+    "words": "lamina_engine.index.lexical.LexicalIndex.append",
+}
+
+
+@pytest.mark.parametrize("what", WRITERS)
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("something else")])
+def test_an_index_that_cannot_be_written_costs_no_write(
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    what: str,
+    error: Exception,
+) -> None:
+    root = copy(base, tmp_path / "vault")
+    memory = opened(root)
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WRITERS[what], fails)
+        assert adding.add(memory, "one more note", {"id": "more"}) == ["more"]
+    assert "the indexes are behind" in caplog.text
+    assert find_row(opened(root).view(), "more") == 7
+    assert find_row(memory.view(), "more") == 7
+    goes_on(root, memory)
+    records = Store(root).snapshot().manifest.indexes
+    assert {name: record["rows"] for name, record in records.items()} == {"lexical": 8, "keys": 8}
