@@ -1,4 +1,4 @@
-"""What every test may use: a clock that stands still, a fresh vault, the real data, and no settings of the machine's user."""
+"""What every test may use: a clock that stands still, a fresh vault, the real data, nobody's settings."""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ def examples() -> list[Example]:
 
 
 def command_lines() -> list[str]:
-    lines = [line for block in _BLOCK.finditer(README) if block[1] in ("sh", "console") for line in block[2].splitlines()]
+    lines = [
+        line for block in _BLOCK.finditer(README) if block[1] in ("sh", "console") for line in block[2].splitlines()
+    ]
     parts = [part.strip() for line in lines for part in re.split(r"&&|\|", line.removeprefix("$ "))]
     return [part for part in parts if part.startswith("lamina ")]
 

@@ -1,4 +1,4 @@
-"""What a fresh process loads: the first answer of a hook or a command must not wait for packages that it does not need."""
+"""What a fresh process loads: the first answer of a hook or a command must not wait for what it does not need."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 HEAVY = {
-    "numba", "llvmlite", "pyarrow.compute", "pyarrow.dataset", "pandas", "scipy", "faiss", "onnxruntime", "onnx", "tokenizers",
-    "safetensors", "wordllama", "httpx", "requests", "typer", "rich", "markdown_it", "frontmatter", "yaml",
+    "numba", "llvmlite", "pyarrow.compute", "pyarrow.dataset", "pandas", "scipy", "faiss", "onnxruntime", "onnx",
+    "tokenizers", "safetensors", "wordllama", "httpx", "requests", "typer", "rich", "markdown_it", "frontmatter", "yaml",
 }  # fmt: skip
 
 

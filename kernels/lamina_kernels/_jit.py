@@ -22,7 +22,6 @@ import functools
 import hashlib
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -282,6 +281,8 @@ def _frozen(arg: object) -> object:
 @functools.cache
 def _cache_folder() -> Path | None:
     """Return the folder for this version of the kernels, made and writable; None when there is no such place."""
+    import tempfile  # 6 ms, which only a compilation repays
+
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     try:
         folder = (Path(chosen) if chosen else _user_cache() / "lamina" / "numba") / _digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import settings
 import lamina_kernels
 from lamina_kernels._jit import Kernel
 
-settings.register_profile("kernels", deadline=None, max_examples=60)
-settings.load_profile("kernels")
+if not (os.environ.get("HYPOTHESIS_PROFILE") or os.environ.get("CI")):  # another profile was asked for
+    settings.register_profile("kernels", deadline=None, max_examples=40)
+    settings.load_profile("kernels")
 
 Named = dict[str, Kernel[..., object]]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import decay as oracle
 
 from lamina_kernels import decay
 from lamina_kernels.layouts import F32, F64
+from tests.oracles import decay as oracle
 
 DAY = 86_400.0
 # semantic, age in days, half-life in days, fused at weight 0.7: the golden numbers of the decay formula

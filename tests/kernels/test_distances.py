@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import distances as oracle
 
 from lamina_kernels import distances
 from lamina_kernels.layouts import F32, I64
+from tests.oracles import distances as oracle
 
 
 def unit_rows(n: int, d: int, seed: int = 0) -> F32:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import diversity as oracle
 
 from lamina_kernels.distances import exact_dots
 from lamina_kernels.diversity import maximal_marginal_relevance, near_duplicates
 from lamina_kernels.layouts import F32
+from tests.oracles import diversity as oracle
 
 
 def some_rows(n: int, seed: int) -> F32:

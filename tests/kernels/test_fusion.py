@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import fusion as oracle
 
 from lamina_kernels.fusion import RANK_CONSTANT, reciprocal_rank_fusion
+from tests.oracles import fusion as oracle
 
 lane = st.lists(st.integers(0, 30), max_size=20)
 

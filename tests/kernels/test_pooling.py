@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import pooling as oracle
 
 from lamina_kernels.layouts import F32, F64, I32, I64
 from lamina_kernels.pooling import pool_words, pool_words_numpy
+from tests.oracles import pooling as oracle
 
 Path = Callable[[I32, I64, F64], F32]
 

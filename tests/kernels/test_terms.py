@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import terms as oracle
 
 from lamina_kernels import terms
 from lamina_kernels.layouts import F32, F64, I64, U8, U32, TermRows
+from tests.oracles import terms as oracle
 
 # terms that share the low bits that index a query, and the extremes
 vocabulary = st.sampled_from([0, 1, 4096, 4097, 8192, 70_000, 2**32 - 4096, 2**32 - 1])

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.oracles import topk as oracle
 
 from lamina_kernels.layouts import BOOL, F64, Score
 from lamina_kernels.topk import top_k, top_k_scan
+from tests.oracles import topk as oracle
 
 Path = Callable[..., list[tuple[int, float]]]
 # few distinct values, so that ties fall on the cut

@@ -24,7 +24,8 @@ def embed(tensors: Mapping[str, NDArray[Any]], ids: list[int], *, layers: int, h
         spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-12)
         return np.asarray(centred / spread * get(f"{name}.weight") + get(f"{name}.bias"))
 
-    x = get("embeddings.word_embeddings.weight")[ids] + get("embeddings.position_embeddings.weight")[: len(ids)]
+    words = tensors["embeddings.word_embeddings.weight"][ids].astype(np.float64)
+    x = words + get("embeddings.position_embeddings.weight")[: len(ids)]
     x = norm(x + get("embeddings.token_type_embeddings.weight")[0], "embeddings.LayerNorm")
     for layer in range(layers):
         name = f"encoder.layer.{layer}"

@@ -73,11 +73,8 @@ def call_options() -> list[click.Parameter]:
 
 def embedder_option(function: F) -> F:
     """Add ``--embedder`` to a command."""
-    return click.option(
-        "--embedder",
-        type=click.Choice(NAMES),
-        help="The model: else $LAMINA_EMBEDDER, else the vault's own. custom is $LAMINA_EMBEDDER_URL.",
-    )(function)
+    text = "wordllama, minilm, none or custom ($LAMINA_EMBEDDER_URL). Else $LAMINA_EMBEDDER, else the vault's own."
+    return click.option("--embedder", type=click.Choice(NAMES), metavar="NAME", help=text)(function)
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:

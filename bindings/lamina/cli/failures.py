@@ -71,8 +71,9 @@ def _report(error: Exception) -> int:
     if isinstance(error, LaminaError):
         return say(str(error), PROBLEM)
     if isinstance(error, OSError):
-        place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-        return say(f"{place}{error.strerror or error}", PROBLEM)
+        place = error.filename2 or error.filename  # of a rename, the name that was wanted
+        named = f"{os.fsdecode(place)}: " if isinstance(place, str | bytes) else ""
+        return say(f"{named}{error.strerror or error}", PROBLEM)
     return say(
         f"unexpected {type(error).__name__}: {error}; run it again with --debug and report the traceback", PROBLEM
     )

@@ -34,9 +34,9 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     metavar="NAME",
     help="markdown, text, rst, code, jsonl, csv, parquet, arrow.",
 )
-@click.option("--collection", metavar="NAME", help="Of everything that is read.")
-@click.option("--type", metavar="NAME", help="Of everything that is read.")
-@click.option("--project", metavar="NAME", help="Of everything that is read.")
+@click.option("--collection", metavar="NAME", help="The collection of all that is read; else what a file says.")
+@click.option("--type", metavar="NAME", help="The type of all that is read; else what a file says.")
+@click.option("--project", metavar="NAME", help="The project of all that is read; else what a file says.")
 @click.option(
     "--column",
     "columns",
@@ -49,7 +49,7 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     type=click.Choice(["mask", "skip", "allow"]),
     default="mask",
     show_default=True,
-    help="Mask secrets, skip what holds one, or allow them.",
+    help="Mask secrets, skip what holds any, or allow them.",
 )
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option

@@ -87,11 +87,11 @@ def stats(call: Call) -> None:
 
 def _stat_lines(counts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in counts.items():
-        if isinstance(value, Mapping):
-            yield f"{name}"
-            yield from table(((str(key), _number(inner)) for key, inner in value.items()), indent=2)
-        else:
+        if not isinstance(value, Mapping):
             yield f"{name:<10}  {_size(value) if name == 'bytes' else _number(value)}"
+        elif value:
+            yield name
+            yield from table(((str(key), _number(inner)) for key, inner in value.items()), indent=2)
 
 
 def _number(value: Any) -> str:

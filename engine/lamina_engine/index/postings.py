@@ -25,7 +25,8 @@ _SHIFT = np.uint64(32)
 class _State(NamedTuple):
     """What readers see; replaced as a whole."""
 
-    blocks: tuple[_Keys, ...]
+    sealed: _Keys
+    """Sorted (term, row) keys of all full blocks."""
     hashes: U32
     owners: U32
     used: int
@@ -44,7 +45,8 @@ class TailPostings:
     def __init__(self, first: int = 0) -> None:
         self.first = first
         empty = np.zeros(0, np.uint32)
-        self._state = _State((), empty, empty, 0, 0)
+        self._state = _State(np.zeros(0, np.uint64), empty, empty, 0, 0)
+        self._open: tuple[_State, _Keys] | None = None
 
     @property
     def stop(self) -> int:
@@ -56,7 +58,7 @@ class TailPostings:
 
         Notes
         -----
-        O(e) for e entries, and one sort for each block that fills up.
+        O(e) for e entries, and one sort of all full blocks for each block that fills up: they are few.
         """
         n = rows.lengths.shape[0]
         start = 0
@@ -87,14 +89,19 @@ class TailPostings:
             How many rows hold each.
         """
         state = self._state
+        limit = state.rows if stop is None else min(max(stop - self.first, 0), state.rows)
         hit = np.zeros(state.rows, np.bool_)
-        limit = state.rows if stop is None else max(stop - self.first, 0)
         frequencies = np.zeros(len(hashes), np.int64)
-        for i, wanted in enumerate(hashes):
-            owners = _owners(state, wanted)
-            hit[owners] = True
-            frequencies[i] = owners.size if limit >= state.rows else np.count_nonzero(owners < limit)
-        return np.flatnonzero(hit[:limit]) + self.first, frequencies
+        low = hashes.astype(np.uint64) << _SHIFT
+        for keys in (state.sealed, self._sorted_open(state)):
+            if not keys.size:
+                continue
+            # a row below the limit follows its term's lower bound, so a count is the distance of two places
+            starts, stops = np.searchsorted(keys, low), np.searchsorted(keys, low + np.uint64(limit))
+            frequencies += stops - starts
+            for begin, end in zip(starts.tolist(), stops.tolist(), strict=True):
+                hit[keys[begin:end] & _LOW] = True
+        return np.flatnonzero(hit) + self.first, frequencies
 
     def rows_of(self, hashes: U32, *, stop: int | None = None) -> I64:
         """Return the rows that hold at least one of the terms; see `lookup`."""
@@ -103,6 +110,13 @@ class TailPostings:
     def document_frequencies(self, hashes: U32, *, stop: int | None = None) -> I64:
         """Return for each term how many rows hold it; see `lookup`."""
         return self.lookup(hashes, stop=stop)[1]
+
+    def _sorted_open(self, state: _State) -> _Keys:
+        """Return the keys of the open rows, sorted once for all look-ups until the next append."""
+        cached = self._open
+        if cached is None or cached[0] is not state:
+            cached = self._open = (state, _sorted(state))
+        return cached[1]
 
 
 def _put(state: _State, hashes: U32, owners: U32, rows: int) -> _State:
@@ -114,22 +128,18 @@ def _put(state: _State, hashes: U32, owners: U32, rows: int) -> _State:
         open_owners = np.concatenate([state.owners[: state.used], np.empty(2 * used - state.used, np.uint32)])
     open_hashes[state.used : used] = hashes
     open_owners[state.used : used] = owners
-    return _State(state.blocks, open_hashes, open_owners, used, state.rows + rows)
+    return _State(state.sealed, open_hashes, open_owners, used, state.rows + rows)
+
+
+def _sorted(state: _State) -> _Keys:
+    keys = state.hashes[: state.used].astype(np.uint64) << _SHIFT | state.owners[: state.used]
+    keys.sort()
+    return keys
 
 
 def _seal(state: _State) -> _State:
-    """Sort the open entries into a block."""
-    keys = state.hashes[: state.used].astype(np.uint64) << _SHIFT | state.owners[: state.used]
+    """Sort the open entries in with the full blocks."""
+    keys = np.concatenate([state.sealed, _sorted(state)])
     keys.sort()
     empty = np.zeros(0, np.uint32)
-    return _State((*state.blocks, keys), empty, empty, 0, state.rows)
-
-
-def _owners(state: _State, wanted: np.uint32) -> I64:
-    """Return the rows, counted from the first, that hold a term."""
-    low = np.uint64(wanted) << _SHIFT
-    found = [state.owners[: state.used][state.hashes[: state.used] == wanted].astype(np.int64)]
-    for keys in state.blocks:
-        start, stop = np.searchsorted(keys, low), np.searchsorted(keys, low | _LOW, side="right")
-        found.append((keys[start:stop] & _LOW).astype(np.int64))
-    return np.concatenate(found)
+    return _State(keys, empty, empty, 0, state.rows)

@@ -22,6 +22,15 @@ class Lane:
 EMPTY = Lane(np.empty(0, np.int64), np.empty(0, np.float64))
 
 
+def union(a: Rows, b: Rows) -> Rows:
+    """Return the distinct rows of both, ascending."""
+    rows = np.concatenate([a, b])
+    rows.sort()
+    keep = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=keep[1:])
+    return rows[keep]
+
+
 def ranked(rows: Rows, scores: F64, limit: int) -> Lane:
     """Return rows by score, equal scores by higher row (the newer one) first, at most ``limit``; zero scores left out."""
     keep = scores > 0.0

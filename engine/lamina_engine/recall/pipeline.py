@@ -23,11 +23,11 @@ from lamina_engine.index.state import INVALIDATED
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
 from lamina_engine.recall import mask, where
-from lamina_engine.recall.fuse import EMPTY, Lane, spread
+from lamina_engine.recall.fuse import EMPTY, Lane, spread, union
 from lamina_engine.recall.lanes import Selection, Words, completed, cosines, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
-from lamina_engine.recall.score import Ages, ages, blend
+from lamina_engine.recall.score import ages, blend
 from lamina_engine.recall.select import alive, select
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ class _Candidates:
     semantic: F64
     factor: F64
     score: F64
-    ages: Ages
 
 
 def recall(memory: Memory, text: str, *, profile: str | None = None, tz: str | None = None, as_of: Any = None, **options: Any) -> Outcome:
@@ -107,7 +106,7 @@ def recall(memory: Memory, text: str, *, profile: str | None = None, tz: str | N
     order, folded = _diversify(view, chosen, candidates, _order(view, candidates), request.k)
     texts = _TextOf(view, candidates.rows)
     kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
-    found = _results(view, chosen, candidates, kept, words, folded, share if query is not None else 0.0)
+    found = _results(view, request, candidates, kept, words, folded, share if query is not None else 0.0)
     trace = {
         "candidates": {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(candidates.rows)},
         "selected": selection.count, "rows": view.rows, "words": list(words.query.terms), "folded": sum(map(len, folded.values())),
@@ -173,9 +172,9 @@ def _score(
 ) -> _Candidates:
     """Score every row that a lane found, and the chunk before each of them."""
     profile = request.profile
-    direct = np.union1d(lexical.rows, vector.rows)
+    direct = union(lexical.rows, vector.rows)
     previous = _previous(view, direct, selection) if profile.spread else np.full(len(direct), -1, np.int64)
-    rows = np.union1d(direct, previous[previous >= 0])
+    rows = union(direct, previous[previous >= 0])
     n = len(rows)
     bm25 = completed(rows, lexical, words.score)
     cosine = completed(rows, vector, lambda rest: cosines(view, query, rest))
@@ -189,11 +188,12 @@ def _score(
     targets, given = spread(Lane(direct, own[np.searchsorted(rows, direct)]), previous, profile.spread)
     received[np.searchsorted(rows, targets)] = given
     semantic = np.minimum(own + received, 1.0)
-    aged = ages(view, rows, profile.decay, request.now_us)
+    weight = profile.decay.semantic_weight
+    recency = ages(view, rows, profile.decay, request.now_us).recency if weight < 1.0 else np.zeros(n)
     factor = _factors(view, profile, rows)
-    score = blend(semantic, aged.recency, profile.decay.semantic_weight, factor)
+    score = blend(semantic, recency, weight, factor)
     return _Candidates(
-        rows, bm25, coverage, cosine, _ranks(rows, lexical), _ranks(rows, vector), own, received, semantic, factor, score, aged
+        rows, bm25, coverage, cosine, _ranks(rows, lexical), _ranks(rows, vector), own, received, semantic, factor, score
     )
 
 
@@ -296,12 +296,14 @@ class _TextOf:
 
 
 def _results(
-    view: View, profile: Profile, c: _Candidates, kept: list[int], words: Words, folded: dict[int, list[str]], share: float
+    view: View, request: Request, c: _Candidates, kept: list[int], words: Words, folded: dict[int, list[str]], share: float
 ) -> list[Found]:
+    profile = request.profile
     rows = c.rows[kept]
+    aged = ages(view, rows, profile.decay, request.now_us)
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
     found = []
-    for position, chunk, terms in zip(kept, chunks_at(view, rows), parts, strict=True):
+    for i, (position, chunk, terms) in enumerate(zip(kept, chunks_at(view, rows), parts, strict=True)):
         direct = c.lexical_rank[position] or c.vector_rank[position]
         record = {
             "fusion": profile.fusion, "vector_share": share, "rank_constant": profile.rank_constant,
@@ -309,9 +311,9 @@ def _results(
             "cosine": float(c.cosine[position]) if share else None,
             "lexical_rank": int(c.lexical_rank[position]) or None, "vector_rank": int(c.vector_rank[position]) or None,
             "own": float(c.own[position]), "received": float(c.received[position]), "semantic": float(c.semantic[position]),
-            "semantic_weight": profile.decay.semantic_weight, "recency": float(c.ages.recency[position]),
-            "age_days": float(c.ages.age_s[position]) / 86_400.0, "half_life_days": float(c.ages.half_life_s[position]) / 86_400.0,
-            "date_missing": not bool(c.ages.dated[position]), "factor": float(c.factor[position]), "folded": folded.get(position, []),
+            "semantic_weight": profile.decay.semantic_weight, "recency": float(aged.recency[i]),
+            "age_days": float(aged.age_s[i]) / 86_400.0, "half_life_days": float(aged.half_life_s[i]) / 86_400.0,
+            "date_missing": not bool(aged.dated[i]), "factor": float(c.factor[position]), "folded": folded.get(position, []),
         }  # fmt: skip
         found.append(Found(chunk, float(c.score[position]), None if direct else "following", record))
     return found

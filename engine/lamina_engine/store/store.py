@@ -135,6 +135,7 @@ class Store:
             yield transaction
             try:
                 transaction.commit()
+                self._swept &= not transaction.left_behind
             except BaseException as error:
                 self._swept = False
                 if isinstance(error, OSError) and os.getpid() == process:  # a full disk wants its space back now

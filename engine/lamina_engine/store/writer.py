@@ -52,6 +52,8 @@ class Transaction:
         self._indexes = dict(snapshot.manifest.indexes)
         self._touched = False
         self._process = os.getpid()
+        self.left_behind = False
+        """True where files that nothing names any more could not be removed."""
 
     def stamps(self, n: int) -> NDArray[np.int64]:
         """Return the next ``n`` values of recorded_at: one microsecond apart, not before the clock or a former row."""
@@ -185,8 +187,10 @@ class Transaction:
             found = (self._root / manifests.MANIFESTS).iterdir()
             replaced += [p for p in found if manifests.is_name(p.name) and manifests.version_of(p.name) < stale]
         for path in replaced:
-            with contextlib.suppress(OSError):  # Windows: a reader has it mapped
+            try:
                 self._files.remove(path)
+            except OSError:  # Windows: a reader has it mapped
+                self.left_behind = True
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:

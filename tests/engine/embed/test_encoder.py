@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.oracles.minilm import embed
 
 from lamina_engine.embed.encoder import Shape, build_encoder
+from tests.oracles.minilm import embed
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime (lamina[quality]) is not installed")
 pytest.importorskip("onnx", reason="onnx (lamina[quality]) is not installed")

@@ -224,14 +224,14 @@ def test_other_answers_are_final(status: int, server: Server, make: Make, waits:
 
 def test_slow_answers_are_tried_again(server: Server, make: Make, waits: list[float]) -> None:
     def slow(handler: Handler, request: dict[str, Any]) -> Answer:
-        time.sleep(0.4)
+        time.sleep(0.25)
         return answer({"data": embeddings(request)})
 
     server.script.append(slow)
-    np.testing.assert_allclose(make(timeout_s=0.15).embed_query("a"), unit("a"), atol=1e-7)
+    np.testing.assert_allclose(make(timeout_s=0.1).embed_query("a"), unit("a"), atol=1e-7)
     server.script += [slow]
-    with pytest.raises(EmbeddingError, match=r"timeout_s=0\.15"):
-        make(timeout_s=0.15, max_retries=0).embed_query("a")
+    with pytest.raises(EmbeddingError, match=r"timeout_s=0\.1"):
+        make(timeout_s=0.1, max_retries=0).embed_query("a")
     assert len(waits) == 1
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.oracles.minilm import embed
 
 from lamina_engine.embed import minilm
 from lamina_engine.embed.minilm import MiniLMEmbedder
@@ -14,6 +13,7 @@ from lamina_engine.embed.places import cached_path, package_folder
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.tensors import map_tensors
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+from tests.oracles.minilm import embed
 
 pytest.importorskip("onnxruntime", reason="onnxruntime (lamina[quality]) is not installed")
 pytest.importorskip("onnx", reason="onnx (lamina[quality]) is not installed")

@@ -12,7 +12,7 @@ from lamina_engine.errors import EmbeddingError, InvalidArgument
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=FLOATS))
 def test_unit_length_or_zero_and_independent_of_the_batch(given_rows: np.ndarray) -> None:
     got = unit_rows(given_rows, len(given_rows), None, source="s")

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.wordllama import embed_whole, embed_words
 
 from lamina_engine.embed import wordllama
 from lamina_engine.embed.places import package_folder
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.wordllama import WEIGHTS_SHA256, WordLlamaEmbedder
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+from tests.oracles.wordllama import embed_whole, embed_words
 
 TEXTS = [
     "How do I rebase a git branch onto main?",
@@ -51,7 +51,7 @@ def test_equals_the_libraries(dim: int) -> None:
     np.testing.assert_allclose(got, ref, atol=6e-8, rtol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="▁"), min_size=1), max_size=20))
 def test_equals_whole_text_tokenisation_over_single_spaces(parts: list[str]) -> None:
     text = " ".join(" ".join(parts).split())

@@ -70,14 +70,20 @@ def test_filters_are_exact_and_do_not_move_the_ranking(index: LexicalIndex) -> N
     assert got == [row for row in ref if row != 3]
 
 
-@pytest.mark.parametrize("limit", [1, 5, 60, 200])
-def test_what_is_found_does_not_depend_on_commits_and_threads(tmp_path: Path, limit: int) -> None:
-    docs = tie_heavy(1500)
-    builds = [LexicalIndex.create(tmp_path / name) for name in ("one", "two", "many")]
-    fill(builds[0], docs, threads=1)
-    fill(builds[1], docs, threads=2)
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[LexicalIndex]:
+    """The same rows by one thread, by two, and in many commits."""
+    docs, folder = tie_heavy(1500), tmp_path_factory.mktemp("builds")
+    one, two, many = (LexicalIndex.create(folder / name) for name in ("one", "two", "many"))
+    fill(one, docs, threads=1)
+    fill(two, docs, threads=2)
     for start in range(0, len(docs), 75):
-        fill(builds[2], docs[start : start + 75])
+        fill(many, docs[start : start + 75])
+    return [one, two, many]
+
+
+@pytest.mark.parametrize("limit", [1, 5, 60, 200])
+def test_what_is_found_does_not_depend_on_commits_and_threads(builds: list[LexicalIndex], limit: int) -> None:
     chance = random.Random(limit)
     for _ in range(25):
         query = chance.sample("abcdefgh", chance.randint(1, 5))

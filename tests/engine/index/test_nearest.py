@@ -38,7 +38,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_search_joins_index_and_tail(covered: int) -> None:
     matrix = unit(3000, 16)
     blocks, index = split(matrix, [100, 2000]), Proposes(matrix, covered)
-    for query in unit(20, 16, 5):
+    for query in unit(6, 16, 5):
         check_equal(by_hand(matrix, query, 10), search(blocks, index, query, 10))
     assert set(index.asked) == {200}
 
@@ -50,7 +50,7 @@ def test_filters_do_not_starve(share: float, first: int, monkeypatch: pytest.Mon
     matrix = unit(3000, 16)
     mask = np.random.default_rng(1).random(3000) < share
     index = Proposes(matrix, 2500)
-    for query in unit(10, 16, 5):
+    for query in unit(5, 16, 5):
         got = search(split(matrix, [100]), index, query, 10, live=mask)
         check_equal(by_hand(matrix, query, 10, np.flatnonzero(mask)), got)
     assert len(set(index.asked)) == (first > 0)  # a very narrow filter never asks, a wide one asks once

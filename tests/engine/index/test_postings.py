@@ -20,7 +20,7 @@ def term_rows(rows: list[set[int]]) -> TermRows:
     return TermRows(indptr, hashes, ones, zeros, zeros, np.ones((len(rows), 3), np.uint16))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.lists(ROW, max_size=7), max_size=6), st.lists(st.sampled_from([0, 3, 5, 2**32 - 1])), st.integers(0, 45)
 )

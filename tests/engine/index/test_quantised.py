@@ -53,7 +53,7 @@ def bytes_of(index: QuantisedIndex, folder: Path) -> bytes:
 
 
 def recall_at_10(matrix: F32, queries: F32) -> float:
-    blocks = blocks_of(matrix, [7000, 30_000])
+    blocks = blocks_of(matrix, [7000, 18_000])
     index = built(blocks, len(matrix))
     assert index.rows == covered_rows(len(matrix))
     hits = 0
@@ -72,18 +72,25 @@ def test_row_counts() -> None:
     assert [covered_rows(n) for n in (0, 16_383, 16_384, 20_479, 20_480)] == [0, 0, 16_384, 16_384, 20_480]
 
 
-@pytest.mark.parametrize("dim", [64, 256])
-def test_recall_at_10(dim: int) -> None:
-    assert recall_at_10(clustered(50_000, dim), clustered(50, dim, seed=1)) >= 0.99
+@pytest.mark.parametrize(("n", "dim"), [(50_000, 64), (20_500, 256)])
+def test_recall_at_10(n: int, dim: int) -> None:
+    assert recall_at_10(clustered(n, dim), clustered(50, dim, seed=1)) >= 0.99
 
 
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "MIN_ROWS", 4096)
+    monkeypatch.setattr(quantised, "TRAINING_STEPS", (4096,))
+
+
+@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("dim", [33, 100, 384])
 def test_dimensions(dim: int) -> None:
-    matrix = clustered(16_384, dim)
+    matrix = clustered(4096, dim)
     blocks = blocks_of(matrix)
     index = built(blocks, len(matrix))
-    assert (index.dim, index.rows, index.trained_on) == (dim, 16_384, 16_384)
-    for row in (0, 9000, 16_383):
+    assert (index.dim, index.rows, index.trained_on) == (dim, 4096, 4096)
+    for row in (0, 3000, 4095):
         assert search(blocks, index, matrix[row], 1, live=None).rows.tolist() == [row]
         assert row in index.search(matrix[row], 20).rows
 
@@ -119,11 +126,12 @@ def test_bytes_depend_on_the_rows_alone(tmp_path: Path, dim: int) -> None:
     assert bytes_of(index, tmp_path) == ref
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = blocks_of(clustered(16_384, 32))
+    blocks = blocks_of(clustered(4096, 32))
 
     def centroids() -> bytes:
-        found: bytes = faiss.vector_to_array(built(blocks, 16_384)._faiss.pq.centroids).tobytes()
+        found: bytes = faiss.vector_to_array(built(blocks, 4096)._faiss.pq.centroids).tobytes()
         return found
 
     ref = centroids()

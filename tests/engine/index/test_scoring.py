@@ -65,7 +65,7 @@ def oracle(rows: list[tuple[str, str, str]], text: str, bm25: Bm25) -> list[floa
     return scores
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(ROWS, TEXT, st.lists(st.integers(1, 7), max_size=3))
 def test_scores_are_the_definition_on_every_path(rows: list[tuple[str, str, str]], text: str, cuts: list[int]) -> None:
     bm25 = Bm25()
@@ -80,7 +80,7 @@ def test_scores_are_the_definition_on_every_path(rows: list[tuple[str, str, str]
     np.testing.assert_array_equal(lists.score(every[::-1], query, bm25, average)[::-1], got)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(ROWS, ROWS, TEXT)
 def test_the_past_is_as_if_later_rows_were_not_there(
     before: list[tuple[str, str, str]], after: list[tuple[str, str, str]], text: str

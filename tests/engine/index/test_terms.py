@@ -50,7 +50,7 @@ def oracle(zones: tuple[str, str, str]) -> tuple[dict[int, list[int]], list[int]
     return counts, lengths, stems
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=5))
 def test_forward_lists_are_the_counted_terms(rows: list[tuple[str, str, str]]) -> None:
     got, stems = build_term_rows([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
@@ -65,7 +65,7 @@ def test_forward_lists_are_the_counted_terms(rows: list[tuple[str, str, str]]) -
         assert Counter(stems[i].split()) == words
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(TEXTS, min_size=1, max_size=8), st.integers(1, 8))
 def test_arrow_and_python_and_any_batching_give_the_same(texts: list[str], size: int) -> None:
     empty = [""] * len(texts)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
@@ -14,6 +14,7 @@ from lamina_kernels.distances import gather_dots, row_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
+@settings(max_examples=40)
 @given(
     rows=st.integers(0, 60),
     cuts=st.lists(st.integers(0, 60), max_size=6),
@@ -31,6 +32,7 @@ def test_segments_do_not_matter(rows: int, cuts: list[int], k: int, copies: int,
     check_equal(by_hand(matrix, query, k), scan(split(matrix, cuts), query, k))
 
 
+@settings(max_examples=40)
 @given(
     cuts=st.lists(st.integers(0, 40), max_size=4),
     asked=st.lists(st.integers(0, 39), max_size=50),
@@ -51,11 +53,11 @@ def test_gather_and_dots_keep_the_order_asked(cuts: list[int], asked: list[int],
 def test_finalists_hold_the_best_where_products_nearly_tie(dim: int) -> None:
     # rows a few float32 roundings apart: single-precision products alone would order them wrongly
     base = unit(1, dim, 3)[0]
-    noise = np.random.default_rng(4).integers(-2, 3, (3000, dim)) * np.spacing(base)
+    noise = np.random.default_rng(4).integers(-2, 3, (1500, dim)) * np.spacing(base)
     matrix = (base + noise).astype(np.float32)
     ref = by_hand(matrix, base, 10)
-    check_equal(ref, scan(split(matrix, [1000, 1001]), base, 10))
-    fast = np.lexsort((-np.arange(3000), -np.vecdot(matrix, base)))[:10]
+    check_equal(ref, scan(split(matrix, [700, 701]), base, 10))
+    fast = np.lexsort((-np.arange(1500), -np.vecdot(matrix, base)))[:10]
     if dim >= 257:
         assert not np.array_equal(fast, ref.rows)  # the case is not an easy one
 

@@ -49,12 +49,12 @@ def parse(text: str) -> tuple[list[tuple[int, int]], list[int]]:
 
 def test_headings_and_fences_agree_with_a_parser_on_a_real_vault(notes_vault: Path) -> None:
     counted = 0
-    for path in sorted(notes_vault.rglob("*.md"))[::4]:
+    for path in sorted(notes_vault.rglob("*.md"))[::8]:
         text = path.read_text()
         ref, got = parse(text), (headings(text), fences(text))
         assert ref == got, path
         counted += len(ref[0]) + len(ref[1])
-    assert counted > 1000
+    assert counted > 500
 
 
 SYNTAX = """# One

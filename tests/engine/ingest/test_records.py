@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.clock import parse_instant
@@ -200,6 +200,7 @@ ANYTHING = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(max_size=3), ANYTHING, max_size=6))
 def test_any_mapping_is_a_record_or_refused(given_record: dict[str, object]) -> None:
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.clock import parse_instant
@@ -276,6 +276,7 @@ SCHEMA = pa.schema(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(ROW, min_size=1, max_size=8))
 def test_tables_follow_the_rules_of_single_records(rows: list[dict[str, Any]]) -> None:
     ref: dict[int, Record] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +46,24 @@ OPERATIONS: dict[str, Operation] = {
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault with seven segments of one row each: the next add merges them."""
     root = tmp_path_factory.mktemp("faults") / "base"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexer, "BLOCK_ROWS", 4)
-        Store.create(root, clock=FixedClock(MOMENT), files=Quick())
-        memory = opened(root)
-        for i in range(7):
-            adding.add(memory, f"base note number {i}", {"id": f"base{i}"})
-        lifecycle.invalidate(memory, "base1", "never true")
+    Store.create(root, clock=FixedClock(MOMENT), files=Quick())
+    memory = opened(root)
+    for i in range(7):
+        adding.add(memory, f"base note number {i}", {"id": f"base{i}"})
+    lifecycle.invalidate(memory, "base1", "never true")
     return root
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Indexes of four rows: every operation publishes some."""
+def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No power is cut here but on purpose."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes of four rows: an add publishes some."""
     monkeypatch.setattr(indexer, "BLOCK_ROWS", 4)
-    yield
 
 
 def steps_of(base: Path, scratch: Path, operation: Operation) -> tuple[list[str], Any]:
@@ -83,21 +87,34 @@ def goes_on(root: Path, memory: Memory) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_step_may_fail(base: Path, tmp_path: Path, name: str, kind: str) -> None:
+    steps = fail_every_step(base, tmp_path, OPERATIONS[name], kind, 1)
+    assert {"write", "flush", "replace"} <= set(steps)
+
+
+@pytest.mark.parametrize("kind", ["io", "crash"])
+@pytest.mark.usefixtures("small_blocks")
+def test_every_step_of_publishing_an_index_may_fail(base: Path, tmp_path: Path, kind: str) -> None:
+    steps = fail_every_step(base, tmp_path, OPERATIONS["add"], kind, -8)
+    assert steps.count("replace") == 6  # two segments, twice a manifest and CURRENT
+
+
+def fail_every_step(base: Path, tmp_path: Path, operation: Operation, kind: str, first: int) -> list[str]:
+    """Fail each step from the one numbered ``first`` on (negative: counted from the end); return all steps."""
     old = contents_at(base)
-    steps, new = steps_of(base, tmp_path / "whole", OPERATIONS[name])
-    assert len(steps) > 15
-    for at in range(1, len(steps) + 1):
+    steps, new = steps_of(base, tmp_path / "whole", operation)
+    for at in range(first if first > 0 else len(steps) + 1 + first, len(steps) + 1):
         root = copy(base, tmp_path / f"at{at}")
         files = FaultyFiles(at, kind)
         memory = opened(root, files)
         try:
-            OPERATIONS[name](memory)
+            operation(memory)
             returned = True
         except (OSError, Crash):
             returned = False
         got = contents_at(root)
         assert got in ((new,) if returned else (old, new)), f"step {at}, {steps[at - 1]}"
         goes_on(root, opened(root) if files.dead else memory)
+    return steps
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -196,6 +213,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("what", WRITERS)
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("something else")])
 def test_an_index_that_cannot_be_written_costs_no_write(
