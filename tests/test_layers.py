@@ -11,7 +11,8 @@ import pytest
 
 HEAVY = {
     "numba", "llvmlite", "pyarrow.compute", "pyarrow.dataset", "pandas", "scipy", "faiss", "onnxruntime", "onnx",
-    "tokenizers", "safetensors", "wordllama", "httpx", "requests", "typer", "rich", "markdown_it", "frontmatter", "yaml",
+    "tokenizers", "safetensors", "wordllama", "httpx", "requests", "typer", "rich", "markdown_it", "frontmatter",
+    "yaml",
 }  # fmt: skip
 
 

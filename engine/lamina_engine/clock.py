@@ -67,6 +67,8 @@ def zone(name: str) -> tzinfo:
     InvalidArgument
         When the name is not known on this machine.
     """
+    if not isinstance(name, str):
+        raise InvalidArgument(f"tz={name!r} is a {type(name).__name__}; give an IANA name such as 'Europe/Berlin'")
     if name.upper() in ("UTC", "Z"):
         return UTC
     try:

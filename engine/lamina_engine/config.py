@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from lamina_engine.clock import zone
-from lamina_engine.errors import InvalidConfig
+from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.profiles import parse_type_half_lives
 
 FILE = "vault.toml"
@@ -57,7 +57,10 @@ def load(root: Path) -> Config:
         config = msgspec.convert(tomllib.loads(content.decode()), Config)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InvalidConfig(f"{path}: {error}; keys are name, tz, profile, [embedding] model, [profiles.<name>]") from error
-    zone(config.tz)
+    try:
+        zone(config.tz)
+    except InvalidArgument as error:
+        raise InvalidConfig(f"{path}: {error}") from error
     if config.embedding.model not in (*EMBEDDERS, "custom"):
         raise InvalidConfig(
             f"{path}: embedding model {config.embedding.model!r} is not one of {', '.join(EMBEDDERS)}, custom; "

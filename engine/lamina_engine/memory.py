@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -22,7 +23,6 @@ from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgume
 from lamina_engine.index.indexer import Indexer
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.view import View
-from lamina_engine.ingest.redact import Redactor
 from lamina_engine.profiles import Profiles
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import Space
@@ -31,6 +31,9 @@ from lamina_engine.store.store import INDEX, Store
 from lamina_engine.store.writer import LOCK_TIMEOUT_S, Transaction
 
 logger = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from lamina_engine.ingest.redact import Redactor
 
 DEFAULT_SPACE = "default"
 _WARM_AT = 2
@@ -87,7 +90,7 @@ class Memory:
         self.config = configuration.load(root)
         self.profiles = Profiles(self.config.profiles, configuration.type_half_lives())
         self.profiles.get(self.config.profile)
-        self.redactor = redactor or Redactor()
+        self._redactor = redactor
         self.lock_timeout_s = lock_timeout_s
         self.tables = Tables(root / INDEX)
         self.indexer = Indexer(self.store, self.tables)
@@ -96,6 +99,15 @@ class Memory:
         self._view: View | None = None
         self._recalls = 0
         self._lock = threading.Lock()
+
+    @property
+    def redactor(self) -> Redactor:
+        """What is done about secrets; made when first asked for: readers need none of its patterns."""
+        if self._redactor is None:
+            from lamina_engine.ingest.redact import Redactor
+
+            self._redactor = Redactor()
+        return self._redactor
 
     @property
     def clock(self) -> Clock:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidConfig
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-Positive = Annotated[float, Meta(gt=0.0)]
-NotNegative = Annotated[float, Meta(ge=0.0)]
+_FINITE: Final = sys.float_info.max  # TOML can say inf, JSON cannot: such a term could not be explained
+Positive = Annotated[float, Meta(gt=0.0, le=_FINITE)]
+NotNegative = Annotated[float, Meta(ge=0.0, le=_FINITE)]
 Count = Annotated[int, Meta(ge=1)]
 
 TYPE_HALF_LIFE_DAYS: Final[dict[str, float]] = {
@@ -52,6 +55,9 @@ class Decay(Struct, frozen=True, forbid_unknown_fields=True):
     collection_half_life_days: dict[str, Positive] = msgspec.field(default_factory=COLLECTION_HALF_LIFE_DAYS.copy)
     missing_created_at: str = "2020-01-01T00:00:00Z"
     """The date of a chunk that has none: old, so it never outranks a dated one by its age."""
+
+    def __post_init__(self) -> None:
+        parse_instant(self.missing_created_at, what="missing_created_at")
 
 
 class Diversity(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,7 +116,7 @@ class Profiles:
         ``[profiles.*]`` of ``vault.toml``: each has ``base`` and any parameters to override. Tables are merged with those
         of the base (a half-life map gains entries); everything else is replaced.
     type_half_lives : mapping, optional
-        Replaces the type map of every profile whose scores age: what ``DECAY_TYPE_OVERRIDES`` says.
+        Replaces the type map of every built-in profile, and so of those derived from them: what ``DECAY_TYPE_OVERRIDES`` says.
 
     Raises
     ------
@@ -122,15 +128,16 @@ class Profiles:
         self._known = dict(BUILT_IN)
         if type_half_lives is not None:
             for key, profile in self._known.items():
-                if profile.decay.semantic_weight < 1.0:
-                    decay = msgspec.structs.replace(profile.decay, type_half_life_days=dict(type_half_lives))
-                    self._known[key] = msgspec.structs.replace(profile, decay=decay)
+                decay = msgspec.structs.replace(profile.decay, type_half_life_days=dict(type_half_lives))
+                self._known[key] = msgspec.structs.replace(profile, decay=decay)
         for name, overrides in (configured or {}).items():
             self._add(name, overrides)
 
     def _add(self, name: str, overrides: Any) -> None:
         if not isinstance(overrides, Mapping) or not isinstance(overrides.get("base"), str):
             raise InvalidConfig(f"[profiles.{name}] needs base = \"...\", one of {', '.join(sorted(self._known))}")
+        if not name or "@" in name:
+            raise InvalidConfig(f"[profiles.{name}] has no usable name; give one without '@', the version is added to it")
         if any(profile.name == name for profile in BUILT_IN.values()):
             raise InvalidConfig(f"[profiles.{name}] has the name of a built-in profile; choose another")
         base = self.get(overrides["base"])
@@ -183,7 +190,7 @@ def parse_type_half_lives(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for piece in filter(None, (part.strip() for part in text.split(","))):
         name, colon, days = (part.strip() for part in piece.partition(":"))
-        if not (name and colon and days.isascii() and days.isdigit() and int(days) >= 1):
+        if not (name and colon and days.isascii() and days.isdigit() and 1.0 <= float(days) <= _FINITE):
             raise InvalidConfig(
                 f"DECAY_TYPE_OVERRIDES has the piece {piece!r}; each piece is name:days with a whole number of days from 1 up, as in agent_task:14"
             )

@@ -55,6 +55,8 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     """
     if format_ not in FORMATS:
         raise InvalidArgument(f"format={format_!r} is not known; allowed are {', '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise InvalidArgument(f"{path.parent} is not a folder; give a path in one that exists")
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
     rows = np.flatnonzero(mask.evaluate(node, view, alive(view, node, invalidated=True)))

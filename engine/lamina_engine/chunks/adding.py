@@ -126,7 +126,7 @@ def batch_of_records(records: Sequence[Record]) -> ChunkBatch:
         types=types, collections=collections, projects=[r.project for r in records], sessions=[r.session for r in records],
         agents=[r.agent for r in records], sources=[r.source for r in records], ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n,
         created_at=[r.created_at_us for r in records], tags=[list(r.tags) for r in records], success=[r.success for r in records],
-        commits=[None] * n, blobs=[None] * n, metadata=[_json(r.metadata) for r in records], vectors=_vectors(records), date_is_embedded=True,
+        commits=[None] * n, blobs=[None] * n, metadata=[_json(r.metadata) for r in records], vectors=_vectors(records), date_is_embedded=[True] * n,
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
         texts=columns.text, ids=names("id"), titles=names("title"), headings=[[] for _ in range(n)], types=types,
         collections=collections, projects=names("project"), sessions=names("session"), agents=names("agent"), sources=names("source"),
         ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n, created_at=created, tags=tags, success=success, commits=[None] * n,
-        blobs=[None] * n, metadata=metadata, vectors=columns.vectors if has_vectors else None, date_is_embedded=True,
+        blobs=[None] * n, metadata=metadata, vectors=columns.vectors if has_vectors else None, date_is_embedded=[True] * n,
     )  # fmt: skip
 
 
@@ -181,9 +181,10 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
         checked["metadata"] = memory.redactor.clean_value(record.metadata)[0]
     if "created_at" in changes:
         checked["created_at"] = None if changes["created_at"] is None else parse_instant(changes["created_at"], memory.config.tz, what="created_at")
-    for name, default in (("type", DEFAULT_TYPE), ("collection", DEFAULT_COLLECTION)):
-        if name in checked and not checked[name]:
-            checked[name] = default
+    if "type" in checked:
+        checked["type"] = clean_type(checked["type"]) or DEFAULT_TYPE
+    if "collection" in checked and not checked["collection"]:
+        checked["collection"] = DEFAULT_COLLECTION
     return lifecycle.update(memory, identity, checked)
 
 

@@ -43,11 +43,12 @@ class ChunkBatch:
     vectors: NDArray[np.float32] | None = None
     after: list[str | None] | None = None
     """Id of the chunk before each, where a reader knows; None: by session."""
-    fallback_created_at: list[int] | None = None
-    """Date of new rows that have none of their own, where a reader knows a better one than now. It changes no old row."""
+    fallback_created_at: list[int | None] | None = None
+    """Date of new rows that have none of their own, where a reader knows a better one than now, or that there is none. It
+    changes no old row."""
     title_is_name: list[bool] | None = None
     """True where a title is only a file's name: it is not embedded, so a file that moves keeps its vectors."""
-    date_is_embedded: bool = False
+    date_is_embedded: list[bool] | None = None
     """True for records that say their date: it is part of their subject, and gives short texts more to stand on."""
     versions: list[bytes] = field(default_factory=list)
     """Filled by `identify`."""
@@ -72,10 +73,30 @@ class ChunkBatch:
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""
         names = self.title_is_name or [False] * len(self)
-        texts = [identity.embedded_text(None if names[i] else self.titles[i], self.headings[i], self.texts[i]) for i in positions]
-        if self.date_is_embedded:
-            return [f"{text}\n{date_words(self.created_at[i])}".rstrip("\n") for i, text in zip(positions, texts, strict=True)]
-        return texts
+        dated = self.date_is_embedded or [False] * len(self)
+        return [self._embedded(i, title=not names[i], date=dated[i]) for i in positions]
+
+    def _embedded(self, i: int, *, title: bool, date: bool) -> str:
+        text = identity.embedded_text(self.titles[i] if title else None, self.headings[i], self.texts[i])
+        return f"{text}\n{date_words(self.created_at[i])}".rstrip("\n") if date else text
+
+    def embed_like(self, versions: Sequence[str | None]) -> None:
+        """Embed what known versions say was embedded: with or without the title, with or without the date.
+
+        So a chunk that is written again unchanged is the same chunk, whatever wrote it first.
+
+        Parameters
+        ----------
+        versions : sequence of str or None
+            Version of each chunk in hexadecimal digits. Where it is None or fits nothing, title and date are embedded.
+        """
+        titles_are_names, dates = [False] * len(self), [True] * len(self)
+        for i, version in enumerate(versions):
+            for title, date in ((True, True), (True, False), (False, False), (False, True)) if version else ():
+                if identity.version_of(self._embedded(i, title=title, date=date)).hex() == version:
+                    titles_are_names[i], dates[i] = not title, date
+                    break
+        self.title_is_name, self.date_is_embedded = titles_are_names, dates
 
     def select(self, positions: Sequence[int]) -> ChunkBatch:
         """Return a batch of some of the chunks, in the order given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ Key = tuple[str | None, str]
 """Project and session."""
 
 
-def previous_rows(view: View, batch: ChunkBatch, first: int) -> list[int]:
+def previous_rows(view: View, batch: ChunkBatch, first: int, older: Mapping[int, int] | None = None) -> list[int]:
     """Return for each chunk of a batch the row of the chunk before it, -1 for none.
 
     Parameters
@@ -28,17 +29,37 @@ def previous_rows(view: View, batch: ChunkBatch, first: int) -> list[int]:
         the chunks of a session follow each other.
     first : int
         Row of the first of them.
+    older : mapping, optional
+        By position, the row that a chunk supersedes: it takes that row's place in its session, not one at the end.
     """
+    older = older or {}
     if batch.after is not None:
         return _declared(view, batch, batch.after, first)
     keys = [None if session is None else (project, session) for project, session in zip(batch.projects, batch.sessions, strict=True)]
     last = _last_rows(view, {key for key in keys if key is not None})
     previous = []
     for i, key in enumerate(keys):
-        previous.append(-1 if key is None else last.get(key, -1))
-        if key is not None:
+        old = older.get(i)
+        if key is None:
+            previous.append(-1)
+        elif old is None or key != (keys[old - first] if old >= first else _key_of(view, old)):
+            previous.append(last.get(key, -1))
             last[key] = first + i
+        else:
+            previous.append(previous[old - first] if old >= first else _previous_of(view, old))
+            if last.get(key) == old:
+                last[key] = first + i
     return previous
+
+
+def _key_of(view: View, row: int) -> Key | None:
+    at = np.array([row], np.int64)
+    session, project = (view.snapshot.values("chunks", name, at)[0] for name in ("session", "project"))
+    return None if session is None else (project, session)
+
+
+def _previous_of(view: View, row: int) -> int:
+    return int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
 
 
 def _declared(view: View, batch: ChunkBatch, after: list[str | None], first: int) -> list[int]:
@@ -46,7 +67,9 @@ def _declared(view: View, batch: ChunkBatch, after: list[str | None], first: int
     here = {str(identity): first + i for i, identity in enumerate(batch.ids)}
     outside = [identity for identity in after if identity is not None and identity not in here]
     known = dict(zip(outside, view.rows_of_ids(outside).tolist(), strict=True)) if outside else {}
-    return [-1 if identity is None else here.get(identity, known.get(identity, -1)) for identity in after]
+    found = [-1 if identity is None else here.get(identity, known.get(identity, -1)) for identity in after]
+    # a chunk's words may depend on chunks before it, never on later ones
+    return [row if row < first + i else -1 for i, row in enumerate(found)]
 
 
 def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:

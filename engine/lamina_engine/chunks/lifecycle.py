@@ -74,7 +74,12 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     row = find_row(view, identity)
     chunk = chunks_at(view, np.array([row], np.int64))[0]
     before = int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
+    same = _batch_of(chunk, {})
+    same.embed_like([chunk.version])
     batch = _batch_of(chunk, changes)
+    batch.title_is_name, batch.date_is_embedded = same.title_is_name, same.date_is_embedded
+    if "title" in changes:
+        batch.title_is_name = [False]
     batch.after = [view.snapshot.values("chunks", "id", np.array([before]))[0] if before >= 0 else None]
     writing.write(memory, batch)
     now = memory.view()
@@ -88,7 +93,7 @@ def _batch_of(chunk: Chunk, changes: Mapping[str, Any]) -> ChunkBatch:
     return ChunkBatch(
         texts=[value["text"]], ids=[chunk.id], titles=[value["title"]], headings=[list(chunk.headings)], types=[value["type"]],
         collections=[value["collection"]], projects=[value["project"]], sessions=[value["session"]], agents=[value["agent"]],
-        sources=[value["source"]], ordinals=[-1], starts=[-1 if moved else chunk.start], stops=[-1 if moved else chunk.stop],
+        sources=[value["source"]], ordinals=[chunk.ordinal], starts=[-1 if moved else chunk.start], stops=[-1 if moved else chunk.stop],
         created_at=[changes.get("created_at", chunk.created_at_us)], tags=[list(value["tags"] or ())], success=[value["success"]],
-        commits=[chunk.commit], blobs=[chunk.blob], metadata=[msgspec.json.encode(metadata, order="sorted").decode() if metadata else None],
+        fallback_created_at=[None], commits=[chunk.commit], blobs=[chunk.blob], metadata=[msgspec.json.encode(metadata, order="sorted").decode() if metadata else None],
     )  # fmt: skip

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.store.snapshot import Rows
 
-_SHORT: Final = re.compile(r"#?[0-9a-f]{4,31}")
+_SHORT: Final = re.compile(r"#?[0-9a-f]{4,32}")
 _SHOWN_CANDIDATES: Final = 5
 
 
@@ -36,6 +36,7 @@ class Chunk:
     session: str | None
     agent: str | None
     source: str | None
+    ordinal: int
     start: int
     stop: int
     created_at_us: int | None
@@ -64,7 +65,7 @@ def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk
     return Chunk(
         id=record["id"], row=row, text=record["text"], title=record["title"], headings=tuple(record["headings"] or ()),
         type=record["type"], collection=record["collection"], project=record["project"], session=record["session"],
-        agent=record["agent"], source=record["source"], start=record["start"], stop=record["stop"],
+        agent=record["agent"], source=record["source"], ordinal=record["ordinal"], start=record["start"], stop=record["stop"],
         created_at_us=record["created_at"], recorded_at_us=record["recorded_at"], tags=tuple(record["tags"] or ()),
         success=record["success"], commit=record["commit"], blob=record["blob"],
         metadata=msgspec.json.decode(record["metadata"]) if record["metadata"] else {},

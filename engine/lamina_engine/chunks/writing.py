@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
 from lamina_engine.chunks.chains import previous_rows
+from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.writer import Transaction
@@ -56,6 +57,8 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
     EmbedderMismatch, VaultLocked, VaultReadOnly, OSError
     """
     memory.ensure_space(batch.vectors)
+    if batch.vectors is not None and memory.view().snapshot.space is None:
+        raise InvalidArgument("vectors were given, but this vault is searched by words alone; leave them out, or reindex with an embedder")
     batch.identify()
     total = Written()
     for start in range(0, len(batch), SEGMENT_ROWS):
@@ -81,9 +84,9 @@ def append(
     written = Written(ids=[str(i) for i in batch.ids])
     fresh, replaced, restored = _resolve(view, batch, written)
     if restored:
-        rows = np.array([row for _, row in restored], np.int64)
+        rows = np.array(list(restored), np.int64)
         stamps = transaction.stamps(len(rows))
-        add_events(transaction, "restore", [batch.ids[p] for p, _ in restored], rows, stamps, ["its source is back"] * len(rows))
+        add_events(transaction, "restore", [batch.ids[p] for p in restored.values()], rows, stamps, ["its source is back"] * len(rows))
     if not fresh:
         return written
     picked = batch.select(fresh) if len(fresh) < len(batch) else batch
@@ -91,20 +94,22 @@ def append(
     first = transaction.rows("chunks")
     matrix, late = _matrix(memory, view, picked, vectors)
     written.embedded += late
-    previous = previous_rows(view, picked, first)
+    row_at = {position: first + i for i, position in enumerate(fresh)}
+    older = {row_at[p] - first: row if row >= 0 else row_at[-2 - row] for p, row in replaced.items()}
+    previous = previous_rows(view, picked, first, older)
     values = picked.columns(previous)
     instead = picked.fallback_created_at or stamps.tolist()
     values["created_at"] = [late if given is None else given for given, late in zip(picked.created_at, instead, strict=True)]
     transaction.append("chunks", values, stamps)
     if matrix is not None:
         transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
-    _supersede(transaction, view, batch, fresh, replaced, first, stamps)
+    _supersede(transaction, view, picked, older, first, stamps)
     memory.indexer.stage(view.snapshot, first, picked, values["created_at"], previous)
     return written
 
 
-def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int], dict[int, int], list[tuple[int, int]]]:
-    """Tell new from known: positions to write, the row each supersedes, and (position, row) to restore.
+def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int], dict[int, int], dict[int, int]]:
+    """Tell new from known: positions to write, the row each supersedes, and rows to restore with a position of each.
 
     A row of -2 - p stands for the row that position p of this batch will get.
     """
@@ -114,7 +119,7 @@ def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int]
     latest: dict[str, int] = {}
     fresh: list[int] = []
     replaced: dict[int, int] = {}
-    restored: list[tuple[int, int]] = []
+    restored: dict[int, int] = {}
     for position, (identity, row) in enumerate(zip(written.ids, known.tolist(), strict=True)):
         record = next(records) if row >= 0 else None
         if identity in latest:
@@ -122,7 +127,7 @@ def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int]
         if record is not None and _equal(record, batch, position):
             written.unchanged += 1
             if row >= 0 and view.state.status[row] == REMOVED:
-                restored.append((position, row))
+                restored[row] = position
             continue
         fresh.append(position)
         latest[identity] = position
@@ -146,21 +151,25 @@ def _equal(record: dict[str, Any], batch: ChunkBatch, position: int) -> bool:
     return all((record[name] or None) == (new[name] or None) if name != "success" else record[name] == new[name] for name in _COMPARED)
 
 
-def _supersede(
-    transaction: Transaction, view: View, batch: ChunkBatch, fresh: list[int], replaced: dict[int, int], first: int, stamps: NDArray[np.int64]
-) -> None:
-    """Record which rows the new ones replace, at the same instant; a pin passes to the new row."""
-    if not replaced:
+def _supersede(transaction: Transaction, view: View, batch: ChunkBatch, older: dict[int, int], first: int, stamps: NDArray[np.int64]) -> None:
+    """Record which rows the new ones replace (by position), at the same instant; a pin passes to the new row."""
+    if not older:
         return
-    row_at = {position: first + i for i, position in enumerate(fresh)}
-    old = np.array([row if row >= 0 else row_at[-2 - row] for row in replaced.values()], np.int64)
-    new = np.array([row_at[position] for position in replaced], np.int64)
-    ids = [batch.ids[position] for position in replaced]
-    when = stamps[new - first]
-    add_events(transaction, "supersede", ids, old, when, [None] * len(ids))
-    pinned = [i for i, row in enumerate(old.tolist()) if row < view.rows and view.state.pinned[row]]
+    positions = list(older)
+    add_events(
+        transaction, "supersede", [batch.ids[p] for p in positions], np.array(list(older.values()), np.int64), stamps[positions],
+        [None] * len(positions),
+    )  # fmt: skip
+    pinned: dict[int, None] = {}
+    for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
+        if row - first in pinned or (row < view.rows and view.state.pinned[row]):
+            pinned[p] = None
     if pinned:
-        add_events(transaction, "pin", [ids[i] for i in pinned], new[pinned], when[pinned], [None] * len(pinned))
+        positions = list(pinned)
+        add_events(
+            transaction, "pin", [batch.ids[p] for p in positions], np.array(positions, np.int64) + first, stamps[positions],
+            [None] * len(positions),
+        )  # fmt: skip
 
 
 def add_events(

@@ -224,7 +224,7 @@ class ForwardLists:
         """Return how many context terms each row was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
         out = np.zeros(rows.size, np.uint16)
         home = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.unique(home).tolist():
+        for number in np.flatnonzero(np.bincount(home)).tolist():
             chosen = np.flatnonzero(home == number)
             out[chosen] = self.blocks[number].lengths[rows[chosen] - self.starts[number], 2]
         return out
@@ -275,7 +275,7 @@ class ForwardLists:
         counts = np.zeros((rows.size, query.hashes.size, ZONES), np.float32)
         lengths = np.zeros((rows.size, ZONES), np.uint16)
         home = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.unique(home).tolist():
+        for number in np.flatnonzero(np.bincount(home)).tolist():
             block = self.blocks[number]
             chosen = np.flatnonzero(home == number)
             local = rows[chosen] - self.starts[number]

@@ -39,6 +39,8 @@ class Document:
     row: dict[str, Any]
     """Its row of the sources log, without chunks, starts, stops and links."""
     links: list[dict[str, Any]] = field(default_factory=list)
+    released: list[dict[str, Any]] = field(default_factory=list)
+    """Rows of the sources log to commit with it: the place it was at before no longer has its chunks."""
 
 
 class DocumentWriter:
@@ -66,11 +68,12 @@ class DocumentWriter:
         if self._pending >= GROUP_CHUNKS:
             self.flush()
 
-    def note(self, row: dict[str, Any], gone: Sequence[str] = ()) -> None:
-        """Take a row of the sources log that changes no chunk but those that are ``gone``."""
-        self._rows.add(**row)
+    def note(self, *rows: dict[str, Any], gone: Sequence[str] = ()) -> None:
+        """Take rows of the sources log that change no chunk but those that are ``gone``; they are committed together."""
+        for row in rows:
+            self._rows.add(**row)
         self._gone += gone
-        self._pending += 1 + len(gone)
+        self._pending += len(rows) + len(gone)
         if self._pending >= GROUP_CHUNKS:
             self.flush()
 
@@ -86,16 +89,24 @@ class DocumentWriter:
             written = writing.append(memory, transaction, view, batch, vectors)
             _remove(transaction, view, [*lost, *self._gone])
             for document, ids in zip(self._documents, parts, strict=True):
-                chunks = document.draft.chunks
-                self._rows.add(
-                    **document.row, chunks=ids, starts=[c.start for c in chunks], stops=[c.stop for c in chunks],
-                    links=msgspec.json.encode(document.links).decode() if document.links else None,
-                )  # fmt: skip
+                self._note_document(document, ids)
             transaction.append("sources", self._rows.columns, transaction.stamps(len(self._rows)))
         self._report.chunks += written.added + written.updated
         self._report.embedded += embedded + written.embedded
         self._report.redactions += sum(document.draft.redactions for document in self._documents)
         self._documents, self._rows, self._gone, self._pending = [], SourceRows.empty(), [], 0
+
+    def _note_document(self, document: Document, ids: list[str]) -> None:
+        chunks = document.draft.chunks
+        for row in document.released:
+            self._rows.add(**row)
+        self._rows.add(
+            **document.row,
+            chunks=ids,
+            starts=[chunk.start for chunk in chunks],
+            stops=[chunk.stop for chunk in chunks],
+            links=msgspec.json.encode(document.links).decode() if document.links else None,
+        )
 
 
 def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
@@ -105,7 +116,14 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
     current = known[np.isin(view.state.status[known], (ACTIVE, INVALIDATED))]
     if len(current):
         names = view.snapshot.values("chunks", "id", current)
-        writing.add_events(transaction, "remove", names, current, transaction.stamps(len(current)), ["its source is gone"] * len(current))
+        writing.add_events(
+            transaction,
+            "remove",
+            names,
+            current,
+            transaction.stamps(len(current)),
+            ["its source is gone"] * len(current),
+        )
 
 
 def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
@@ -136,7 +154,10 @@ def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[s
     known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
     old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
     found = [known[position][0] if position >= 0 else None for position in match(old, versions)]
-    return [name or _new_id(view, document.draft.source, version, taken) for name, version in zip(found, versions, strict=True)]
+    return [
+        name or _new_id(view, document.draft.source, version, taken)
+        for name, version in zip(found, versions, strict=True)
+    ]
 
 
 def _new_id(view: View, source: str, version: bytes, taken: set[str]) -> str:
@@ -181,6 +202,9 @@ def _extend(batch: ChunkBatch, document: Document) -> None:
     batch.commits += [document.commit] * n
     batch.blobs += [document.blob] * n
     batch.metadata += [metadata] * n
-    for column, value in ((batch.fallback_created_at, document.fallback_us), (batch.title_is_name, draft.title_is_name)):
+    for column, value in (
+        (batch.fallback_created_at, document.fallback_us),
+        (batch.title_is_name, draft.title_is_name),
+    ):
         assert column is not None
         column += [value] * n  # type: ignore[operator]

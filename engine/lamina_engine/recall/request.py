@@ -127,7 +127,8 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
     if vector is None:
         return None
     try:
-        found = np.asarray(vector, np.float32)
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+            found = np.asarray(vector, np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidArgument("vector must be a sequence of numbers") from error
     if dim is None:

@@ -16,6 +16,8 @@ from lamina_engine.profiles import Decay
 from lamina_engine.store.snapshot import Rows, Snapshot
 
 SECONDS_PER_DAY = 86_400.0
+LEAST_MISSING_HALF_LIVES = 10.0
+"""A chunk without a date counts as at least so many half-lives old, whatever the moment: recency below 0.001."""
 F64 = NDArray[np.float64]
 
 
@@ -60,7 +62,8 @@ def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> f
 def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
     """Return the ages of some rows at a moment (which is truncated to whole seconds).
 
-    Ages below zero (dates in the future) count as zero. A missing date counts as the profile's ``missing_created_at``.
+    Ages below zero (dates in the future) count as zero. A missing date counts as the profile's ``missing_created_at``, and as
+    `LEAST_MISSING_HALF_LIVES` at least: a recall as of years ago, or a long half-life, must not make it fresh.
     """
     created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).astype(np.int64)
     dated = created != MISSING_US
@@ -69,6 +72,7 @@ def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
     # float64 before the difference: absurd dates at the ends of int64 must not wrap round
     age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
     half_life_s = _half_lives(view, rows, decay) * SECONDS_PER_DAY
+    age_s = np.where(dated, age_s, np.maximum(age_s, LEAST_MISSING_HALF_LIVES * half_life_s))
     return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
 
 

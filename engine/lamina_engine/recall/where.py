@@ -2,7 +2,7 @@
 
 ``{"field": value}`` or ``{"field": {"op": value}}`` with `OPERATORS`; ``AND``, ``OR`` (lists) and ``NOT``; several keys
 mean AND. A field that a chunk does not have equals None, is unequal to everything else, and is neither smaller nor
-larger than anything; ``"*"`` means that the field is there.
+larger than anything; ``"*"`` means that the field is there. A list (tags, some metadata) equals each of its members.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def parse(where: Where | None, tz: str = "UTC") -> Node:
     InvalidArgument
         When it is no mapping, names an unknown operator, or compares with a value of the wrong kind.
     """
-    return _parse(where or {}, tz, 0)
+    return _parse({} if where is None else where, tz, 0)
 
 
 def _parse(where: Any, tz: str, depth: int) -> Node:
@@ -105,7 +105,7 @@ def _field(field: str, value: Any, tz: str) -> Node:
         tests = tuple(_predicate(field, name, str(operator), operand, tz) for operator, operand in value.items())
         return tests[0] if len(tests) == 1 else All(tests)
     if isinstance(value, list | tuple | set):
-        raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them or {{'contains': x}} for tags")
+        raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them")
     if value == "*":
         return Predicate(name, "exists", True)
     return _predicate(field, name, "eq", value, tz)
@@ -128,6 +128,8 @@ def _predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Pre
 def _operand(field: str, name: str, value: Any, tz: str) -> Any:
     if value is None:
         return None
+    if isinstance(value, str) and not _is_unicode(value):
+        raise InvalidArgument(f"where[{field!r}] compares with {ascii(value):.60}, which has half a surrogate pair; give valid Unicode")
     if name in INSTANT_FIELDS:
         return parse_instant(value, tz, what=f"where[{field!r}]")
     if name in ("success", "pinned") and not isinstance(value, bool):
@@ -138,9 +140,17 @@ def _operand(field: str, name: str, value: Any, tz: str) -> Any:
         raise InvalidArgument(f"where['ordinal'] compares with a number, not {value!r}")
     if name in (*CATEGORY_FIELDS, *STRING_FIELDS, "tags") and not isinstance(value, str):
         raise InvalidArgument(f"where[{field!r}] compares with text, not {value!r:.60}")
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
         raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def mentions(node: Node, field: str) -> bool:
@@ -209,7 +219,9 @@ def test(operator: str, have: Any, want: Any) -> bool:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Equality of JSON values: true is not 1."""
+    """Equality of JSON values: true is not 1, and a list equals each of its members."""
+    if isinstance(have, list | tuple):
+        return want is not None and any(_same(item, want) for item in have)
     if isinstance(have, bool) or isinstance(want, bool):
         return have is want
     return bool(have == want)

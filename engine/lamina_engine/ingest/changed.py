@@ -1,0 +1,201 @@
+"""Reads the sources of a folder that are new or changed, and hands them on with all that is known about them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lamina_engine.errors import IngestError, SchemaMismatch
+from lamina_engine.ingest import sources
+from lamina_engine.ingest.classify import Rules, classify
+from lamina_engine.ingest.documents import Document, DocumentWriter
+from lamina_engine.ingest.drafts import Problem, SourceDraft
+from lamina_engine.ingest.provenance import Repository, discover
+from lamina_engine.ingest.reading import KINDS, read_source
+from lamina_engine.ingest.scan import Reading
+from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Source
+from lamina_engine.ingest.tables import RecordWriter
+from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
+from lamina_engine.ingest.wikilinks import LinkResolver
+
+if TYPE_CHECKING:
+    from lamina_engine.ingest.report import IngestReport
+    from lamina_engine.memory import Memory
+
+
+class Run(Protocol):
+    """What a reader needs of the run that it is part of."""
+
+    memory: Memory
+    report: IngestReport
+    writer: DocumentWriter
+    overrides: Mapping[str, str | None]
+    columns: Mapping[str, str] | None
+
+    def kind_of(self, entry: FileEntry) -> str | None: ...
+
+    def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]: ...
+
+
+class ChangedSources:
+    """Reads changed sources of one folder, one at a time.
+
+    Parameters
+    ----------
+    run : Run
+        The ingest it is part of.
+    folder : Path
+        What is ingested.
+    everything : mapping of str to Source
+        All the vault knows, by absolute path.
+    former : mapping of str to Source
+        By path below the folder, the source that each one continues.
+    readings : mapping of str to Reading
+        By path below the folder.
+    paths : sequence of str
+        All sources below the folder: wikilinks may lead to them.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        folder: Path,
+        everything: Mapping[str, Source],
+        former: Mapping[str, Source],
+        readings: Mapping[str, Reading],
+        paths: Sequence[str],
+    ) -> None:
+        self._run, self._folder, self._everything = run, folder, everything
+        self._former, self._readings, self._paths = former, readings, paths
+        self._repository: Repository | None = None
+        self._looked = False
+        self._resolvers: dict[str, LinkResolver] = {}
+
+    def read(self, entry: FileEntry) -> bool:
+        """Read one source and hand it on; return whether it gave anything. Its problems are reported."""
+        kind = self._run.kind_of(entry)
+        if kind in RECORD_KINDS:
+            return self._records(entry, str(kind))
+        try:
+            data = read_entry(entry)
+        except OSError as error:
+            self._problem(entry, "unreadable", f"{error}; it was left as it was")
+            return False
+        return self._document(entry, data, kind)
+
+    def _document(self, entry: FileEntry, data: bytes, kind: str | None) -> bool:
+        run, report, memory = self._run, self._run.report, self._run.memory
+        root, source = self._label(entry)
+        draft = read_source(
+            data, source, kind=kind if kind in KINDS else None, redactor=memory.redactor, tz=memory.config.tz
+        )
+        override(draft, run.overrides)
+        report.problems += draft.problems
+        commit, blob, first_us = self._provenance(entry, data)
+        # the bytes read now, not those hashed before
+        reading = Reading(_digest(data), self._readings[entry.path].settings)
+        row = run.row(root, source, entry, reading, PRESENT if draft.chunks else SKIPPED)
+        targets, problems = self._resolver(root).resolve(source, draft.links)
+        report.links += sum(target is not None for target in targets)
+        report.problems += problems
+        document = Document(
+            draft=draft,
+            former=self._former_chunks(entry),
+            fallback_us=first_us if first_us is not None else entry.mtime_ns // 1000,
+            commit=commit,
+            blob=blob,
+            row=row | {"commit": commit, "blob": blob},
+            links=[{**asdict(link), "source": to} for link, to in zip(draft.links, targets, strict=True)],
+            released=self._released(entry),
+        )
+        run.writer.add(document)
+        return bool(draft.chunks)
+
+    def _records(self, entry: FileEntry, kind: str) -> bool:
+        from lamina_engine.ingest.recordfiles import read_records
+
+        run = self._run
+        root, source = self._label(entry)
+        former = self._former_chunks(entry)
+        writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
+        try:
+            for part in read_records(entry.absolute, kind, columns=run.columns):
+                # what is wrong with a line is said of the source, not of a path of this machine
+                run.report.problems += [Problem(source, problem.code, problem.message) for problem in part.problems]
+                writer.add(zip(part.positions, part.records, strict=True))
+            writer.flush()
+        except (IngestError, SchemaMismatch) as error:
+            self._problem(entry, "unreadable", f"{error}; what came before stays")
+            return False
+        ids = list(dict.fromkeys(writer.ids))
+        row = run.row(root, source, entry, self._readings[entry.path], PRESENT if ids else SKIPPED)
+        contents = {"chunks": ids, "starts": [], "stops": [], "links": None}
+        gone = sorted(set(former).difference(ids))
+        run.writer.note(row | contents, *self._released(entry), gone=gone)
+        return bool(ids)
+
+    def _problem(self, entry: FileEntry, code: str, message: str) -> None:
+        self._run.report.problems.append(Problem(entry.path, code, message))
+
+    def _label(self, entry: FileEntry) -> tuple[str, str]:
+        """Return root and path of a source: those under which it is known, else below the folder being ingested."""
+        known = self._everything.get(sources.absolute(self._folder.as_posix(), entry.path))
+        if known is not None and known.state != REMOVED:
+            return known.root, known.source
+        return self._folder.as_posix(), entry.path
+
+    def _former_chunks(self, entry: FileEntry) -> tuple[str, ...]:
+        former = self._former.get(entry.path)
+        return former.facts.chunks if former is not None else ()
+
+    def _released(self, entry: FileEntry) -> list[dict[str, Any]]:
+        """Return the row that takes the chunks away from the place where the source was before, if that was another."""
+        former = self._former.get(entry.path)
+        if former is None or former.path == sources.absolute(self._folder.as_posix(), entry.path):
+            return []
+        return [sources.removed(former) | {"chunks": []}]
+
+    def _resolver(self, root: str) -> LinkResolver:
+        if root not in self._resolvers:
+            here = self._folder.as_posix()
+            paths = {path for path in self._paths if root == here}
+            known = (s.source for s in self._everything.values() if s.root == root and s.state == PRESENT)
+            gone = {s.source for s in self._former.values() if s.root == root}
+            self._resolvers[root] = LinkResolver(paths if root == here else {*known} - gone | paths)
+        return self._resolvers[root]
+
+    def _provenance(self, entry: FileEntry, data: bytes) -> tuple[str | None, str | None, int | None]:
+        """Return commit, blob and first date of a file, as far as its repository knows it."""
+        if not self._looked:
+            self._looked = True
+            self._repository = discover(self._folder)
+        repository = self._repository
+        path = repository.relative(entry.absolute) if repository is not None else None
+        if repository is None or path is None:
+            return None, None, None
+        try:
+            facts = repository.history().get(path)
+            return repository.head, repository.blob_of(data), facts.first_us if facts else None
+        except IngestError as error:
+            self._run.report.problems.append(Problem(".", "git", str(error)))
+            self._repository = None
+            return None, None, None
+
+
+def override(draft: SourceDraft, overrides: Mapping[str, str | None]) -> None:
+    """Put what the caller said in place of what the source says; a collection that followed from the type follows."""
+    type_ = overrides["type"]
+    if type_ is not None:
+        implied = classify(draft.source, draft.kind, Rules(), type=draft.type)[1]
+        if draft.collection == implied:
+            draft.collection = classify(draft.source, draft.kind, Rules(), type=type_)[1]
+        draft.type = type_
+    draft.collection = overrides["collection"] or draft.collection
+    draft.project = overrides["project"] or draft.project
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lamina_engine.store.files import Files
+from tests.engine.store.faults import Crash, FaultyFiles
+
+
+class Noted(Files):
+    """Notes flushes: the path of a folder, ``file`` for a file."""
+
+    def __init__(self) -> None:
+        self.flushed: list[str] = []
+
+    def flush(self, descriptor: int) -> None:
+        found = Path(f"/proc/self/fd/{descriptor}").resolve()
+        self.flushed.append(found.name if found.is_dir() else "file")
+        super().flush(descriptor)
+
+
+def test_a_file_is_written_from_its_parts_and_flushed(tmp_path: Path) -> None:
+    files = Noted()
+    files.write(tmp_path / "a", [b"one", memoryview(b"two"), b"", memoryview(bytearray(8)).cast("d")])
+    assert (tmp_path / "a").read_bytes() == b"onetwo" + bytes(8)
+    assert files.flushed == ["file"]
+    files.write(tmp_path / "a", [])
+    assert (tmp_path / "a").read_bytes() == b""
+
+
+@pytest.mark.parametrize("kind", ["nospace", "io", "crash"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_failed_publication_leaves_what_stood_there(tmp_path: Path, kind: str, at: int) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    with pytest.raises((OSError, Crash)):
+        FaultyFiles(at, kind).publish(target, [b"new content"])
+    assert target.read_bytes() == b"old"
+    assert kind == "crash" or os.listdir(tmp_path) == ["a"]
+    Files().publish(target, [b"new content"])
+    assert target.read_bytes() == b"new content"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_descriptor_is_closed_when_a_write_fails(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="space"):
+        FaultyFiles(1, "nospace").write(tmp_path / "a", [b"x"])
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_every_folder_made_is_flushed_into_its_parent(tmp_path: Path) -> None:
+    files = Noted()
+    files.make_folder(tmp_path / "a" / "b" / "c")
+    assert files.flushed == [tmp_path.name, "a", "b"]
+    files.make_folder(tmp_path / "a" / "b" / "c")
+    assert len(files.flushed) == 3
+    (tmp_path / "file").touch()
+    with pytest.raises((FileExistsError, NotADirectoryError)):
+        files.make_folder(tmp_path / "file" / "below")
+
+
+def test_removing_what_is_gone_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    Files().remove(tmp_path / "a")
+    Files().remove(tmp_path / "a")
+    assert os.listdir(tmp_path) == []
