@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lamina.results import Hit, Hits
+from lamina.vault import Vault
+from lamina.vault import open_vault as open
 from lamina_engine.clock import FixedClock, SystemClock
 from lamina_engine.errors import (
     AmbiguousId,
@@ -29,16 +32,11 @@ from lamina_engine.errors import (
     VaultUntrusted,
 )
 
-from lamina.results import Hit, Hits
-from lamina.vault import Vault
-from lamina.vault import open_vault as open
-
 if TYPE_CHECKING:
+    from lamina.awaitable import AsyncVault, aopen
     from lamina_engine.embed.callable import CallableEmbedder
     from lamina_engine.embed.endpoint import EndpointEmbedder
     from lamina_engine.ingest.redact import Redactor
-
-    from lamina.awaitable import AsyncVault, aopen
 
 __version__ = "0.1.0"
 

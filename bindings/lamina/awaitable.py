@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from lamina.vault import Vault, open_vault
 
 
-async def aopen(*args: Any, **kwargs: Any) -> AsyncVault:
-    """Open a vault without blocking the event loop; takes what `lamina.open` takes."""
+def aopen(*args: Any, **kwargs: Any) -> Opening:
+    """Open a vault without blocking the event loop; takes what `lamina.open` takes.
+
+    Returns
+    -------
+    Opening
+        To be awaited, or entered at once: ``async with lamina.aopen("vault/") as vault``.
+    """
+    return Opening(_open(args, kwargs))
+
+
+async def _open(args: Any, kwargs: Any) -> AsyncVault:
     return AsyncVault(await asyncio.to_thread(open_vault, *args, **kwargs))
 
 
@@ -26,16 +37,23 @@ class AsyncVault:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:
         """Close the vault."""
         await asyncio.to_thread(self.vault.close)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self.vault, name)
-        if name.startswith("_") or not callable(method):
+    @property
+    def path(self) -> Path:
+        """The vault's folder."""
+        return self.vault.path
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        method = None if name.startswith("_") or name == "vault" else getattr(self.vault, name, None)
+        if not callable(method):
             raise AttributeError(f"AsyncVault has no method {name!r}; plain attributes are on .vault")
 
         @functools.wraps(method)
@@ -43,3 +61,39 @@ class AsyncVault:
             return await asyncio.to_thread(method, *args, **kwargs)
 
         return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self.vault) if not name.startswith("_"))})
+
+
+class Opening(Coroutine[Any, Any, AsyncVault]):
+    """A vault that is being opened: a coroutine, and a context manager that closes the vault."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, AsyncVault]) -> None:
+        self._coroutine = coroutine
+        self._vault: AsyncVault | None = None
+
+    def __await__(self) -> Generator[Any, Any, AsyncVault]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Go on; see `collections.abc.Coroutine`."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise inside; see `collections.abc.Coroutine`."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """Give up; see `collections.abc.Coroutine`."""
+        self._coroutine.close()
+
+    async def __aenter__(self) -> AsyncVault:
+        self._vault = await self
+        return self._vault
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._vault is not None:
+            await self._vault.close()

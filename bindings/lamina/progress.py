@@ -31,13 +31,19 @@ def reporter(progress: bool | Report) -> Iterator[Report | None]:
 @contextlib.contextmanager
 def _bar() -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     started = time.monotonic()
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
-    tasks: dict[str, int] = {}
+    tasks: dict[str, TaskID] = {}
 
     def report(step: Progress) -> None:
         if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
@@ -45,7 +51,7 @@ def _bar() -> Iterator[Report]:
         bar.start()
         if step.stage not in tasks:
             tasks[step.stage] = bar.add_task(step.stage, total=step.total)
-        bar.update(tasks[step.stage], completed=step.done, total=step.total)  # type: ignore[arg-type]
+        bar.update(tasks[step.stage], completed=step.done, total=step.total)
 
     try:
         yield report

@@ -62,7 +62,15 @@ class Hits(Sequence[Hit]):
     """
 
     def __init__(
-        self, hits: Sequence[Hit], *, query: str, profile: str, snapshot: int, as_of: str | None, took_ms: float, trace: dict[str, Any]
+        self,
+        hits: Sequence[Hit],
+        *,
+        query: str,
+        profile: str,
+        snapshot: int,
+        as_of: str | None,
+        took_ms: float,
+        trace: dict[str, Any],
     ) -> None:
         self._hits = tuple(hits)
         self.query, self.profile, self.snapshot = query, profile, snapshot
@@ -121,9 +129,10 @@ class Hits(Sequence[Hit]):
             When pandas is not installed.
         """
         try:
-            import pandas  # noqa: F401, ICN001 - only to say clearly what is missing
+            import pandas as pd
         except ImportError as error:
             from lamina_engine.errors import MissingExtra
 
             raise MissingExtra("to_pandas needs pandas; install it with `pip install 'lamina[pandas]'`") from error
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from lamina.results import Hit, Hits
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 
-from lamina.results import Hit, Hits
-
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import ArrayLike
+
     from lamina_engine.chunks.reading import Chunk
     from lamina_engine.embed.resolve import EmbedderSpec as Spec
-    from lamina_engine.ingest.report import IngestReport, Progress
     from lamina_engine.ingest.redact import Redactor
-    from numpy.typing import ArrayLike
+    from lamina_engine.ingest.report import IngestReport, Progress
 
 ENVIRONMENT = "LAMINA_VAULT"
 DEFAULT_PATH = ".lamina"
@@ -74,7 +75,14 @@ def open_vault(
 
     root = Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
     memory = Memory(
-        root, mode=mode, create=create, clock=clock, embedder=embedder, redactor=redactor, trust=trust, lock_timeout_s=lock_timeout_s
+        root,
+        mode=mode,
+        create=create,
+        clock=clock,
+        embedder=embedder,
+        redactor=redactor,
+        trust=trust,
+        lock_timeout_s=lock_timeout_s,
     )
     return Vault(memory)
 
@@ -88,7 +96,9 @@ class Vault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -104,8 +114,10 @@ class Vault:
     # ------------------------------------------------------------------ writing
 
     def add(
-        self, records: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatchReader, **fields: Any
-    ) -> list[str]:
+        self,
+        records: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatchReader,
+        **fields: Any,
+    ) -> builtins.list[str]:
         """Add memories; the call returns when they are durable and can be found.
 
         Parameters
@@ -172,14 +184,13 @@ class Vault:
         IngestError
             When the path itself cannot be read; single bad files are in ``problems``.
         """
+        from lamina.progress import reporter
         from lamina_engine.ingest.pipeline import ingest
 
-        from lamina.progress import reporter
-
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        paths = [path] if isinstance(path, str | bytes | os.PathLike) else list(path)
         with reporter(progress) as report:
             return ingest(
-                self._memory, [os.fspath(p) for p in paths], kind=kind, collection=collection, type_=type, project=project,
+                self._memory, [os.fsdecode(p) for p in paths], kind=kind, collection=collection, type_=type, project=project,
                 columns=columns, progress=report,
             )  # fmt: skip
 
@@ -272,6 +283,8 @@ class Vault:
         """
         from lamina_engine.recall.pipeline import recall
 
+        if lanes is not None and not isinstance(lanes, Sequence):
+            raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector")
         outcome = recall(
             self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
             token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, tz=tz,
@@ -300,21 +313,24 @@ class Vault:
         """
         return self.get_many([id])[0]
 
-    def get_many(self, ids: Sequence[str]) -> list[Chunk]:
+    def get_many(self, ids: Sequence[str]) -> builtins.list[Chunk]:
         """Return several chunks, in the order of the ids; see `get`."""
         import numpy as np
+
         from lamina_engine.chunks.reading import chunks_at, current_rows
 
+        if isinstance(ids, str):
+            raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids, or use get")
         view = self._memory.view()
         return chunks_at(view, np.array(current_rows(view, ids), np.int64))
 
-    def history(self, id: str) -> list[dict[str, Any]]:
+    def history(self, id: str) -> builtins.list[dict[str, Any]]:
         """Return what happened to a chunk, oldest first; see `lamina_engine.chunks.reading.history`."""
         from lamina_engine.chunks.reading import history
 
         return history(self._memory.view(), id)
 
-    def list(self, where: Mapping[str, Any] | None = None, limit: int | None = 100) -> list[Chunk]:
+    def list(self, where: Mapping[str, Any] | None = None, limit: int | None = 100) -> builtins.list[Chunk]:
         """Return chunks that a filter accepts, newest first. Superseded, invalidated and removed ones only when the filter names ``status``.
 
         Raises
@@ -335,7 +351,9 @@ class Vault:
 
         return stats(self._memory)
 
-    def export(self, path: str | os.PathLike[str], format: str = "jsonl", *, where: Mapping[str, Any] | None = None) -> int:
+    def export(
+        self, path: str | os.PathLike[str], format: str = "jsonl", *, where: Mapping[str, Any] | None = None
+    ) -> int:
         """Write the current chunks to a file, ``jsonl`` or ``parquet``; return how many.
 
         Raises
@@ -346,7 +364,7 @@ class Vault:
 
         return export(self._memory, Path(path), format, where)
 
-    def import_(self, path: str | os.PathLike[str]) -> list[str]:
+    def import_(self, path: str | os.PathLike[str]) -> builtins.list[str]:
         """Add what `export` wrote: ids, dates and metadata are kept. Return the ids."""
         from lamina_engine.transfer import import_
 

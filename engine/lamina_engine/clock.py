@@ -74,7 +74,9 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidArgument(f"tz={name!r} is not a known time zone; give an IANA name such as 'Europe/Berlin'") from error
+        raise InvalidArgument(
+            f"tz={name!r} is not a known time zone; give an IANA name such as 'Europe/Berlin'"
+        ) from error
 
 
 def parse_instant(value: Instant, tz: str = "UTC", *, what: str = "date") -> int:

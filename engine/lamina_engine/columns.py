@@ -22,7 +22,9 @@ def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
         Of the column's own type; read-only without nulls.
     """
     dtype = array.type.to_pandas_dtype()
-    data = np.frombuffer(array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize)
+    data = np.frombuffer(
+        array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize
+    )
     if array.null_count == 0:
         return data
     values = data.copy()
@@ -87,7 +89,9 @@ def _nullable(array: pa.Array, read: Reader) -> Reader:
 
 def _text_reader(array: pa.Array) -> Reader:
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
-    bounds = np.frombuffer(array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize)
+    bounds = np.frombuffer(
+        array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize
+    )
     data = array.buffers()[2]
     text = memoryview(data) if data is not None else memoryview(b"")
     return lambda offset: str(text[bounds[offset] : bounds[offset + 1]], "utf-8", "surrogatepass")

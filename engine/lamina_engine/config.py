@@ -56,7 +56,9 @@ def load(root: Path) -> Config:
     try:
         config = msgspec.convert(tomllib.loads(content.decode()), Config)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise InvalidConfig(f"{path}: {error}; keys are name, tz, profile, [embedding] model, [profiles.<name>]") from error
+        raise InvalidConfig(
+            f"{path}: {error}; keys are name, tz, profile, [embedding] model, [profiles.<name>]"
+        ) from error
     try:
         zone(config.tz)
     except InvalidArgument as error:

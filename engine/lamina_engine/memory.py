@@ -131,7 +131,9 @@ class Memory:
 
     def _resolve(self) -> Embedder:
         if self._spec is None and self.config.embedding.model == "custom":
-            raise EmbeddingError(f"{self.root} was made with an embedder of its caller's; open it with embedder=... (the same model)")
+            raise EmbeddingError(
+                f"{self.root} was made with an embedder of its caller's; open it with embedder=... (the same model)"
+            )
         return resolve(self._spec if self._spec is not None else self.config.embedding.model)
 
     def view(self) -> View:
@@ -224,7 +226,15 @@ class Memory:
             from lamina_kernels import distances, terms
             from lamina_kernels._jit import warm
 
-            warm([terms.gather_counts, terms.scan_bm25, terms.document_frequencies, distances.gather_dots, distances.row_dots])
+            warm(
+                [
+                    terms.gather_counts,
+                    terms.scan_bm25,
+                    terms.document_frequencies,
+                    distances.gather_dots,
+                    distances.row_dots,
+                ]
+            )
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""

@@ -124,7 +124,9 @@ class Profiles:
         When a profile has no known base, an unknown parameter, or a value out of range.
     """
 
-    def __init__(self, configured: Mapping[str, Any] | None = None, type_half_lives: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, configured: Mapping[str, Any] | None = None, type_half_lives: Mapping[str, float] | None = None
+    ) -> None:
         self._known = dict(BUILT_IN)
         if type_half_lives is not None:
             for key, profile in self._known.items():
@@ -135,9 +137,11 @@ class Profiles:
 
     def _add(self, name: str, overrides: Any) -> None:
         if not isinstance(overrides, Mapping) or not isinstance(overrides.get("base"), str):
-            raise InvalidConfig(f"[profiles.{name}] needs base = \"...\", one of {', '.join(sorted(self._known))}")
+            raise InvalidConfig(f'[profiles.{name}] needs base = "...", one of {", ".join(sorted(self._known))}')
         if not name or "@" in name:
-            raise InvalidConfig(f"[profiles.{name}] has no usable name; give one without '@', the version is added to it")
+            raise InvalidConfig(
+                f"[profiles.{name}] has no usable name; give one without '@', the version is added to it"
+            )
         if any(profile.name == name for profile in BUILT_IN.values()):
             raise InvalidConfig(f"[profiles.{name}] has the name of a built-in profile; choose another")
         base = self.get(overrides["base"])
@@ -173,7 +177,9 @@ class Profiles:
 def _merge(base: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in given.items():
-        merged[key] = _merge(merged[key], value) if isinstance(value, Mapping) and isinstance(merged.get(key), dict) else value
+        merged[key] = (
+            _merge(merged[key], value) if isinstance(value, Mapping) and isinstance(merged.get(key), dict) else value
+        )
     return merged
 
 

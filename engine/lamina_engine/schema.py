@@ -32,7 +32,9 @@ class Column(NamedTuple):
     meaning: str
 
 
-_RECORDED = Column("recorded_at", INSTANT, False, "us UTC; when the vault learned it; strictly increasing over all logs")
+_RECORDED = Column(
+    "recorded_at", INSTANT, False, "us UTC; when the vault learned it; strictly increasing over all logs"
+)
 
 CHUNKS = (
     _RECORDED,
@@ -76,7 +78,9 @@ SOURCES = (
     Column("mtime_ns", pa.int64(), False, "modification time seen, ns since 1970"),
     Column("commit", pa.string(), True, "git commit seen"),
     Column("blob", pa.string(), True, "git blob id seen"),
-    Column("settings", pa.string(), False, "digest of everything but the bytes that shaped its chunks: kind, limits, rules"),
+    Column(
+        "settings", pa.string(), False, "digest of everything but the bytes that shaped its chunks: kind, limits, rules"
+    ),
     Column("chunks", pa.list_(pa.string()), False, "ids of its chunks, in order"),
     Column("starts", pa.list_(pa.int64()), False, "first byte of each chunk in the file as it is now"),
     Column("stops", pa.list_(pa.int64()), False, "one past the last byte of each"),

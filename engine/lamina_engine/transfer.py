@@ -1,42 +1,50 @@
 """Chunks out of a vault and into another: JSON lines or Parquet, one record a chunk.
 
-A record is what ``add`` takes, with what only the vault knows beside it: headings, byte span, commit, blob, status, pin.
+A record is what ``add`` takes, with what only the vault knows beside it: headings, place in its source, the chunk before
+it, commit, blob, version, status, pin. Vectors are not among it: they are made again from the text.
 Exporting, importing into an empty vault and exporting again gives the same bytes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Meta, Struct
 
 from lamina_engine.chunks import adding, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.index.state import INVALIDATED
+from lamina_engine.index.state import INVALIDATED, REMOVED
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.select import alive
 
 if TYPE_CHECKING:
+    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.store.snapshot import Rows
 
 FORMATS: Final = ("jsonl", "parquet")
 _ROWS_AT_ONCE: Final = 8_192
+_PARQUET: Final = b"PAR1"
+_INSTEAD: Final = "give what `lamina export` wrote; other files are ingested"
 _SCHEMA: Final = pa.schema(
     [
         ("id", pa.string()), ("text", pa.large_string()), ("title", pa.string()), ("headings", pa.list_(pa.string())),
         ("type", pa.string()), ("collection", pa.string()), ("project", pa.string()), ("session", pa.string()),
-        ("agent", pa.string()), ("source", pa.string()), ("start", pa.int64()), ("stop", pa.int64()), ("created_at", pa.string()),
-        ("tags", pa.list_(pa.string())), ("success", pa.bool_()), ("commit", pa.string()), ("blob", pa.string()),
-        ("metadata", pa.string()), ("status", pa.string()), ("pinned", pa.bool_()),
+        ("agent", pa.string()), ("source", pa.string()), ("ordinal", pa.int32()), ("start", pa.int64()), ("stop", pa.int64()),
+        ("after", pa.string()), ("created_at", pa.string()), ("tags", pa.list_(pa.string())), ("success", pa.bool_()),
+        ("commit", pa.string()), ("blob", pa.string()), ("metadata", pa.string()), ("version", pa.string()),
+        ("status", pa.string()), ("pinned", pa.bool_()),
     ]
 )  # fmt: skip
 
@@ -60,13 +68,13 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
     rows = np.flatnonzero(mask.evaluate(node, view, alive(view, node, invalidated=True)))
-    batches = (chunks_at(view, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
+    batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         if format_ == "jsonl":
             with aside.open("wb") as file:
-                for chunks in batches:
-                    file.write(b"".join(msgspec.json.encode(_record(c)) + b"\n" for c in chunks))
+                for records in batches:
+                    file.write(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
         else:
             _write_parquet(aside, batches)
         aside.replace(path)
@@ -76,25 +84,67 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     return len(rows)
 
 
-def _write_parquet(path: Path, batches: Iterator[Sequence[Chunk]]) -> None:
+def _write_parquet(path: Path, batches: Iterator[list[dict[str, Any]]]) -> None:
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
-        for chunks in batches:
-            records = [_record(c) for c in chunks]
+        for records in batches:
             for record in records:
-                record["metadata"] = msgspec.json.encode(record["metadata"], order="sorted").decode() if record["metadata"] else None
+                record["metadata"] = (
+                    msgspec.json.encode(record["metadata"], order="sorted").decode() if record["metadata"] else None
+                )
             writer.write_table(pa.Table.from_pylist(records, schema=_SCHEMA))
 
 
-def _record(chunk: Chunk) -> dict[str, Any]:
+def _records(view: View, exported: Rows, rows: Rows) -> list[dict[str, Any]]:
+    """Return some chunks as records; one that follows a chunk that is exported too says so."""
+    previous = view.snapshot.numbers("chunks", "previous", rows).astype(np.int64)
+    followed = np.flatnonzero(np.isin(previous, exported))
+    names = view.snapshot.values("chunks", "id", previous[followed])
+    after = dict(zip(followed.tolist(), names, strict=True))
+    return [_record(chunk, after.get(i)) for i, chunk in enumerate(chunks_at(view, rows))]
+
+
+def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
     return {
         "id": chunk.id, "text": chunk.text, "title": chunk.title, "headings": list(chunk.headings), "type": chunk.type,
         "collection": chunk.collection, "project": chunk.project, "session": chunk.session, "agent": chunk.agent,
-        "source": chunk.source, "start": chunk.start, "stop": chunk.stop, "created_at": format_instant(chunk.created_at_us),
-        "tags": list(chunk.tags), "success": chunk.success, "commit": chunk.commit, "blob": chunk.blob,
-        "metadata": dict(sorted(chunk.metadata.items())), "status": chunk.status, "pinned": chunk.pinned,
+        "source": chunk.source, "ordinal": chunk.ordinal, "start": chunk.start, "stop": chunk.stop, "after": after,
+        "created_at": format_instant(chunk.created_at_us), "tags": list(chunk.tags), "success": chunk.success,
+        "commit": chunk.commit, "blob": chunk.blob, "metadata": dict(sorted(chunk.metadata.items())), "version": chunk.version,
+        "status": chunk.status, "pinned": chunk.pinned,
     }  # fmt: skip
+
+
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class Exported(Struct, frozen=True):
+    """One record of an export; see `lamina_engine.schema.CHUNKS` for what each field means."""
+
+    id: Name
+    text: Name
+    type: Name
+    collection: Name
+    title: str | None = None
+    headings: list[str] | None = None
+    project: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    source: str | None = None
+    ordinal: int = -1
+    start: int = -1
+    stop: int = -1
+    after: str | None = None
+    created_at: str | None = None
+    tags: list[str] | None = None
+    success: bool | None = None
+    commit: str | None = None
+    blob: str | None = None
+    metadata: dict[str, Any] | None = None
+    version: str | None = None
+    status: str = "active"
+    pinned: bool = False
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
@@ -116,60 +166,75 @@ def import_(memory: Memory, path: Path) -> list[str]:
     return ids
 
 
-def _read(path: Path) -> Iterator[list[dict[str, Any]]]:
+def _read(path: Path) -> Iterator[list[Exported]]:
     if not path.is_file():
         raise IngestError(f"{path} is not a file; give what `lamina export` wrote")
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+    with path.open("rb") as file:
+        is_parquet = file.read(len(_PARQUET)) == _PARQUET
+    records = _parquet_records(path) if is_parquet else _json_records(path)
+    while part := list(itertools.islice(records, _ROWS_AT_ONCE)):
+        yield part
 
-        try:
-            for part in pq.ParquetFile(path).iter_batches(_ROWS_AT_ONCE):
-                yield [r | {"metadata": msgspec.json.decode(r["metadata"]) if r["metadata"] else {}} for r in part.to_pylist()]
-        except (pa.ArrowException, OSError) as error:
-            raise IngestError(f"{path} cannot be read as Parquet: {error}") from error
-        return
-    records: list[dict[str, Any]] = []
+
+def _json_records(path: Path) -> Iterator[Exported]:
+    decoder = msgspec.json.Decoder(Exported)
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
+            if line.isspace():
+                continue
             try:
-                records.append(msgspec.json.decode(line, type=dict[str, Any]))
+                yield decoder.decode(line)
             except msgspec.DecodeError as error:
-                raise InvalidArgument(f"{path}:{number} is no JSON object ({error}); give what `lamina export` wrote") from error
-            if len(records) == _ROWS_AT_ONCE:
-                yield records
-                records = []
-    if records:
-        yield records
+                raise InvalidArgument(f"{path}:{number} is no record of an export ({error}); {_INSTEAD}") from error
 
 
-def _batch(records: Sequence[dict[str, Any]]) -> ChunkBatch:
-    missing = sorted({"id", "text", "type", "collection"}.difference(*(r.keys() for r in records[:1])))
-    if missing:
-        raise InvalidArgument(f"the records have no {', '.join(missing)}; give what `lamina export` wrote (other files are ingested)")
+def _parquet_records(path: Path) -> Iterator[Exported]:
+    import pyarrow.parquet as pq
 
-    def get(name: str, default: Any = None) -> list[Any]:
-        return [default if r.get(name) is None else r[name] for r in records]
+    try:
+        number = 0
+        for part in pq.ParquetFile(path).iter_batches(_ROWS_AT_ONCE):
+            for record in part.to_pylist():
+                number += 1
+                metadata = record.get("metadata")
+                yield msgspec.convert(
+                    record | {"metadata": msgspec.json.decode(metadata) if metadata else None}, Exported
+                )
+    except (pa.ArrowException, OSError) as error:
+        raise IngestError(f"{path} cannot be read as Parquet: {error}") from error
+    except (msgspec.DecodeError, TypeError) as error:
+        raise InvalidArgument(f"{path}: record {number} is none of an export ({error}); {_INSTEAD}") from error
 
-    n = len(records)
-    metadata = [msgspec.json.encode(m, order="sorted").decode() if m else None for m in get("metadata")]
-    return ChunkBatch(
-        texts=get("text"), ids=get("id"), titles=get("title"), headings=get("headings", []), types=get("type"),
-        collections=get("collection"), projects=get("project"), sessions=get("session"), agents=get("agent"), sources=get("source"),
-        ordinals=[-1] * n, starts=get("start", -1), stops=get("stop", -1),
-        created_at=[None if c is None else parse_instant(c) for c in get("created_at")], tags=get("tags", []), success=get("success"),
-        commits=get("commit"), blobs=get("blob"), metadata=metadata, date_is_embedded=True,
+
+def _batch(records: Sequence[Exported]) -> ChunkBatch:
+    batch = ChunkBatch(
+        texts=[r.text for r in records], ids=[r.id for r in records], titles=[r.title for r in records],
+        headings=[r.headings or [] for r in records], types=[r.type for r in records], collections=[r.collection for r in records],
+        projects=[r.project for r in records], sessions=[r.session for r in records], agents=[r.agent for r in records],
+        sources=[r.source for r in records], ordinals=[r.ordinal for r in records], starts=[r.start for r in records],
+        stops=[r.stop for r in records],
+        created_at=[None if r.created_at is None else parse_instant(r.created_at, what="created_at") for r in records],
+        tags=[r.tags or [] for r in records], success=[r.success for r in records], commits=[r.commit for r in records],
+        blobs=[r.blob for r in records],
+        metadata=[msgspec.json.encode(r.metadata, order="sorted").decode() if r.metadata else None for r in records],
+        after=[r.after for r in records], fallback_created_at=[None] * len(records),
     )  # fmt: skip
+    batch.embed_like([r.version for r in records])
+    return batch
 
 
-def _restore_status(memory: Memory, records: Sequence[dict[str, Any]]) -> None:
-    """Invalidate and pin what was invalidated and pinned."""
+def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
+    """Invalidate, remove and pin what was invalidated, removed and pinned."""
     with memory.write() as (transaction, view):
-        for kind, wanted in (
-            ("invalidate", [r["id"] for r in records if r.get("status") == "invalidated"]),
-            ("pin", [r["id"] for r in records if r.get("pinned")]),
+        for kind, wanted, status in (
+            ("invalidate", [r.id for r in records if r.status == "invalidated"], INVALIDATED),
+            ("remove", [r.id for r in records if r.status == "removed"], REMOVED),
+            ("pin", [r.id for r in records if r.pinned], None),
         ):
-            rows = view.rows_of_ids(wanted)
-            rows = rows[(view.state.status[rows] != INVALIDATED) if kind == "invalidate" else (view.state.pinned[rows] == 0)]
+            rows = np.unique(view.rows_of_ids(wanted))
+            rows = rows[(view.state.pinned[rows] == 0) if status is None else (view.state.status[rows] != status)]
             if len(rows):
                 names = view.snapshot.values("chunks", "id", rows)
-                writing.add_events(transaction, kind, names, rows, transaction.stamps(len(rows)), ["imported"] * len(rows))
+                writing.add_events(
+                    transaction, kind, names, rows, transaction.stamps(len(rows)), ["imported"] * len(rows)
+                )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 DEFAULT_TYPE: Final = "note"
 DEFAULT_COLLECTION: Final = "notes"
 
-Records = str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader
+Records: TypeAlias = (
+    str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader
+)
 
 
 def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str]:
@@ -37,7 +39,9 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str
     """
     unknown = sorted(set(fields) - FIELDS)
     if unknown:
-        raise InvalidArgument(f"add was given {', '.join(unknown)}; fields are {', '.join(sorted(FIELDS))}; put the rest into metadata")
+        raise InvalidArgument(
+            f"add was given {', '.join(unknown)}; fields are {', '.join(sorted(FIELDS))}; put the rest into metadata"
+        )
     if isinstance(records, str):
         records = [{"text": records}]
     elif isinstance(records, Mapping):
@@ -59,14 +63,23 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
     found = redact(memory, batch)
     if found and memory.redactor.policy == "skip":
         position, kinds = next(iter(found.items()))
-        raise InvalidArgument(f"record {position} holds a secret ({', '.join(kinds)}) and the policy is to skip it; nothing was written")
+        raise InvalidArgument(
+            f"record {position} holds a secret ({', '.join(kinds)}) and the policy is to skip it; nothing was written"
+        )
     return writing.write(memory, batch)
 
 
 def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
     """Mask the secrets of a batch in place; return the kinds found, by position."""
     found: dict[int, list[str]] = {}
-    columns: tuple[list[Any], ...] = (batch.texts, batch.titles, batch.sources, batch.sessions, batch.agents, batch.projects)
+    columns: tuple[list[Any], ...] = (
+        batch.texts,
+        batch.titles,
+        batch.sources,
+        batch.sessions,
+        batch.agents,
+        batch.projects,
+    )
     for column in columns:
         present = [i for i, value in enumerate(column) if value]
         if len(set(column)) < len(column) // 2:  # a narrow column: look at each value once
@@ -94,11 +107,15 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
         defaults = _defaults(fields, memory.config.tz)
         for columns in records_from_arrow(records, tz=memory.config.tz):
             if columns.problems:
-                raise InvalidArgument(f"{columns.problems[0].source}: {columns.problems[0].message}; nothing of this batch was written")
+                raise InvalidArgument(
+                    f"{columns.problems[0].source}: {columns.problems[0].message}; nothing of this batch was written"
+                )
             yield batch_of_columns(columns, defaults)
         return
     if not isinstance(records, Sequence | Iterable) or isinstance(records, bytes):
-        raise InvalidArgument(f"records is a {type(records).__name__}; give text, mappings with 'text', or an Arrow table")
+        raise InvalidArgument(
+            f"records is a {type(records).__name__}; give text, mappings with 'text', or an Arrow table"
+        )
     checked = []
     for position, record in enumerate(records):
         if not isinstance(record, Mapping):
@@ -148,14 +165,22 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
         return given if default is None else [default if value is None else value for value in given]
 
     if columns.has_vector is not None and not columns.has_vector.all() and columns.has_vector.any():
-        raise InvalidArgument(f"record {int(np.flatnonzero(~columns.has_vector)[0])} has no vector, others have; give all or none")
+        raise InvalidArgument(
+            f"record {int(np.flatnonzero(~columns.has_vector)[0])} has no vector, others have; give all or none"
+        )
     has_vectors = columns.vectors is not None and columns.has_vector is not None and bool(columns.has_vector.any())
     types, collections = _kinds(names("type"), names("collection"))
     created = columns.created_at_us or [None] * n
     if defaults is not None and defaults.created_at_us is not None:
         created = [defaults.created_at_us if us is None else us for us in created]
-    tags = [list(t) for t in columns.tags] if columns.tags else [list(defaults.tags) if defaults else [] for _ in range(n)]
-    metadata = [_json(m) for m in columns.metadata] if columns.metadata else [_json(defaults.metadata) if defaults else None] * n
+    tags = (
+        [list(t) for t in columns.tags] if columns.tags else [list(defaults.tags) if defaults else [] for _ in range(n)]
+    )
+    metadata = (
+        [_json(m) for m in columns.metadata]
+        if columns.metadata
+        else [_json(defaults.metadata) if defaults else None] * n
+    )
     success = columns.success or [defaults.success if defaults else None] * n
     return ChunkBatch(
         texts=columns.text, ids=names("id"), titles=names("title"), headings=[[] for _ in range(n)], types=types,
@@ -169,7 +194,9 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     """Check and redact the changes, then supersede; see ``Vault.update``."""
     unknown = sorted(set(changes) - set(lifecycle.CHANGEABLE))
     if unknown or not changes:
-        raise InvalidArgument(f"update was given {', '.join(unknown) or 'nothing'}; it changes {', '.join(lifecycle.CHANGEABLE)}")
+        raise InvalidArgument(
+            f"update was given {', '.join(unknown) or 'nothing'}; it changes {', '.join(lifecycle.CHANGEABLE)}"
+        )
     record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz)
     checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name not in ("created_at",)}
     for name, value in checked.items():
@@ -180,7 +207,11 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     if "metadata" in checked:
         checked["metadata"] = memory.redactor.clean_value(record.metadata)[0]
     if "created_at" in changes:
-        checked["created_at"] = None if changes["created_at"] is None else parse_instant(changes["created_at"], memory.config.tz, what="created_at")
+        checked["created_at"] = (
+            None
+            if changes["created_at"] is None
+            else parse_instant(changes["created_at"], memory.config.tz, what="created_at")
+        )
     if "type" in checked:
         checked["type"] = clean_type(checked["type"]) or DEFAULT_TYPE
     if "collection" in checked and not checked["collection"]:
@@ -212,7 +243,9 @@ def _vectors(records: Sequence[Record]) -> Any:
     if not given:
         return None
     if len(given) < len(records):
-        raise InvalidArgument(f"{len(given)} of {len(records)} records have a vector; give all of them one, or none; nothing was written")
+        raise InvalidArgument(
+            f"{len(given)} of {len(records)} records have a vector; give all of them one, or none; nothing was written"
+        )
     if len({len(vector) for vector in given}) > 1:
         raise InvalidArgument("the records' vectors differ in dimension; nothing was written")
     return np.stack(given)

@@ -138,7 +138,9 @@ def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> ND
         )
     if not np.isfinite(vectors).all():
         bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InvalidArgument(f"the vector of record {bad} holds NaN or infinity; give finite numbers, or none to have it embedded")
+        raise InvalidArgument(
+            f"the vector of record {bad} holds NaN or infinity; give finite numbers, or none to have it embedded"
+        )
     # float64 and a sequential sum: a row's bytes do not depend on the rows beside it
     wide = vectors.astype(np.float64)
     length = np.sqrt(np.cumsum(wide * wide, axis=1)[:, -1:]) if vectors.shape[1] else np.zeros((n, 1))

@@ -35,7 +35,10 @@ def previous_rows(view: View, batch: ChunkBatch, first: int, older: Mapping[int,
     older = older or {}
     if batch.after is not None:
         return _declared(view, batch, batch.after, first)
-    keys = [None if session is None else (project, session) for project, session in zip(batch.projects, batch.sessions, strict=True)]
+    keys = [
+        None if session is None else (project, session)
+        for project, session in zip(batch.projects, batch.sessions, strict=True)
+    ]
     last = _last_rows(view, {key for key in keys if key is not None})
     previous = []
     for i, key in enumerate(keys):
@@ -89,7 +92,10 @@ def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:
     # the last occurrence of each pair: unique gives first ones, so look from the end
     distinct, position = np.unique(pairs[::-1], return_index=True)
     found = {
-        (categories.value("project", int(pair >> 32) - 1), str(categories.value("session", int(pair & 0xFFFFFFFF)))): int(row)
+        (
+            categories.value("project", int(pair >> 32) - 1),
+            str(categories.value("session", int(pair & 0xFFFFFFFF))),
+        ): int(row)
         for pair, row in zip(distinct.tolist(), rows[::-1][position].tolist(), strict=True)
     }
     return {key: row for key, row in found.items() if key in keys}

@@ -22,4 +22,6 @@ def version_of(embedded: str) -> bytes:
 def new_id(*parts: str | None) -> str:
     """Return the id of a chunk first seen with these parts: 32 hex digits, equal for equal parts."""
     joined = _FIELD.join("" if part is None else part for part in parts)
-    return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16, person=b"lamina chunk id").hexdigest()
+    return hashlib.blake2b(
+        joined.encode("utf-8", "surrogatepass"), digest_size=16, person=b"lamina chunk id"
+    ).hexdigest()

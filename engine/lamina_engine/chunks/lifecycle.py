@@ -18,7 +18,20 @@ if TYPE_CHECKING:
 
     from lamina_engine.memory import Memory
 
-CHANGEABLE: Final = ("text", "title", "type", "collection", "project", "session", "agent", "source", "created_at", "success", "tags", "metadata")
+CHANGEABLE: Final = (
+    "text",
+    "title",
+    "type",
+    "collection",
+    "project",
+    "session",
+    "agent",
+    "source",
+    "created_at",
+    "success",
+    "tags",
+    "metadata",
+)
 """Fields that `update` may change; the id never does."""
 
 
@@ -37,7 +50,9 @@ def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> C
 
 def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
     """Make an invalidated or removed chunk current again; an active one stays as it is."""
-    return _event(memory, identity, "restore", reason, None, unless=lambda status, _: status not in (INVALIDATED, REMOVED))
+    return _event(
+        memory, identity, "restore", reason, None, unless=lambda status, _: status not in (INVALIDATED, REMOVED)
+    )
 
 
 def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
@@ -51,7 +66,9 @@ def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail:
         if not unless(int(view.state.status[row]), int(view.state.pinned[row])):
             full = view.snapshot.values("chunks", "id", np.array([row]))
             clean = memory.redact(reason) if reason else reason
-            writing.add_events(transaction, kind, full, np.array([row], np.int64), transaction.stamps(1), [clean], [detail])
+            writing.add_events(
+                transaction, kind, full, np.array([row], np.int64), transaction.stamps(1), [clean], [detail]
+            )
     return chunks_at(memory.view(), np.array([row], np.int64))[0]
 
 

@@ -61,7 +61,7 @@ def chunks_at(view: View, rows: Rows) -> list[Chunk]:
     ]
 
 
-def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk:  # noqa: FBT001
+def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk:
     return Chunk(
         id=record["id"], row=row, text=record["text"], title=record["title"], headings=tuple(record["headings"] or ()),
         type=record["type"], collection=record["collection"], project=record["project"], session=record["session"],
@@ -96,8 +96,12 @@ def find_row(view: View, identity: str) -> int:
             return int(view.rows_of_ids(found)[0])
         if found:
             shown = ", ".join(sorted(found)[:_SHOWN_CANDIDATES])
-            raise AmbiguousId(f"id={identity!r} fits {len(found)} chunks ({shown}{', ...' if len(found) > _SHOWN_CANDIDATES else ''}); give more digits")
-    raise ChunkNotFound(f"no chunk has the id {identity!r}; ids are listed by `lamina list`, short ones need 4 hex digits or more")
+            raise AmbiguousId(
+                f"id={identity!r} fits {len(found)} chunks ({shown}{', ...' if len(found) > _SHOWN_CANDIDATES else ''}); give more digits"
+            )
+    raise ChunkNotFound(
+        f"no chunk has the id {identity!r}; ids are listed by `lamina list`, short ones need 4 hex digits or more"
+    )
 
 
 def history(view: View, identity: str) -> list[dict[str, Any]]:
@@ -119,7 +123,13 @@ def history(view: View, identity: str) -> list[dict[str, Any]]:
     entries: list[tuple[int, int, dict[str, Any]]] = []
     for i, chunk in enumerate(chunks_at(view, rows)):
         kind = "updated" if i else "added"
-        entries.append((chunk.recorded_at_us, 0, {"kind": kind, "recorded_at": chunk.recorded_at_us, "reason": None, "chunk": chunk}))
+        entries.append(
+            (
+                chunk.recorded_at_us,
+                0,
+                {"kind": kind, "recorded_at": chunk.recorded_at_us, "reason": None, "chunk": chunk},
+            )
+        )
     for event in view.events_of(full):
         if event["kind"] != "supersede":  # the update says it
             entries.append((event["recorded_at"], 1, event))

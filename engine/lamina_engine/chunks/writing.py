@@ -21,7 +21,21 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-_COMPARED = ("version", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "tags", "success", "metadata")
+_COMPARED = (
+    "version",
+    "text",
+    "title",
+    "headings",
+    "type",
+    "collection",
+    "project",
+    "session",
+    "agent",
+    "source",
+    "tags",
+    "success",
+    "metadata",
+)
 
 
 @dataclass(slots=True)
@@ -58,11 +72,15 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
     """
     memory.ensure_space(batch.vectors)
     if batch.vectors is not None and memory.view().snapshot.space is None:
-        raise InvalidArgument("vectors were given, but this vault is searched by words alone; leave them out, or reindex with an embedder")
+        raise InvalidArgument(
+            "vectors were given, but this vault is searched by words alone; leave them out, or reindex with an embedder"
+        )
     batch.identify()
     total = Written()
     for start in range(0, len(batch), SEGMENT_ROWS):
-        part = batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
+        part = (
+            batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
+        )
         vectors, embedded = vectors_ahead(memory, memory.view(), part)
         with memory.write() as (transaction, view):
             written = append(memory, transaction, view, part, vectors)
@@ -86,7 +104,14 @@ def append(
     if restored:
         rows = np.array(list(restored), np.int64)
         stamps = transaction.stamps(len(rows))
-        add_events(transaction, "restore", [batch.ids[p] for p in restored.values()], rows, stamps, ["its source is back"] * len(rows))
+        add_events(
+            transaction,
+            "restore",
+            [batch.ids[p] for p in restored.values()],
+            rows,
+            stamps,
+            ["its source is back"] * len(rows),
+        )
     if not fresh:
         return written
     picked = batch.select(fresh) if len(fresh) < len(batch) else batch
@@ -99,7 +124,9 @@ def append(
     previous = previous_rows(view, picked, first, older)
     values = picked.columns(previous)
     instead = picked.fallback_created_at or stamps.tolist()
-    values["created_at"] = [late if given is None else given for given, late in zip(picked.created_at, instead, strict=True)]
+    values["created_at"] = [
+        late if given is None else given for given, late in zip(picked.created_at, instead, strict=True)
+    ]
     transaction.append("chunks", values, stamps)
     if matrix is not None:
         transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
@@ -148,10 +175,20 @@ def _equal(record: dict[str, Any], batch: ChunkBatch, position: int) -> bool:
     new = _pending(batch, position)
     if new["created_at"] is not None and new["created_at"] != record["created_at"]:
         return False
-    return all((record[name] or None) == (new[name] or None) if name != "success" else record[name] == new[name] for name in _COMPARED)
+    return all(
+        (record[name] or None) == (new[name] or None) if name != "success" else record[name] == new[name]
+        for name in _COMPARED
+    )
 
 
-def _supersede(transaction: Transaction, view: View, batch: ChunkBatch, older: dict[int, int], first: int, stamps: NDArray[np.int64]) -> None:
+def _supersede(
+    transaction: Transaction,
+    view: View,
+    batch: ChunkBatch,
+    older: dict[int, int],
+    first: int,
+    stamps: NDArray[np.int64],
+) -> None:
     """Record which rows the new ones replace (by position), at the same instant; a pin passes to the new row."""
     if not older:
         return
@@ -179,7 +216,13 @@ def add_events(
     """Append events of one kind."""
     transaction.append(
         "events",
-        {"kind": [kind] * len(rows), "chunk": list(ids), "row": rows, "reason": list(reasons), "detail": list(details or [None] * len(rows))},
+        {
+            "kind": [kind] * len(rows),
+            "chunk": list(ids),
+            "row": rows,
+            "reason": list(reasons),
+            "detail": list(details or [None] * len(rows)),
+        },
         stamps,
     )
 

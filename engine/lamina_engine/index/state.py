@@ -43,7 +43,9 @@ class State:
 
     __slots__ = ("events", "pinned", "status")
 
-    def __init__(self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None
+    ) -> None:
         """Replay events onto rows.
 
         Parameters
@@ -83,4 +85,4 @@ class State:
 
     def active(self) -> NDArray[np.bool_]:
         """Return bool (n,): True where the row is current and valid."""
-        return self.status == ACTIVE
+        return np.equal(self.status, ACTIVE)

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from lamina_kernels.layouts import TermRows
 from numpy.typing import NDArray
 
 from lamina_engine import columns
@@ -21,6 +20,7 @@ from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms,
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels.layouts import TermRows
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,11 @@ class Tables:
                 try:
                     self._lexical = (name, LexicalIndex.open(self.folder / name))
                 except (LexicalDamaged, OSError) as error:
-                    logger.warning("the lexical index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error)
+                    logger.warning(
+                        "the lexical index %s cannot be read (%s); every row is scanned until it is rebuilt",
+                        name,
+                        error,
+                    )
                     return None
             index = self._lexical[1]
             if index.rows < int(record["rows"]):
@@ -81,7 +85,9 @@ class Tables:
                 try:
                     self._quantised = (name, QuantisedIndex.open(self.folder / name))
                 except (VectorsDamaged, OSError) as error:
-                    logger.warning("the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error)
+                    logger.warning(
+                        "the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error
+                    )
                     return None
             return self._quantised[1]
 

@@ -36,7 +36,9 @@ class View:
         A moment of recorded time: only rows and events recorded by then are seen.
     """
 
-    def __init__(self, snapshot: Snapshot, tables: Tables, *, former: View | None = None, as_of_us: int | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, tables: Tables, *, former: View | None = None, as_of_us: int | None = None
+    ) -> None:
         self.snapshot, self.tables = snapshot, tables
         self.as_of_us = as_of_us
         past = as_of_us is not None
@@ -109,7 +111,11 @@ class View:
         for position, name in zip(hit.tolist(), names, strict=True):
             if name != identities[position]:  # another id with the same hash: look at all of them
                 rows = index.all_rows(int(hashes[position]))
-                same = [r for r, n in zip(rows.tolist(), self.snapshot.values("chunks", "id", rows), strict=True) if n == identities[position]]
+                same = [
+                    r
+                    for r, n in zip(rows.tolist(), self.snapshot.values("chunks", "id", rows), strict=True)
+                    if n == identities[position]
+                ]
                 found[position] = max((r for r in same if r < self.rows), default=-1)
         return found
 
@@ -149,6 +155,10 @@ class View:
         found = []
         for segment in self.snapshot.segments("events"):
             names = segment.column("chunk").to_pylist()
-            rows = [segment.start + i for i, name in enumerate(names) if name == identity and segment.start + i < self._events]
+            rows = [
+                segment.start + i
+                for i, name in enumerate(names)
+                if name == identity and segment.start + i < self._events
+            ]
             found += self.snapshot.records("events", np.array(rows, np.int64)) if rows else []
         return found

@@ -15,10 +15,25 @@ from lamina_engine.store.snapshot import Snapshot
 WINDOW_WORDS = 96
 """A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
 _MAX_STEPS = 8
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
-def header(title: str | None, headings: Sequence[str] | None, tags: Sequence[str] | None, created_at_us: int | None) -> str:
+def header(
+    title: str | None, headings: Sequence[str] | None, tags: Sequence[str] | None, created_at_us: int | None
+) -> str:
     """Return what a chunk is filed under: title, headings, tags and its date in words and digits."""
     parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us)]
     return "\n".join(part for part in parts if part)

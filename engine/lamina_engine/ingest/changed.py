@@ -35,9 +35,13 @@ class Run(Protocol):
     overrides: Mapping[str, str | None]
     columns: Mapping[str, str] | None
 
-    def kind_of(self, entry: FileEntry) -> str | None: ...
+    def kind_of(self, entry: FileEntry) -> str | None:
+        """Return the kind to read a file as."""
+        ...
 
-    def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]: ...
+    def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
+        """Return a source's row of the log, without what its chunks and its repository say."""
+        ...
 
 
 class ChangedSources:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.matching import match
 from lamina_engine.ingest.sources import SourceRows
@@ -69,7 +69,7 @@ class DocumentWriter:
             self.flush()
 
     def note(self, *rows: dict[str, Any], gone: Sequence[str] = ()) -> None:
-        """Take rows of the sources log that change no chunk but those that are ``gone``; they are committed together."""
+        """Take rows of the sources log that change no chunk but those ``gone``; they are committed together."""
         for row in rows:
             self._rows.add(**row)
         self._gone += gone
@@ -128,9 +128,12 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
 
 def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
     """Return the chunks of documents as one batch, their ids by document, and the former ids that nothing continues."""
-    batch = _empty()
+    after: list[str | None] = []
+    batch = _empty(after)
     for document in documents:
         _extend(batch, document)
+    batch.fallback_created_at = [d.fallback_us for d in documents for _ in d.draft.chunks]
+    batch.title_is_name = [d.draft.title_is_name for d in documents for _ in d.draft.chunks]
     batch.identify()
     parts: list[list[str]] = []
     lost: list[str] = []
@@ -139,10 +142,10 @@ def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[
     for document in documents:
         stop = start + len(document.draft.chunks)
         ids = _ids(view, document, batch.versions[start:stop], taken)
-        lost += [i for i in document.former if i not in set(ids)]
+        kept = set(ids)
+        lost += [name for name in document.former if name not in kept]
         batch.ids[start:stop] = ids
-        assert batch.after is not None
-        batch.after += [None, *ids[:-1]] if ids else []
+        after += [None, *ids[:-1]] if ids else []
         parts.append(ids)
         start = stop
     return batch, parts, lost
@@ -154,27 +157,35 @@ def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[s
     known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
     old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
     found = [known[position][0] if position >= 0 else None for position in match(old, versions)]
-    return [
-        name or _new_id(view, document.draft.source, version, taken)
-        for name, version in zip(found, versions, strict=True)
-    ]
+    return [name or _new_id(view, document, version, taken) for name, version in zip(found, versions, strict=True)]
 
 
-def _new_id(view: View, source: str, version: bytes, taken: set[str]) -> str:
-    """Return an id for a chunk first seen; equal chunks of one source are counted, so that each has its own."""
-    for occurrence in range(1_000_000):
-        name = identity.new_id("source", source, version.hex(), str(occurrence))
-        if name not in taken and int(view.rows_of_ids([name])[0]) < 0:
+def _new_id(view: View, document: Document, version: bytes, taken: set[str]) -> str:
+    """Return an id for a chunk that continues none; equal chunks of one source are counted, so that each has its own.
+
+    Text that its source had before, and lost, comes back with the id it had.
+    """
+    occurrence = 0
+    while True:
+        name = identity.new_id("source", document.draft.source, version.hex(), str(occurrence))
+        row = int(view.rows_of_ids([name])[0])
+        if name not in taken and (row < 0 or (document.former and _is_lost(view, row, version))):
             taken.add(name)
             return name
-    raise AssertionError("a million equal chunks in one source")
+        occurrence += 1
 
 
-def _empty() -> ChunkBatch:
+def _is_lost(view: View, row: int, version: bytes) -> bool:
+    """Whether a row is a chunk of this content that was removed with its text."""
+    same = view.snapshot.values("chunks", "version", np.array([row], np.int64))[0] == version
+    return bool(same) and int(view.state.status[row]) == REMOVED
+
+
+def _empty(after: list[str | None]) -> ChunkBatch:
     return ChunkBatch(
-        texts=[], ids=[], titles=[], headings=[], types=[], collections=[], projects=[], sessions=[], agents=[], sources=[],
-        ordinals=[], starts=[], stops=[], created_at=[], tags=[], success=[], commits=[], blobs=[], metadata=[], after=[],
-        fallback_created_at=[], title_is_name=[],
+        texts=[], ids=[], titles=[], headings=[], types=[], collections=[], projects=[], sessions=[], agents=[],
+        sources=[], ordinals=[], starts=[], stops=[], created_at=[], tags=[], success=[], commits=[], blobs=[],
+        metadata=[], after=after,
     )  # fmt: skip
 
 
@@ -202,9 +213,3 @@ def _extend(batch: ChunkBatch, document: Document) -> None:
     batch.commits += [document.commit] * n
     batch.blobs += [document.blob] * n
     batch.metadata += [metadata] * n
-    for column, value in (
-        (batch.fallback_created_at, document.fallback_us),
-        (batch.title_is_name, draft.title_is_name),
-    ):
-        assert column is not None
-        column += [value] * n  # type: ignore[operator]

@@ -357,7 +357,7 @@ def _commit(head: bytes, changes: list[Change]) -> Commit:
     return Commit(commit, seconds * US_PER_S if usable else None, tuple(changes))
 
 
-class _GitFailed(Exception):  # noqa: N818 - an outcome that never leaves this module
+class _GitFailed(Exception):
     """A git call that did not succeed."""
 
     def __init__(self, reason: str, message: str) -> None:

@@ -166,7 +166,7 @@ class _Identities:
 
 
 def _by_vector(records: Sequence[Record]) -> list[list[int]]:
-    """Split positions of records by the dimension of their vectors: a file may mix them with records that bring none."""
+    """Split positions of records by the dimension of their vectors: a file may mix records with and without."""
     groups: dict[int, list[int]] = defaultdict(list)
     for i, record in enumerate(records):
         groups[0 if record.vector is None else len(record.vector)].append(i)

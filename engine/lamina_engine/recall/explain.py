@@ -18,7 +18,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
     -------
     float
         factor · (w·semantic + (1 − w)·0.5^(age_days/half_life_days)) with w = ``semantic_weight``;
-        semantic = min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
+        semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
         ``rank_constant``; received is what the chunk after it passed on.
     """
@@ -29,7 +29,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
         k = float(terms["rank_constant"])
         ranks = ((1.0 - share, terms["lexical_rank"]), (share, terms["vector_rank"]))
         own = (k + 1.0) * sum(weight / (k + rank) for weight, rank in ranks if rank is not None)
-    semantic = min(own + terms["received"], 1.0)
+    semantic = min(float(own + terms["received"]), 1.0)
     weight = float(terms["semantic_weight"])
-    recency = 0.5 ** (terms["age_days"] / terms["half_life_days"])
+    recency: float = 0.5 ** (terms["age_days"] / terms["half_life_days"])
     return float(terms["factor"]) * (weight * semantic + (1.0 - weight) * recency)

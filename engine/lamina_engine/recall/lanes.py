@@ -62,7 +62,9 @@ class Words:
         self._hashes: U32 = np.array([term_hash(stem) for stem in self.stems], np.uint32)
         index = view.tables.lexical(view.snapshot)
         # an index that has rows which this view does not see would count them
-        self.index: LexicalIndex | None = None if view.is_past or (index is not None and index.rows > view.rows) else index
+        self.index: LexicalIndex | None = (
+            None if view.is_past or (index is not None and index.rows > view.rows) else index
+        )
         self._tail: I64 = np.empty(0, np.int64)
         self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
         self._average = view.statistics.average_length(bm25)
@@ -77,11 +79,13 @@ class Words:
     def _frequencies(self) -> list[int]:
         view = self.view
         if view.is_past or view.rows < self.indexed:
-            return view.forward.document_frequencies(self._hashes, view.rows).tolist()
+            counts: list[int] = view.forward.document_frequencies(self._hashes, view.rows).tolist()
+            return counts
         self._tail, late = view.tables.tail(view.snapshot, self.indexed).lookup(self._hashes, stop=view.rows)
+        recent: list[int] = late.tolist()
         if self.index is None:
-            return late.tolist()
-        return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, late.tolist(), strict=True)]
+            return recent
+        return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, recent, strict=True)]
 
     def score(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, float64 (n,)."""
@@ -110,7 +114,9 @@ class Words:
 
     def _is_narrow(self, selection: Selection) -> bool:
         """Tell whether scoring the selected rows one and all is cheaper than asking an index around the filter."""
-        if self.index is None:  # every row is in the tail; without an index for many rows, their terms are not sorted for it
+        if (
+            self.index is None
+        ):  # every row is in the tail; without an index for many rows, their terms are not sorted for it
             return self.view.rows > NARROW_ROWS * 4
         return selection.live is not None and not selection.must_is_all and selection.count <= NARROW_ROWS
 

@@ -26,8 +26,15 @@ _CHEAP: Final = (*CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", *wh
 class Rows(Protocol):
     """What a filter needs to see of the vault."""
 
-    snapshot: Snapshot
-    categories: CategoryTable
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version."""
+        ...
+
+    @property
+    def categories(self) -> CategoryTable:
+        """Codes of the narrow columns."""
+        ...
 
     @property
     def state(self) -> State:
@@ -101,7 +108,9 @@ def _by_code(test: Predicate, view: Rows) -> Mask:
 def _by_instant(test: Predicate, view: Rows) -> Mask:
     if test.value is None:
         return np.zeros(view.rows, np.bool_)
-    stamps = view.snapshot.column("chunks", test.field, convert=lambda s: s.numbers(test.field, MISSING_US))[: view.rows]
+    stamps = view.snapshot.column("chunks", test.field, convert=lambda s: s.numbers(test.field, MISSING_US))[
+        : view.rows
+    ]
     compare = {"gt": np.greater, "gte": np.greater_equal, "lt": np.less, "lte": np.less_equal}[test.operator]
     return np.asarray(compare(stamps, test.value) & (stamps != MISSING_US), np.bool_)
 

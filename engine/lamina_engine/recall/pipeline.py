@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from lamina_kernels.diversity import maximal_marginal_relevance, near_duplicates
-from lamina_kernels.fusion import reciprocal_rank_fusion
-from lamina_kernels.layouts import F32, F64, I64
 
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.chunks.reading import select as select_chunks
@@ -29,6 +26,9 @@ from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import ages, blend
 from lamina_engine.recall.select import alive, select
+from lamina_kernels.diversity import maximal_marginal_relevance, near_duplicates
+from lamina_kernels.fusion import reciprocal_rank_fusion
+from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -81,7 +81,9 @@ class _Candidates:
     score: F64
 
 
-def recall(memory: Memory, text: str, *, profile: str | None = None, tz: str | None = None, as_of: Any = None, **options: Any) -> Outcome:
+def recall(
+    memory: Memory, text: str, *, profile: str | None = None, tz: str | None = None, as_of: Any = None, **options: Any
+) -> Outcome:
     """Run one recall; the arguments are those of ``Vault.recall``.
 
     Raises
@@ -94,7 +96,13 @@ def recall(memory: Memory, text: str, *, profile: str | None = None, tz: str | N
     chosen = memory.profiles.get(profile or memory.config.profile)
     space = view.snapshot.space
     request = make_request(
-        text, chosen, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None, tz=tz or memory.config.tz, **options
+        text,
+        chosen,
+        now_us=memory.clock.now_us(),
+        as_of=as_of,
+        dim=space.dim if space else None,
+        tz=tz or memory.config.tz,
+        **options,
     )
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
@@ -168,7 +176,14 @@ def _bm25(profile: Profile) -> Bm25:
 
 
 def _score(
-    view: View, request: Request, words: Words, lexical: Lane, vector: Lane, query: F32 | None, share: float, selection: Selection
+    view: View,
+    request: Request,
+    words: Words,
+    lexical: Lane,
+    vector: Lane,
+    query: F32 | None,
+    share: float,
+    selection: Selection,
 ) -> _Candidates:
     """Score every row that a lane found, and the chunk before each of them."""
     profile = request.profile
@@ -193,7 +208,17 @@ def _score(
     factor = _factors(view, profile, rows)
     score = blend(semantic, recency, weight, factor)
     return _Candidates(
-        rows, bm25, coverage, cosine, _ranks(rows, lexical), _ranks(rows, vector), own, received, semantic, factor, score
+        rows,
+        bm25,
+        coverage,
+        cosine,
+        _ranks(rows, lexical),
+        _ranks(rows, vector),
+        own,
+        received,
+        semantic,
+        factor,
+        score,
     )
 
 
@@ -238,12 +263,23 @@ def _order(view: View, candidates: _Candidates) -> list[int]:
     tied = np.flatnonzero((score[order][1:] == score[order][:-1]) & (created[order][1:] == created[order][:-1]))
     if len(tied):
         names = view.snapshot.values("chunks", "id", candidates.rows[positions])
-        key = list(zip((-score[order]).tolist(), (-created[order].astype(np.float64)).tolist(), names, positions.tolist(), strict=True))
+        key = list(
+            zip(
+                (-score[order]).tolist(),
+                (-created[order].astype(np.float64)).tolist(),
+                names,
+                positions.tolist(),
+                strict=True,
+            )
+        )
         return [item[3] for item in sorted(key)]
-    return positions.tolist()
+    ordered: list[int] = positions.tolist()
+    return ordered
 
 
-def _diversify(view: View, profile: Profile, candidates: _Candidates, order: list[int], k: int) -> tuple[list[int], dict[int, list[str]]]:
+def _diversify(
+    view: View, profile: Profile, candidates: _Candidates, order: list[int], k: int
+) -> tuple[list[int], dict[int, list[str]]]:
     """Fold what repeats an earlier hit, then trade relevance for variety as the profile says.
 
     Returns
@@ -296,7 +332,13 @@ class _TextOf:
 
 
 def _results(
-    view: View, request: Request, c: _Candidates, kept: list[int], words: Words, folded: dict[int, list[str]], share: float
+    view: View,
+    request: Request,
+    c: _Candidates,
+    kept: list[int],
+    words: Words,
+    folded: dict[int, list[str]],
+    share: float,
 ) -> list[Found]:
     profile = request.profile
     rows = c.rows[kept]
@@ -321,7 +363,7 @@ def _results(
 
 def _pool() -> ThreadPoolExecutor:
     """Return the process's one helper thread; a forked child makes its own."""
-    global _executor  # noqa: PLW0603 - one thread for the process, made when first needed
+    global _executor
     import os
 
     if _executor is None or _executor[0] != os.getpid():

@@ -84,13 +84,17 @@ def make_request(
         raise InvalidArgument(f"query must be text, not {type(text).__name__}")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
         raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
-    if token_budget is not None and (isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1):
+    if token_budget is not None and (
+        isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
+    ):
         raise InvalidArgument(f"token_budget={token_budget!r} must be a whole number of tokens from 1 up, or None")
     zone(tz)
     since_us = None if since is None else parse_instant(since, tz, what="since")
     until_us = None if until is None else parse_instant(until, tz, what="until")
     if since_us is not None and until_us is not None and since_us >= until_us:
-        raise InvalidArgument(f"since={since!r} is not before until={until!r}; the window is half-open: since <= created_at < until")
+        raise InvalidArgument(
+            f"since={since!r} is not before until={until!r}; the window is half-open: since <= created_at < until"
+        )
     return Request(
         text=text[:MAX_QUERY_CHARS],
         k=k,
@@ -114,11 +118,13 @@ def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> 
     return clock_us if as_of is None else parse_instant(as_of, tz, what="as_of")
 
 
-def _lanes(lanes: tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+def _lanes(lanes: object) -> tuple[str, ...]:
     if lanes is None:
         return LANES
+    if not isinstance(lanes, tuple | list):
+        raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of {', '.join(LANES)}")
     unknown = [lane for lane in lanes if lane not in LANES]
-    if unknown or not lanes or isinstance(lanes, str):
+    if unknown or not lanes:
         raise InvalidArgument(f"lanes={lanes!r} must name some of {', '.join(LANES)}")
     return tuple(lane for lane in LANES if lane in lanes)
 
@@ -132,7 +138,9 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
     except (TypeError, ValueError) as error:
         raise InvalidArgument("vector must be a sequence of numbers") from error
     if dim is None:
-        raise InvalidArgument("vector was given, but this vault has no vectors; leave it out, or reindex with an embedder")
+        raise InvalidArgument(
+            "vector was given, but this vault has no vectors; leave it out, or reindex with an embedder"
+        )
     if found.shape != (dim,):
         raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
     if not np.isfinite(found).all():

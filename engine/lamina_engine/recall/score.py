@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from lamina_kernels.decay import half_life_decay_numpy
 from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
 from lamina_engine.index.categories import NO_VALUE, CategoryTable
 from lamina_engine.profiles import Decay
 from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_kernels.decay import half_life_decay_numpy
 
 SECONDS_PER_DAY = 86_400.0
 LEAST_MISSING_HALF_LIVES = 10.0
@@ -24,8 +24,15 @@ F64 = NDArray[np.float64]
 class Dated(Protocol):
     """What scoring by age needs to see of the vault."""
 
-    snapshot: Snapshot
-    categories: CategoryTable
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version."""
+        ...
+
+    @property
+    def categories(self) -> CategoryTable:
+        """Codes of the narrow columns."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ def alive(view: View, node: Node, *, invalidated: bool) -> Mask:
     """
     status = view.state.status
     if where.mentions(node, "status"):
-        return status != FORGOTTEN
-    return (status == ACTIVE) | (status == INVALIDATED) if invalidated else status == ACTIVE
+        return np.not_equal(status, FORGOTTEN)
+    active = np.equal(status, ACTIVE)
+    return active | np.equal(status, INVALIDATED) if invalidated else active
 
 
 def select(view: View, node: Node, since_us: int | None, until_us: int | None, *, invalidated: bool) -> Selection:
@@ -49,7 +50,9 @@ def _window(view: View, live: Mask, since_us: int | None, until_us: int | None) 
     """Keep rows with since <= created_at < until; undated ones are in no window."""
     if since_us is None and until_us is None:
         return live
-    created = view.snapshot.column("chunks", "created_at", convert=lambda s: s.numbers("created_at", MISSING_US))[: view.rows]
+    created = view.snapshot.column("chunks", "created_at", convert=lambda s: s.numbers("created_at", MISSING_US))[
+        : view.rows
+    ]
     live = live & (created != MISSING_US)
     if since_us is not None:
         live &= created >= since_us

@@ -79,7 +79,9 @@ def parse(where: Where | None, tz: str = "UTC") -> Node:
 
 def _parse(where: Any, tz: str, depth: int) -> Node:
     if not isinstance(where, Mapping):
-        raise InvalidArgument(f"where must be a mapping such as {{'project': 'api'}}, not {type(where).__name__} {where!r:.60}")
+        raise InvalidArgument(
+            f"where must be a mapping such as {{'project': 'api'}}, not {type(where).__name__} {where!r:.60}"
+        )
     if depth > _MAX_DEPTH:
         raise InvalidArgument(f"where is nested more than {_MAX_DEPTH} levels deep; simplify it")
     parts: list[Node] = []
@@ -113,7 +115,9 @@ def _field(field: str, value: Any, tz: str) -> Node:
 
 def _predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Predicate:
     if operator not in OPERATORS:
-        raise InvalidArgument(f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}")
+        raise InvalidArgument(
+            f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}"
+        )
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidArgument(f"where[{field!r}]['exists'] must be true or false, not {value!r}")
@@ -129,7 +133,9 @@ def _operand(field: str, name: str, value: Any, tz: str) -> Any:
     if value is None:
         return None
     if isinstance(value, str) and not _is_unicode(value):
-        raise InvalidArgument(f"where[{field!r}] compares with {ascii(value):.60}, which has half a surrogate pair; give valid Unicode")
+        raise InvalidArgument(
+            f"where[{field!r}] compares with {value!a:.60}, which has half a surrogate pair; give valid Unicode"
+        )
     if name in INSTANT_FIELDS:
         return parse_instant(value, tz, what=f"where[{field!r}]")
     if name in ("success", "pinned") and not isinstance(value, bool):
@@ -199,7 +205,7 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 def test(operator: str, have: Any, want: Any) -> bool:
     """Apply one comparison to one value: the definition that every faster path must agree with."""
     if operator == "exists":
-        return (have is not None) == want
+        return (have is not None) is bool(want)
     if operator == "eq":
         return bool(_same(have, want))
     if operator == "ne":

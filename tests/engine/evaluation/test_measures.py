@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import measures as oracle
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation import measures
 from lamina_engine.evaluation.measures import MEASURES, bootstrap_interval, gold_ranks, ndcg_at_k, recall_at_k
+from tests.oracles import measures as oracle
 
 IDS = st.sampled_from([f"c{i}" for i in range(12)])
 RANKINGS = st.lists(IDS, max_size=20)

@@ -5,6 +5,7 @@ import sys
 from importlib.metadata import version
 
 import pytest
+
 from bench.peers import PEERS, installed_peers, peer_version, skip_unless
 
 

@@ -85,7 +85,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("dim", [33, 100, 384])
-def test_dimensions(dim: int) -> None:
+def test_dimensions(dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "_ITERATIONS", 3)
     matrix = clustered(4096, dim)
     blocks = blocks_of(matrix)
     index = built(blocks, len(matrix))
@@ -131,7 +132,8 @@ def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> No
     blocks = blocks_of(clustered(4096, 32))
 
     def centroids() -> bytes:
-        found: bytes = faiss.vector_to_array(built(blocks, 4096)._faiss.pq.centroids).tobytes()
+        index = built(blocks, 4096)  # held by name: the centroids are a view of its memory
+        found: bytes = faiss.vector_to_array(index._faiss.pq.centroids).tobytes()
         return found
 
     ref = centroids()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina_engine.ingest.frontmatter import MAX_CHARS, MAX_PROBLEMS, Json, read_frontmatter
 
-FAST = settings(max_examples=60, deadline=None)
+FAST = settings(max_examples=40, deadline=None)
 PRINTABLE = st.text(st.characters(exclude_categories=["C"]), max_size=20)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.engine.ingest.test_chunking import MARKDOWNISH
 
 from lamina_engine.ingest.chunking import Block
 from lamina_engine.ingest.markdown import outline
+from tests.engine.ingest.test_chunking import MARKDOWNISH
 
 FAST = settings(max_examples=60, deadline=None)
 

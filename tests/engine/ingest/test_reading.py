@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.ingest.test_chunking import MARKDOWNISH, WORDS
 
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -20,6 +19,7 @@ from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.masking import mask
 from lamina_engine.ingest.reading import KINDS, kind_of, read_source
 from lamina_engine.ingest.redact import Redactor
+from tests.engine.ingest.test_chunking import MARKDOWNISH, WORDS
 
 FAST = settings(max_examples=80, deadline=None)
 

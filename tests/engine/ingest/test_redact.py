@@ -649,7 +649,9 @@ def test_names_that_become_equal_by_masking_keep_both_values() -> None:
     assert sorted(got.values()) == [1, 2]
 
 
-@pytest.mark.parametrize("before", ["curl x -u ", "password = ", "Authorization: Bearer ", "--token ", "https://u:", 'secret: "'])
+@pytest.mark.parametrize(
+    "before", ["curl x -u ", "password = ", "Authorization: Bearer ", "--token ", "https://u:", 'secret: "']
+)
 def test_a_mask_is_never_masked_again(before: str) -> None:
     text = f"{before}[redacted:password] \\\n -d y"
     assert Redactor().clean(text) == (text, [])

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.scan import pair_moves
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.scan import (
@@ -23,6 +22,7 @@ from lamina_engine.ingest.scan import (
     settled_mtime_ns,
 )
 from lamina_engine.ingest.walk import FileEntry
+from tests.oracles.scan import pair_moves
 
 SCANNED_US = 1_000_000_000
 OLD_NS = SCANNED_US * 1000 - RACY_NS - 1
@@ -147,6 +147,7 @@ PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
 FOLDERS = st.dictionaries(PATHS, st.sampled_from([b"1", b"2", b"3"]), max_size=12)
 
 
+@settings(max_examples=40)
 @given(FOLDERS, FOLDERS, st.randoms(use_true_random=False))
 def test_every_source_has_one_fate_and_moves_are_the_oracles(
     before: dict[str, bytes], after: dict[str, bytes], order: object
@@ -171,6 +172,7 @@ def test_every_source_has_one_fate_and_moves_are_the_oracles(
     assert [move.source for move in got.moved] == sorted(move.source for move in got.moved)
 
 
+@settings(max_examples=40)
 @given(FOLDERS, FOLDERS)
 def test_applying_the_changes_gives_the_new_folder(before: dict[str, bytes], after: dict[str, bytes]) -> None:
     got = resolved({path: state(digest) for path, digest in before.items()}, after)

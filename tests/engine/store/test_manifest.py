@@ -54,9 +54,7 @@ def test_every_flipped_byte_is_seen(root: Path) -> None:
         manifests.load(root, name)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\0" * 32, b"garbage", b"../../etc/passwd", b"0000000007-0123.json", b"\xff\xfe" * 9]
-)
+@pytest.mark.parametrize("content", [b"", b"\0" * 32, b"garbage", b"../../x", b"0000000007-0123.json", b"\xff" * 9])
 def test_a_torn_current_is_an_error_that_says_what_to_do(root: Path, content: bytes) -> None:
     published(root)
     (root / manifests.CURRENT).write_bytes(content)

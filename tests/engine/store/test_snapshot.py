@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamina_engine.clock import FixedClock
+from lamina_engine.store.store import Store
+from tests.engine.store.appends import add_events, commit_links
+from tests.engine.store.faults import Quick
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "vault", clock=FixedClock("2026-01-01"), files=Quick())
+
+
+def test_an_empty_vault(store: Store) -> None:
+    got = store.snapshot()
+    assert (got.version, got.rows("links"), got.segments("links"), got.space) == (1, 0, (), None)
+    assert got.watermark("links", 2**62) == 0
+    none = np.empty(0, np.int64)
+    assert got.numbers("links", "weight", none).tolist() == []
+    assert got.records("links", none) == []
+    assert got.column("links", "weight").tolist() == []
+
+
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_rows_come_in_the_order_asked_for_from_any_segments(store: Store, n: int) -> None:
+    names = [f"s{i}" for i in range(n)]
+    for name in names:
+        commit_links(store, name)
+    snapshot = store.snapshot()
+    rows = np.random.default_rng(1).permutation(np.arange(n, dtype=np.int64).repeat(2))
+    assert snapshot.values("links", "source", rows) == [names[row] for row in rows]
+    assert [r["source"] for r in snapshot.records("links", rows, ("source",))] == [names[row] for row in rows]
+    ref = snapshot.column("links", "recorded_at")
+    assert snapshot.numbers("links", "recorded_at", rows).tolist() == ref[rows].tolist()
+    assert snapshot.numbers("links", "created_at", rows, missing=-7).tolist() == [-7] * len(rows)
+    assert snapshot.column("links", "recorded_at", start=n // 2).tolist() == ref[n // 2 :].tolist()
+
+
+def test_watermarks_count_what_was_recorded_by_then(store: Store) -> None:
+    clock = store.clock
+    assert isinstance(clock, FixedClock)
+    for i in range(20):
+        commit_links(store, *[f"s{i}.{j}" for j in range(1 + i % 3)])
+        clock.advance(i % 2 - 0.5)  # backwards, too
+    snapshot = store.snapshot()
+    stamps = snapshot.column("links", "recorded_at")
+    assert (np.diff(stamps) > 0).all()
+    for moment in [stamps[0] - 1, *stamps.tolist(), *(stamps + 1).tolist(), 2**62]:
+        assert snapshot.watermark("links", int(moment)) == np.searchsorted(stamps, moment, side="right")
+
+
+def test_events_appended_out_of_order_are_kept_by_time(store: Store) -> None:
+    with store.transaction() as transaction:
+        first = int(transaction.stamps(4)[0])
+        add_events(transaction, ["a", "b", "c"], [first, first + 1, first + 2])
+        add_events(transaction, ["d", "e"], [first, first + 2])
+    snapshot = store.snapshot()
+    rows = np.arange(5, dtype=np.int64)
+    assert snapshot.values("events", "kind", rows) == ["a", "d", "b", "c", "e"]
+    assert [snapshot.watermark("events", first + i) for i in range(3)] == [2, 3, 5]
