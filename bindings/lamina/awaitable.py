@@ -28,7 +28,7 @@ async def _open(args: Any, kwargs: Any) -> AsyncVault:
 
 
 class AsyncVault:
-    """A vault whose every method is awaited; made by `lamina.aopen`. The engine lets go of the interpreter while it searches."""
+    """A vault whose every method is awaited; made by `lamina.aopen`."""
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
@@ -53,8 +53,8 @@ class AsyncVault:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = None if name.startswith("_") or name == "vault" else getattr(self.vault, name, None)
-        if not callable(method):
-            raise AttributeError(f"AsyncVault has no method {name!r}; plain attributes are on .vault")
+        if method is None:
+            raise AttributeError(f"AsyncVault has no method {name!r}")
 
         @functools.wraps(method)
         async def call(*args: Any, **kwargs: Any) -> Any:

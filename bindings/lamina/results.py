@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _JSON_FIELDS = (
-    "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status", "freshness",
-    "via", "terms",
+    "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
+    "freshness", "via", "terms",
 )  # fmt: skip
 
 

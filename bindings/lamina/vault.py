@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.embed.resolve import EmbedderSpec as Spec
     from lamina_engine.ingest.redact import Redactor
     from lamina_engine.ingest.report import IngestReport, Progress
+    from lamina_engine.recall.pipeline import Found
 
 ENVIRONMENT = "LAMINA_VAULT"
 DEFAULT_PATH = ".lamina"
@@ -166,7 +167,8 @@ class Vault:
         path : path or iterable of paths
             Files or folders; ``"-"`` reads text (or JSON lines, by ``kind``) from standard input.
         kind : str
-            ``auto`` (by file name), ``markdown``, ``text``, ``rst``, ``code``, ``jsonl``, ``csv``, ``parquet``, ``arrow``.
+            ``auto`` (by file name), ``markdown``, ``text``, ``rst``, ``code``, ``jsonl``, ``csv``, ``tsv``,
+            ``parquet``, ``arrow``.
         collection, type, project : str, optional
             Take the place of what frontmatter and rules say.
         columns : mapping, optional
@@ -190,9 +192,15 @@ class Vault:
         paths = [path] if isinstance(path, str | bytes | os.PathLike) else list(path)
         with reporter(progress) as report:
             return ingest(
-                self._memory, [os.fsdecode(p) for p in paths], kind=kind, collection=collection, type_=type, project=project,
-                columns=columns, progress=report,
-            )  # fmt: skip
+                self._memory,
+                [os.fsdecode(p) for p in paths],
+                kind=kind,
+                collection=collection,
+                type_=type,
+                project=project,
+                columns=columns,
+                progress=report,
+            )
 
     def update(self, id: str, **changes: Any) -> Chunk:
         """Supersede a chunk: a new version with the same id; what is not named stays. The old one stays in its history.
@@ -265,7 +273,8 @@ class Vault:
         now : date, optional
             The moment ages are counted to; the clock's time (or ``as_of``) unless given.
         token_budget : int, optional
-            Leave out hits whose text does not fit the rest of so many tokens (`lamina_engine.recall.pack.count_tokens`).
+            Leave out hits whose text does not fit the rest of so many tokens; see
+            `lamina_engine.recall.pack.count_tokens`.
         lanes : sequence of str, optional
             Some of ``lexical``, ``vector``.
         vector : array of float, optional
@@ -289,15 +298,7 @@ class Vault:
             self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
             token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, tz=tz,
         )  # fmt: skip
-        hits = [
-            Hit(
-                id=f.chunk.id, text=f.chunk.text, score=f.score, source=f.chunk.source, title=f.chunk.title, type=f.chunk.type,
-                collection=f.chunk.collection, project=f.chunk.project, session=f.chunk.session,
-                created_at=format_instant(f.chunk.created_at_us), recorded_at=str(format_instant(f.chunk.recorded_at_us)),
-                status=f.chunk.status, freshness=None, via=f.via, terms=f.terms, metadata=f.chunk.metadata,
-            )
-            for f in outcome.found
-        ]  # fmt: skip
+        hits = [_hit(found) for found in outcome.found]
         return Hits(
             hits, query=query, profile=outcome.profile, snapshot=outcome.version,
             as_of=None if as_of is None else format_instant(parse_instant(as_of, tz or self._memory.config.tz)),
@@ -331,7 +332,9 @@ class Vault:
         return history(self._memory.view(), id)
 
     def list(self, where: Mapping[str, Any] | None = None, limit: int | None = 100) -> builtins.list[Chunk]:
-        """Return chunks that a filter accepts, newest first. Superseded, invalidated and removed ones only when the filter names ``status``.
+        """Return chunks that a filter accepts, newest first.
+
+        Superseded, invalidated and removed ones are given only when the filter names ``status``.
 
         Raises
         ------
@@ -369,3 +372,25 @@ class Vault:
         from lamina_engine.transfer import import_
 
         return import_(self._memory, Path(path))
+
+
+def _hit(found: Found) -> Hit:
+    chunk = found.chunk
+    return Hit(
+        id=chunk.id,
+        text=chunk.text,
+        score=found.score,
+        source=chunk.source,
+        title=chunk.title,
+        type=chunk.type,
+        collection=chunk.collection,
+        project=chunk.project,
+        session=chunk.session,
+        created_at=format_instant(chunk.created_at_us),
+        recorded_at=str(format_instant(chunk.recorded_at_us)),
+        status=chunk.status,
+        freshness=None,
+        via=found.via,
+        terms=found.terms,
+        metadata=chunk.metadata,
+    )

@@ -26,6 +26,7 @@ def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
         array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize
     )
     if array.null_count == 0:
+        data.flags.writeable = False  # an array that was made in memory is writable, a mapped one is not
         return data
     values = data.copy()
     values[~validity(array)] = missing
@@ -62,8 +63,8 @@ Reader = Callable[[int], Any]
 def reader(array: pa.Array) -> Reader:
     """Return a function that reads single values of a column, several times faster than Arrow's own scalars.
 
-    Never ``take``, which copies the column. Text, fixed-size binary, dictionaries of text, integers, booleans and lists of
-    text are read from the buffers themselves; any other type goes through Arrow.
+    Never ``take``, which copies the column. Text, fixed-size binary, dictionaries of text, integers and lists of text
+    are read from the buffers themselves; any other type goes through Arrow.
     """
     kind = array.type
     if pa.types.is_dictionary(kind):

@@ -69,6 +69,10 @@ class EmbedderMismatch(EmbeddingError, ValueError):
     """A vault whose vectors were made by another model than the one at hand."""
 
 
+class ReindexGateError(LaminaError, RuntimeError):
+    """A new generation of indexes that did not pass its gate; the old one goes on serving."""
+
+
 class IngestError(LaminaError, OSError):
     """A source that cannot be read at all (single bad files are reported instead)."""
 

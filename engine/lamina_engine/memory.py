@@ -97,6 +97,7 @@ class Memory:
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
         self._view: View | None = None
+        self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
         self._lock = threading.Lock()
 
@@ -143,10 +144,27 @@ class Memory:
     def view_of(self, snapshot: Snapshot) -> View:
         """Return a version, ready to be read."""
         view = self._view
-        if view is None or view.snapshot is not snapshot:
+        if view is not None and view.snapshot is snapshot:
+            return view
+        if snapshot.manifest.rewritten == self._generation:
             view = View(snapshot, self.tables, former=view)
             self._view = view
-        return view
+            return view
+        return self._begin_generation(snapshot)
+
+    def _begin_generation(self, snapshot: Snapshot) -> View:
+        """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
+        with self._lock:
+            if snapshot.manifest.rewritten < self._generation:
+                return View(snapshot, Tables(self.root / INDEX))
+            if snapshot.manifest.rewritten > self._generation:
+                self.tables = Tables(self.root / INDEX)
+                self.indexer = Indexer(self.store, self.tables)
+                self._view = None
+                self._generation = snapshot.manifest.rewritten
+            view = View(snapshot, self.tables)
+            self._view = view
+            return view
 
     @contextlib.contextmanager
     def write(self) -> Iterator[tuple[Transaction, View]]:

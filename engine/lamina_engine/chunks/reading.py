@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
-from lamina_engine.index.state import STATUS_NAMES, SUPERSEDED
+from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, SUPERSEDED
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -88,6 +88,8 @@ def find_row(view: View, identity: str) -> int:
     if not isinstance(identity, str) or not identity:
         raise InvalidArgument(f"id={identity!r} must be the text of an id")
     row = int(view.rows_of_ids([identity])[0])
+    if row >= 0 and view.state.status[row] == FORGOTTEN:
+        raise ChunkNotFound(f"{identity!r} stands for a chunk that was forgotten: nothing of it is left")
     if row >= 0:
         return row
     if _SHORT.fullmatch(identity):

@@ -63,9 +63,10 @@ class Indexer:
         self._staged: list[_Staged] = []
         self._filed: dict[str, None] = {}
         """Files of forward lists that this process has seen whole; empty before its first write."""
+        self._tidy = False
         self._keys_are_whole = False
-        self._uncodable = 0
-        """Rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
+        self._uncodable = ("", 0)
+        """Space and rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
 
     def stage(
         self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int], previous: list[int]
@@ -111,6 +112,9 @@ class Indexer:
         """
         snapshot = self._store.snapshot()
         try:
+            if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
+                self.remove_stale()
+                self._tidy = True
             self._write_terms(snapshot)
             records = {
                 LEXICAL: self._extend_lexical(snapshot),
@@ -124,7 +128,7 @@ class Indexer:
             with self._store.transaction() as transaction:
                 for name, record in changed.items():
                     transaction.set_index(name, record)
-            self._remove_stale()
+            self.remove_stale()
 
     # ------------------------------------------------------------------ forward lists
 
@@ -185,7 +189,7 @@ class Indexer:
                 logger.warning("%s is built again: %s", index.path, error)
             else:
                 return {**record, "rows": wanted}
-        name = f"{LEXICAL}-{snapshot.version:010d}"
+        name = f"{LEXICAL}-{snapshot.version:010d}"  # a version has rows of one generation only
         shutil.rmtree(self._tables.folder / name, ignore_errors=True)  # of an attempt that was cut off
         self._append_lexical(LexicalIndex.create(self._tables.folder / name), snapshot, wanted)
         return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
@@ -195,8 +199,8 @@ class Indexer:
             stop = min(wanted, at + _ANALYSED_AT_ONCE * 8)
             index.append(
                 list(self._stems(snapshot, at, stop)),
-                self._facets(snapshot, at, stop),
-                self._seconds(snapshot, at, stop),
+                self.facets(snapshot, at, stop),
+                self.seconds(snapshot, at, stop),
             )
 
     def _stems(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[str]:
@@ -212,7 +216,8 @@ class Indexer:
                 yield from build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer)[1]
             at = end
 
-    def _facets(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[list[str]]:
+    def facets(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[list[str]]:
+        """Yield the facets of rows ``start`` to ``stop``."""
         categories = self._tables.categories
         for segment in snapshot.segments("chunks"):
             begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
@@ -227,7 +232,8 @@ class Indexer:
                         if code >= 0
                     ]
 
-    def _seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
+    def seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
+        """Return when rows ``start`` to ``stop`` were written, seconds since 1970; None where nobody knows."""
         rows = np.arange(start, stop, dtype=np.int64)
         created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
         return [None if us == MISSING_US else us // US_PER_S for us in created]
@@ -238,7 +244,7 @@ class Indexer:
         rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
         wanted = covered_rows(rows)
         index = self._tables.quantised(snapshot)
-        if wanted == 0 or (index is not None and index.rows >= wanted) or self._uncodable == wanted:
+        if wanted == 0 or (index is not None and index.rows >= wanted) or self._uncodable == (snapshot.manifest.space, wanted):
             return None
         blocks = view().vectors
         if index is None or index.trained_on != train_rows(rows):
@@ -246,9 +252,9 @@ class Indexer:
         else:
             index = index.extend(blocks, rows)
         if index is None:
-            self._uncodable = wanted
+            self._uncodable = (snapshot.manifest.space, wanted)
             return None
-        name = f"{VECTORS}-{snapshot.manifest.space}-{wanted:012d}-{index.trained_on}.faiss"
+        name = f"{VECTORS}-{snapshot.manifest.space}-{wanted:012d}-{index.trained_on}{_generation(snapshot)}.faiss"
         index.save(self._tables.folder / name)
         self._tables.put_quantised(name, index)
         return {"file": name, "rows": wanted, "space": snapshot.manifest.space}
@@ -263,7 +269,8 @@ class Indexer:
             and self._keys_open(record)
         ):
             return None
-        names = {"ids": f"{KEYS}-ids-{wanted:012d}.keys", "versions": f"{KEYS}-versions-{wanted:012d}.keys"}
+        suffix = f"{wanted:012d}{_generation(snapshot)}.keys"
+        names = {"ids": f"{KEYS}-ids-{suffix}", "versions": f"{KEYS}-versions-{suffix}"}
         self._tables.ids(snapshot).save(self._tables.folder / names["ids"])
         self._tables.versions(snapshot).save(self._tables.folder / names["versions"])
         return {**names, "rows": wanted, "space": snapshot.manifest.space}
@@ -280,7 +287,7 @@ class Indexer:
             self._keys_are_whole = True
         return True
 
-    def _remove_stale(self) -> None:
+    def remove_stale(self) -> None:
         """Remove index files that the newest version does not name; a reader that misses one scans instead."""
         indexes = self._store.snapshot().manifest.indexes
         named = {TERMS, *(str(value) for record in indexes.values() for value in record.values())}
@@ -292,3 +299,9 @@ class Indexer:
                     path.unlink()
                 elif path.name.startswith(f"{LEXICAL}-"):
                     shutil.rmtree(path, ignore_errors=True)
+
+
+def _generation(snapshot: Snapshot) -> str:
+    """Return what tells files apart that cover equally many rows, before and after some were forgotten."""
+    rewritten = snapshot.manifest.rewritten
+    return f"-{rewritten}" if rewritten else ""

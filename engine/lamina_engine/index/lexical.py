@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 import weakref
 import zlib
 from collections.abc import Iterable, Sequence
@@ -261,6 +260,8 @@ def _open_index(path: Path) -> tantivy.Index:
 
 
 def _open_linked(path: Path) -> tuple[tantivy.Index, Path]:
+    import tempfile
+
     links = Path(tempfile.mkdtemp(prefix="lamina-lexical-"))
     try:
         for file in path.iterdir():

@@ -66,6 +66,7 @@ class State:
             kept = min(n, len(former.status))
             self.status[:kept], self.pinned[:kept] = former.status[:kept], former.pinned[:kept]
         self._replay(snapshot, start, n)
+        self._forget_since(snapshot, n)
         self.status.flags.writeable = self.pinned.flags.writeable = False
 
     def _replay(self, snapshot: Snapshot, start: int, n: int) -> None:
@@ -82,6 +83,17 @@ class State:
                 hit = (to >= 0) & (rows >= 0) & (rows < n)
                 # the last of several events about one row wins: NumPy assigns in order
                 target[rows[hit]] = to[hit].astype(np.uint8)
+
+    def _forget_since(self, snapshot: Snapshot, n: int) -> None:
+        """Apply what was forgotten after the watermark too: no moment of the past has those rows any more."""
+        for segment in snapshot.segments("events"):
+            begin = max(self.events - segment.start, 0)
+            kind = segment.column("kind") if begin < segment.rows else None
+            if kind is None or "forget" not in (names := kind.dictionary.to_pylist()):
+                continue
+            rows = segment.numbers("row").astype(np.int64)[begin:]
+            codes = kind.indices.to_numpy(zero_copy_only=False)[begin:]
+            self.status[rows[(codes == names.index("forget")) & (rows >= 0) & (rows < n)]] = FORGOTTEN
 
     def active(self) -> NDArray[np.bool_]:
         """Return bool (n,): True where the row is current and valid."""

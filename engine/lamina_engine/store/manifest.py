@@ -67,6 +67,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """Name of the space that recall uses unless told otherwise."""
     indexes: dict[str, dict[str, Any]]
     """Generations of derived indexes: each says where it lies and how many rows of which log it covers."""
+    rewritten: int = 0
+    """Version in which rows last changed in place (were forgotten): what was derived before it is not to be used."""
 
     def rows(self, log: str) -> int:
         """Return how many rows a log has; 0 where there is none yet."""

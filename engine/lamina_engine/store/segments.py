@@ -110,7 +110,7 @@ class Segment:
             reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
             batch.validate()  # the lengths of all buffers; what lies in them is checked column by column
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise VaultCorrupt(
                 f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved"
             ) from error
@@ -148,6 +148,10 @@ class Segment:
         if read is None:
             read = self._readers[name] = columns.reader(self.column(name))
         return [read(offset) for offset in offsets.tolist()]
+
+    def content(self) -> memoryview:
+        """Return the whole file's bytes, mapped: they stay readable when the file has been merged away."""
+        return memoryview(self._map.read_at(self.ref.size, 0))
 
     def intact(self) -> bool:
         """Tell whether its bytes are those that were written. O(bytes)."""

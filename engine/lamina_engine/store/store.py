@@ -63,6 +63,7 @@ class Store:
         self._writing = threading.RLock()
         self._depth = 0
         self._swept = False
+        self._swept_after = 0
         _check_owner(root, trust=trust)
         # one attribute, so that no thread pairs a new CURRENT with an old version
         self._newest: tuple[bytes | None, Snapshot] = self._load(None)
@@ -130,7 +131,8 @@ class Store:
         process = os.getpid()
         with self.exclusive(timeout_s):
             transaction = Transaction(self.root, self.files, self.clock, self.snapshot())
-            if not self._swept:  # an interrupted commit left files that nothing names
+            # an interrupted commit left files that nothing names; so may another process have done that forgot rows
+            if not self._swept or self._swept_after != transaction.snapshot.manifest.rewritten:
                 self._sweep()
             yield transaction
             try:
@@ -144,8 +146,9 @@ class Store:
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError):
-            remove_orphans(self.root, self.files, self.snapshot())
-            self._swept = True
+            snapshot = self.snapshot()
+            remove_orphans(self.root, self.files, snapshot)
+            self._swept, self._swept_after = True, snapshot.manifest.rewritten
 
     @contextlib.contextmanager
     def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:

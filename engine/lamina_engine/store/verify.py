@@ -18,6 +18,7 @@ from lamina_engine.store.lock import write_lock
 from lamina_engine.store.log_check import check_log, whole
 from lamina_engine.store.manifest import Manifest
 from lamina_engine.store.report import VerifyProblem, VerifyReport
+from lamina_engine.store.segments import LOG
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store
 
@@ -113,13 +114,18 @@ def _current(root: Path, report: VerifyReport) -> str | None:
 
 
 def newest_whole(root: Path, *, deep: bool = False) -> tuple[str, Manifest] | None:
-    """Return the newest manifest whose segments are all there; None where no version is."""
+    """Return the newest manifest whose segments are all there; None where no version is.
+
+    A version without chunks does not count where segments of chunks are left: setting CURRENT to it would have the next
+    writer remove them.
+    """
+    rows_are_left = any((root / LOG / "chunks").glob("*.arrow"))
     for name in sorted(_names(root), reverse=True):
         try:
             manifest = manifests.load(root, name)
         except (VaultCorrupt, FileNotFoundError):
             continue
-        if whole(root, manifest, deep=deep):
+        if whole(root, manifest, deep=deep) and (manifest.rows("chunks") or not rows_are_left):
             return name, manifest
     return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,10 @@ from lamina_engine.store import segments
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
+from lamina_engine.store.rewriting import Rewrites
 
 if TYPE_CHECKING:
+    from lamina_engine.store.segments import Segment
     from lamina_engine.store.snapshot import Snapshot
 
 __all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
@@ -47,9 +49,11 @@ class Transaction:
         self._root, self._files = root, files
         self._now_us = max(clock.now_us(), snapshot.manifest.last_us + 1)
         self._pending: dict[str, list[pa.RecordBatch]] = {}
+        self._rewrites = Rewrites(snapshot)
         self._spaces = dict(snapshot.manifest.spaces)
         self._space = snapshot.manifest.space
         self._indexes = dict(snapshot.manifest.indexes)
+        self._dropped: list[str] = []
         self._touched = False
         self._process = os.getpid()
         self.left_behind = False
@@ -96,11 +100,41 @@ class Transaction:
             self._pending.setdefault(log, []).append(pa.RecordBatch.from_arrays(arrays, schema=layout))
         return first
 
+    def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
+        """Write a segment's rows anew with other values; their numbers and their recorded_at stay.
+
+        The old file is removed after the commit (by the next writer where that is interrupted), and with it every older
+        manifest. Readers of older versions keep what they have mapped.
+
+        Raises
+        ------
+        InvalidArgument
+            When there are not as many rows, of the same columns, recorded at the same instants.
+        """
+        self._rewrites.replace(segment, batch)
+
+    def merge(self, log: str) -> int:
+        """Join neighbouring segments of a log wherever they fit into one; return how many segments fewer that gives."""
+        return self._rewrites.join(log)
+
     def set_space(self, name: str, space: Space, *, default: bool) -> None:
         """Declare an embedding space; ``default`` makes it the one that recall uses."""
         self._spaces[name] = space
         if default:
             self._space = name
+        self._touched = True
+
+    def use_space(self, name: str) -> None:
+        """Make a declared space the one that recall uses; the empty name makes it none."""
+        self._space = name
+        self._touched = True
+
+    def drop_space(self, name: str) -> None:
+        """Withdraw a space that recall does not use, and remove its vectors."""
+        if name == self._space:
+            raise ValueError(f"space {name!r} is in use")
+        self._spaces.pop(name, None)
+        self._dropped.append(name)
         self._touched = True
 
     def set_index(self, name: str, record: dict[str, Any] | None) -> None:
@@ -122,21 +156,26 @@ class Transaction:
             When the disk refuses. The vault is then as it was; only where the very last flush fails, of the folder that
             CURRENT is in, the new version can already be seen: reading the vault again tells.
         """
-        if not self._pending and not self._touched:
+        rewritten = self._rewrites.logs
+        if not self._pending and not self._touched and not rewritten:
             return self.snapshot.manifest
         self._check_alone()
         logs = dict(self.snapshot.manifest.logs)
         replaced: list[Path] = []
-        for log, batches in self._pending.items():
-            logs[log], gone = self._write_log(log, batches, logs.get(log, []))
+        for log in dict.fromkeys([*self._pending, *rewritten]):
+            logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []))
             replaced += gone
+        for log in map(schema.vector_log, self._dropped):
+            replaced += [segments.folder(self._root, log) / ref.name for ref in logs.pop(log, [])]
         old = self.snapshot.manifest
         new = msgspec.structs.replace(
             old, version=old.version + 1, last_us=max(old.last_us, self._now_us - 1), logs=logs,
             spaces=self._spaces, space=self._space, indexes=self._indexes,
+            rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
         )  # fmt: skip
         manifests.publish(self._files, self._root, new)
         self._pending.clear()
+        self._rewrites = Rewrites(self.snapshot)
         self._touched = False
         self._sweep(replaced, new)
         return new
@@ -155,20 +194,41 @@ class Transaction:
     def _write_log(
         self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef]
     ) -> tuple[list[SegmentRef], list[Path]]:
-        """Write a log's pending rows, taking in trailing small segments; return its segments and what they replace."""
+        """Write what a log gets and what of it is written anew; return its segments and the files they replace.
+
+        Pending rows take in trailing small segments.
+        """
         where = segments.folder(self._root, log)
         if not refs:
             self._files.make_folder(where)
             self._files.flush_folder(where.parent)  # an interrupted first commit may have left the folder unflushed
-        keep = self._merge_start(log, refs, sum(batch.num_rows for batch in batches))
-        merged = [s.batch for s in self.snapshot.segments(log)[keep:]]
-        start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
-        kept = list(refs[:keep])
-        for part in _cut([*merged, *_ascending(batches)]):
-            kept.append(segments.write(self._files, self._root, log, start, part))
-            start += part.num_rows
+        parts = self.snapshot.segments(log)
+        keep = self._merge_start(log, refs, sum(batch.num_rows for batch in batches)) if batches else len(refs)
+        new: list[SegmentRef] = []
+        for group in self._rewrites.groups(log, keep):
+            changed = self._rewrites.batch_of(parts[group[0]])
+            if len(group) > 1:
+                new += self._write_rows(log, refs[group[0]].start, _cut([self._rows_of(parts[i]) for i in group]))
+            elif changed is not None:
+                new += self._write_rows(log, refs[group[0]].start, [changed])
+            else:
+                new.append(refs[group[0]])
+        if batches:
+            start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
+            merged = [self._rows_of(segment) for segment in parts[keep:]]
+            new += self._write_rows(log, start, _cut([*merged, *_ascending(batches)]))
         self._files.flush_folder(where)
-        return kept, [where / ref.name for ref in refs[keep:]]
+        named = {ref.name for ref in new}
+        return new, [where / ref.name for ref in refs if ref.name not in named]
+
+    def _write_rows(self, log: str, start: int, parts: Iterable[pa.RecordBatch]) -> Iterator[SegmentRef]:
+        for part in parts:
+            yield segments.write(self._files, self._root, log, start, part)
+            start += part.num_rows
+
+    def _rows_of(self, segment: Segment) -> pa.RecordBatch:
+        changed = self._rewrites.batch_of(segment)
+        return segment.batch if changed is None else changed
 
     def _merge_start(self, log: str, refs: list[SegmentRef], rows: int) -> int:
         """Decide which segments to take in: none that is damaged, whose damage would get a fresh digest."""
@@ -182,7 +242,8 @@ class Transaction:
 
     def _sweep(self, replaced: list[Path], new: Manifest) -> None:
         """Remove what no version needs any more. A failure here costs disk, never data."""
-        stale = new.version - manifests.KEPT_MANIFESTS
+        # where rows have changed, no older version is of use: what it names is gone
+        stale = max(new.version - manifests.KEPT_MANIFESTS, new.rewritten)
         with contextlib.suppress(OSError):
             found = (self._root / manifests.MANIFESTS).iterdir()
             replaced += [p for p in found if manifests.is_name(p.name) and manifests.version_of(p.name) < stale]
@@ -211,7 +272,8 @@ def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 def _cut(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join batches and cut them into pieces of at most `SEGMENT_ROWS` rows."""
-    table = pa.Table.from_batches(batches).unify_dictionaries()
+    plain = [batch.replace_schema_metadata(None) for batch in batches]
+    table = pa.Table.from_batches(plain).unify_dictionaries()
     for start in range(0, table.num_rows, segments.SEGMENT_ROWS):
         # one piece, but for columns with more than 2 GiB of text, which Arrow keeps apart
         yield from table.slice(start, segments.SEGMENT_ROWS).combine_chunks().to_batches()
@@ -247,8 +309,9 @@ def _orphans(root: Path, snapshot: Snapshot) -> Iterator[Path]:
         named = {ref.name for ref in snapshot.manifest.logs.get(folder.name, ())}
         yield from (path for path in _entries(folder) if path.name not in named)
     for path in _entries(root / manifests.MANIFESTS):
-        newer = manifests.is_name(path.name) and manifests.version_of(path.name) >= snapshot.version
-        if (newer and path.name != snapshot.name) or path.name.endswith(TEMPORARY_SUFFIX):
+        version = manifests.version_of(path.name) if manifests.is_name(path.name) else None
+        useless = version is not None and (version >= snapshot.version or version < snapshot.manifest.rewritten)
+        if (useless and path.name != snapshot.name) or path.name.endswith(TEMPORARY_SUFFIX):
             yield path
     yield from (path for path in _entries(root) if path.name.endswith(TEMPORARY_SUFFIX))
 

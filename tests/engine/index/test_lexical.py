@@ -77,8 +77,8 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[LexicalIndex]:
     one, two, many = (LexicalIndex.create(folder / name) for name in ("one", "two", "many"))
     fill(one, docs, threads=1)
     fill(two, docs, threads=2)
-    for start in range(0, len(docs), 75):
-        fill(many, docs[start : start + 75])
+    for start in range(0, len(docs), 150):
+        fill(many, docs[start : start + 150])
     return [one, two, many]
 
 

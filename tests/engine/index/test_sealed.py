@@ -18,7 +18,7 @@ def seal_of(magic: bytes = b"LMNATEST", version: int = 3, fields: str = "IQ16s")
 
 
 FIELDS = (7, 2**40, b"maker")
-PAYLOAD = [b"one", memoryview(np.arange(5, dtype="<u4")), b"", b"end"]
+PAYLOAD: list[bytes | memoryview] = [b"one", np.arange(5, dtype=np.uint32).data, b"", b"end"]
 
 
 @pytest.fixture

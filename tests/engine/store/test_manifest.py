@@ -15,9 +15,8 @@ from tests.engine.store.faults import Quick
 
 A = SegmentRef("000000000000-3-0123456789ab.arrow", 0, 3, 100, "0" * 64, 5)
 B = SegmentRef("000000000003-2-0123456789ab.arrow", 3, 2, 80, "1" * 64, 9)
-FULL = Manifest(
-    FORMAT_VERSION, 7, "token", 9, {"chunks": [A, B]}, {"default": Space("model", 4)}, "default", {"keys": {"rows": 4, "ids": "x"}}
-)  # fmt: skip
+SPACES = {"default": Space("model", 4)}
+FULL = Manifest(FORMAT_VERSION, 7, "token", 9, {"chunks": [A, B]}, SPACES, "default", {"keys": {"rows": 4, "ids": "x"}})
 
 
 @pytest.fixture

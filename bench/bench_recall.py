@@ -1,0 +1,76 @@
+"""Recall is faster than the careful hand-written stack, and finds at least as many of the nearest vectors.
+
+k = 10, the query's vector given, texts returned, ages counted where a system can. Recall of the vector lane is measured
+on 200 other questions against a comparison with every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.corpus import Corpus, K
+from bench.handwritten import HandWritten, HandWrittenStopped
+from bench.peers import skip_unless
+from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
+from bench.systems import Hybrid, Lamina, Lexical, System
+from bench.timing import over
+
+Built = Callable[[type[System], int], Any]
+PROJECT = 3
+HYBRID = (Lamina, HandWritten, HandWrittenStopped, Lance, SqliteVec, QdrantEdge)
+LEXICAL = (Lamina, HandWritten, HandWrittenStopped, Bm25s, Lance, SqliteVec, QdrantEdge)
+LEAST_RECALL = 0.85
+"""Below it a system is set up wrongly, and its speed means nothing."""
+
+hybrids = pytest.mark.parametrize("kind", HYBRID, ids=lambda kind: kind.__name__)
+lexicals = pytest.mark.parametrize("kind", LEXICAL, ids=lambda kind: kind.__name__)
+
+
+@hybrids
+def bench_hybrid(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, kind: type[Hybrid]) -> None:
+    system: Hybrid = built(kind, size)
+    recall = corpus.recall_at_k([system.dense(query) for query in corpus.held_out])
+    assert recall >= LEAST_RECALL
+    texts = over(benchmark, system.hybrid, corpus.queries, group="Hybrid recall", recall=recall, **_named(kind, corpus))
+    assert len(set(texts)) == K
+
+
+@hybrids
+def bench_filtered(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, kind: type[Hybrid]) -> None:
+    system: Hybrid = built(kind, size)
+    project = {text for text, number in zip(corpus.texts.to_pylist(), corpus.project, strict=True) if number == PROJECT}
+    for query in corpus.queries[:20]:
+        assert set(system.hybrid(query, PROJECT)) <= project
+    over(
+        benchmark, lambda query: system.hybrid(query, PROJECT), corpus.queries,
+        group="Hybrid recall in one project of twenty", **_named(kind, corpus),
+    )  # fmt: skip
+
+
+@hybrids
+def bench_vectors(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, kind: type[Hybrid]) -> None:
+    system: Hybrid = built(kind, size)
+    recall = corpus.recall_at_k([system.dense(query) for query in corpus.held_out])
+    over(benchmark, system.dense, corpus.queries, group="Vectors only", recall=recall, **_named(kind, corpus))
+
+
+@lexicals
+def bench_lexical(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, kind: type[Lexical]) -> None:
+    system: Lexical = built(kind, size)
+    texts = corpus.texts
+    # every system splits words its own way; that its best hit shares one with the question holds for all
+    for query in corpus.queries[:20]:
+        best = texts[system.lexical(query)[0]].as_py().lower()
+        assert any(word in best for word in query.text.split())
+    over(benchmark, system.lexical, corpus.queries, group="Words only", **_named(kind, corpus))
+
+
+def _named(kind: type[System], corpus: Corpus) -> dict[str, Any]:
+    return {
+        "system": kind.label, "settings": kind.settings, "size": corpus.size, "versions": skip_unless(*kind.packages),
+        "unit": "ms", "real_rows": corpus.real,
+    }  # fmt: skip

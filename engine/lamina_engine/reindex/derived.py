@@ -1,0 +1,202 @@
+"""Derived indexes, built aside from one version of the log while everything else goes on, then moved into place."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lamina_engine.errors import VaultLocked
+from lamina_engine.executor import Executor
+from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.index.indexer import BLOCK_ROWS
+from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
+from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.quantised import QuantisedIndex
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
+from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
+from lamina_engine.index.vectors import VectorBlocks
+from lamina_engine.index.zones import Zones, zones_of
+from lamina_engine.reindex.report import Teller
+from lamina_engine.store.lock import write_lock
+from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels.layouts import TermRows
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+BUILDING: Final = "building"
+"""Folder below the index folder; what is in it belongs to no version. A writer leaves it alone."""
+_ANALYSED_AT_ONCE: Final = 8_192
+_APPENDED_AT_ONCE: Final = 131_072
+_KEYED_AT_ONCE: Final = 65_536
+
+
+@contextlib.contextmanager
+def workshop(folder: Path) -> Iterator[Path]:
+    """Hold the folder in which indexes are built; what an interrupted run left in it goes first, all of it goes at the end.
+
+    Raises
+    ------
+    VaultLocked
+        When another reindex of this vault is at work.
+    """
+    place = folder / BUILDING
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        with write_lock(place, 0.0):  # dies with this process
+            _clear(place)
+            try:
+                yield place
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+    except VaultLocked as error:
+        if str(place) not in str(error):
+            raise
+        raise VaultLocked(f"another reindex of {folder.parent} is at work; wait for it, or stop it") from error
+
+
+def _clear(place: Path) -> None:
+    for path in place.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+class Derived:
+    """Builds indexes of one version aside.
+
+    Parameters
+    ----------
+    memory : Memory
+        The vault.
+    place : Path
+        From `workshop`.
+    snapshot : Snapshot
+        The version.
+    executor : Executor
+        Where texts are analysed.
+    tell : Teller
+        Told how far it is.
+    """
+
+    def __init__(self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: Teller) -> None:
+        self._memory, self._place, self._snapshot = memory, place, snapshot
+        self._executor, self._tell = executor, tell
+        self._folder = memory.tables.folder
+        self.records: dict[str, dict[str, Any] | None] = {}
+        """What the next version must say of each index built; None where so few rows need none."""
+        self.codes: QuantisedIndex | None = None
+        """Codes of the vectors, where they were built and the log is long enough for any."""
+        self._moves: list[tuple[Path, Path]] = []
+
+    def lexical(self) -> None:
+        """Build forward lists and Tantivy's index.
+
+        Forward lists go to their final place, one whole file at a time: each is a function of its segment and of the
+        rules of analysis, so a reader finds either the old file or an equal or better one.
+        """
+        snapshot, rows = self._snapshot, self._snapshot.rows("chunks")
+        wanted = rows // BLOCK_ROWS * BLOCK_ROWS
+        (self._folder / TERMS).mkdir(parents=True, exist_ok=True)
+        path = self._place / LEXICAL
+        index = LexicalIndex.create(path) if wanted else None
+        stems: list[str] = []
+        first = 0
+        for part in self._analysed():
+            stems += part
+            done = first + len(stems)
+            if index is not None and first < wanted and (len(stems) >= _APPENDED_AT_ONCE or done >= wanted):
+                stop = min(done, wanted)
+                indexer = self._memory.indexer
+                facets, seconds = indexer.facets(snapshot, first, stop), indexer.seconds(snapshot, first, stop)
+                index.append(stems[: stop - first], facets, seconds)
+                stems, first = stems[stop - first :], stop
+            if first >= wanted:
+                first, stems = first + len(stems), []
+            self._tell("lexical", done, rows)
+        if index is None:
+            self.records[LEXICAL] = None
+            return
+        name = f"{LEXICAL}-{snapshot.version:010d}r"
+        self._moves.append((path, self._folder / name))
+        self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
+
+    def _analysed(self) -> Iterator[list[str]]:
+        """Analyse all rows, write each segment's forward lists, yield the rows' stems."""
+        segments = self._snapshot.segments("chunks")
+        cuts = [(s, a, min(a + _ANALYSED_AT_ONCE, s.start + s.rows)) for s in segments for a in range(s.start, s.start + s.rows, _ANALYSED_AT_ONCE)]
+        parts: list[TermRows] = []
+        results = self._executor.map(_analyse, (zones_of(self._snapshot, start, stop) for _, start, stop in cuts))
+        for (segment, _, stop), (rows, stems) in zip(cuts, results, strict=True):
+            parts.append(rows)
+            if stop == segment.start + segment.rows:
+                whole = concat_terms(parts)
+                write_terms(terms_path(self._folder, segment), whole)
+                self._memory.tables.put_terms(segment, whole)
+                parts = []
+            yield stems
+
+    def vectors(self, blocks: VectorBlocks, space: str) -> None:
+        """Build the codes of a space's vectors."""
+        rows = blocks.rows
+        self._tell("vectors", 0, rows)
+        index = QuantisedIndex.build(blocks, rows, progress=lambda done, total: self._tell("vectors", done, total))
+        self.codes = index
+        if index is None:
+            self.records[VECTORS] = None
+            return
+        name = f"{VECTORS}-{space}-{index.rows:012d}-{index.trained_on}.faiss"
+        index.save(self._place / name)
+        self._moves.append((self._place / name, self._folder / name))
+        self.records[VECTORS] = {"file": name, "rows": index.rows, "space": space}
+
+    def keys(self, blocks: VectorBlocks, space: str) -> None:
+        """Build the indexes of ids and versions."""
+        wanted = self._snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
+        self._tell("keys", 0, wanted)
+        if not wanted:
+            self.records[KEYS] = None
+            return
+        ids, versions = KeyIndex(), KeyIndex()
+        for at in range(0, wanted, _KEYED_AT_ONCE):
+            rows = np.arange(at, min(wanted, at + _KEYED_AT_ONCE), dtype=np.int64)
+            ids = ids.extend(hash_ids(self._snapshot.values("chunks", "id", rows)))
+            has = rows[rows < blocks.rows]
+            present = blocks.present(has) if len(has) else np.zeros(0, np.bool_)
+            versions = versions.extend(hash_versions(self._snapshot.values("chunks", "version", has)), present=present)
+            self._tell("keys", int(rows[-1]) + 1, wanted)
+        names = {"ids": f"{KEYS}-ids-{wanted:012d}.keys", "versions": f"{KEYS}-versions-{space or 'none'}-{wanted:012d}.keys"}
+        for index, name in ((ids, names["ids"]), (versions, names["versions"])):
+            index.save(self._place / name)
+            self._moves.append((self._place / name, self._folder / name))
+        self.records[KEYS] = {**names, "rows": wanted, "space": space}
+
+    def move(self) -> None:
+        """Move what was built into place, under the writer's lock, before the version that names it is committed.
+
+        A name that is there already is of the same rows and settings: the same content, or a damaged one.
+        """
+        for source, target in self._moves:
+            if target.is_dir():
+                shutil.rmtree(target)
+            source.replace(target)
+
+
+def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
+    return build_term_rows(*zones)
+
+
+def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:
+    """Remove forward lists of segments that the newest version does not have. Only under the writer's lock."""
+    named = {terms_path(folder, segment).name for segment in snapshot.segments("chunks")}
+    _remove(path for path in (folder / TERMS).glob("*") if path.name not in named)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink()

@@ -1,0 +1,225 @@
+"""The vectors log of a space that recall does not use yet, grown row by row until it is level with the chunks.
+
+It is an ordinary log of the vault: what is committed stays through a kill, and the next run goes on at its end. A run
+looks vectors up by the hash of their text, so no text is embedded twice, whatever the batches of this run or the last.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import columns
+from lamina_engine.embed.protocol import Embedder
+from lamina_engine.errors import EmbeddingError, VaultLocked
+from lamina_engine.executor import Executor, InlineExecutor
+from lamina_engine.index.keys import KeyIndex, hash_versions
+from lamina_engine.index.state import FORGOTTEN
+from lamina_engine.index.vectors import VectorBlocks
+from lamina_engine.reindex.report import ReindexReport, Teller
+from lamina_engine.reindex.texts import Embedded, embedded, embedded_range
+from lamina_engine.schema import vector_log
+from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_engine.store.writer import Transaction
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+F32 = NDArray[np.float32]
+_MATCHED_AT_ONCE: Final = 8_192
+_BUNDLED: Final = ("lamina_engine.embed.wordllama", "lamina_engine.embed.minilm")
+"""Modules of embedders that travel to another process as their options alone."""
+_loaded: dict[bytes, Embedder] = {}
+"""In a worker: embedders by the bytes they came as; a model is loaded once a process."""
+
+
+class _Batch(NamedTuple):
+    """Rows ``start`` to ``start + len(own)`` on their way into the log."""
+
+    start: int
+    own: NDArray[np.int64]
+    """int64 (n,): position among the texts given to the embedder; -1 where it is given none for this row."""
+    older: NDArray[np.int64]
+    """int64 (n,): an earlier row with the same text; -1 none."""
+    texts: list[str]
+    unmatched: int
+
+
+class Shadow:
+    """Grows the vectors log of one space.
+
+    Parameters
+    ----------
+    memory : Memory
+        The vault.
+    name : str
+        Name of the space; declared already.
+    embedder : Embedder
+        Makes its vectors.
+    executor : Executor
+        Where embedding runs; embedders that cannot travel run here.
+    batch_rows : int
+        Rows a commit: what a kill can cost.
+    report : ReindexReport
+        Counted up.
+    tell : Teller
+        Told how far it is.
+    """
+
+    def __init__(
+        self, memory: Memory, name: str, embedder: Embedder, executor: Executor, batch_rows: int, report: ReindexReport, tell: Teller
+    ) -> None:
+        self._memory, self._embedder = memory, embedder
+        self._dim = embedder.dim
+        self._log = vector_log(name)
+        self._batch_rows = batch_rows
+        self._report, self._tell = report, tell
+        self._keys = KeyIndex()
+        travels = executor.remote and type(embedder).__module__ in _BUNDLED
+        self._executor: Executor = executor if travels else InlineExecutor()
+        self._travelling = pickle.dumps(embedder) if travels else b""
+
+    def blocks(self, snapshot: Snapshot) -> VectorBlocks:
+        """Return the vectors that the log has in a version."""
+        return VectorBlocks([columns.vectors(s.column("vector")) for s in snapshot.segments(self._log)], self._dim)
+
+    def learn(self) -> None:
+        """Read which texts the rows of earlier runs were: their vectors are used again."""
+        snapshot = self._memory.store.snapshot()
+        stop = snapshot.rows(self._log)
+        self._report.resumed = stop
+        blocks = self.blocks(snapshot)
+        for at in range(0, stop, _MATCHED_AT_ONCE):
+            rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
+            self._know(embedded(snapshot, rows), blocks.present(rows))
+            self._tell("matching", int(rows[-1]) + 1, stop)
+
+    def catch_up(self) -> None:
+        """Append until no row lacks; the lock is taken for each commit only, embedding runs outside it.
+
+        Raises
+        ------
+        EmbeddingError, VaultLocked, OSError
+            What was committed before stays.
+        """
+        while True:
+            snapshot = self._memory.store.snapshot()
+            start, stop = snapshot.rows(self._log), snapshot.rows("chunks")
+            if start >= stop:
+                return
+            self._tell("embedding", start, stop)
+            for batch, vectors in self._made(snapshot, start, stop):
+                with self._memory.store.transaction(self._memory.lock_timeout_s) as transaction:
+                    self._append(transaction, batch, vectors)
+                self._tell("embedding", batch.start + len(batch.own), stop)
+
+    def finish(self, transaction: Transaction) -> None:
+        """Append the few rows that came since `catch_up`, within the transaction that makes the space the default."""
+        snapshot = transaction.snapshot
+        for batch, vectors in self._made(snapshot, snapshot.rows(self._log), snapshot.rows("chunks"), pending=True):
+            self._append(transaction, batch, vectors)
+
+    def _made(self, snapshot: Snapshot, start: int, stop: int, *, pending: bool = False) -> Iterator[tuple[_Batch, F32]]:
+        """Yield the batches of some rows with the vectors of their texts, in order."""
+        under_way: deque[_Batch] = deque()
+        size = max(stop - start, 1) if pending else self._batch_rows  # one batch: what is pending cannot be read back
+
+        def texts() -> Iterator[list[str]]:
+            for at in range(start, stop, size):
+                under_way.append(self._prepared(snapshot, at, min(stop, at + size)))
+                yield under_way[-1].texts
+
+        for vectors in self._executor.map(self._function(), texts()):
+            batch = under_way.popleft()
+            yield batch, self._checked(vectors, len(batch.texts))
+
+    def _function(self) -> Callable[[list[str]], F32]:
+        if not self._travelling:
+            return self._embed
+        return _InWorker(self._travelling)
+
+    def _embed(self, texts: list[str]) -> F32:
+        return self._embedder.embed_documents(texts) if texts else np.zeros((0, self._dim), np.float32)
+
+    def _checked(self, vectors: F32, n: int) -> F32:
+        found = np.asarray(vectors, np.float32) if n else np.zeros((0, self._dim), np.float32)
+        if found.shape != (n, self._dim) or not np.isfinite(found).all():
+            raise EmbeddingError(
+                f"the embedder gave {found.shape} for {n} texts, expected are finite numbers of shape ({n}, {self._dim}); "
+                "rows already written stay, mend it and run the reindex again"
+            )
+        return found
+
+    def _prepared(self, snapshot: Snapshot, start: int, stop: int) -> _Batch:
+        """Tell which texts of some rows must be embedded and which have a vector already."""
+        rows = embedded_range(snapshot, start, stop)
+        older = self._earlier(snapshot, rows)
+        own = np.full(len(rows), -1, np.int64)
+        first: dict[bytes, int] = {}
+        texts: list[str] = []
+        for i, row in enumerate(rows):
+            if row.key and older[i] < 0:
+                if row.key not in first:
+                    first[row.key] = len(texts)
+                    texts.append(row.text)
+                own[i] = first[row.key]
+        self._know(rows, np.array([bool(row.key) for row in rows], np.bool_))
+        return _Batch(start, own, older, texts, sum(not row.matched for row in rows))
+
+    def _know(self, rows: list[Embedded], present: NDArray[np.bool_]) -> None:
+        keys = [row.key or bytes(16) for row in rows]
+        self._keys = self._keys.extend(hash_versions(keys), present=present & np.array([bool(row.key) for row in rows], np.bool_))
+
+    def _earlier(self, snapshot: Snapshot, rows: list[Embedded]) -> Rows:
+        """Return int64 (n,): an earlier row with the same text, -1 where there is none."""
+        found = self._keys.lookup(hash_versions([row.key or bytes(16) for row in rows]))
+        found[[not row.key for row in rows]] = -1
+        hit = np.flatnonzero(found >= 0)
+        for i, former in zip(hit.tolist(), embedded(snapshot, found[hit]), strict=True):
+            if former.key != rows[i].key:  # half a hash in common, or forgotten meanwhile
+                found[i] = -1
+        return found
+
+    def _append(self, transaction: Transaction, batch: _Batch, vectors: F32) -> None:
+        if transaction.rows(self._log) != batch.start:
+            raise VaultLocked(f"something else wrote to {self._log} of {self._memory.root} meanwhile; run the reindex again")
+        matrix = np.zeros((len(batch.own), self._dim), np.float32)
+        matrix[batch.own >= 0] = vectors[batch.own[batch.own >= 0]]
+        used = np.flatnonzero(batch.older >= 0)
+        if len(used):
+            matrix[used] = self._reused(transaction.snapshot, batch, used)
+        state = self._memory.view_of(transaction.snapshot).state
+        matrix[state.status[batch.start : batch.start + len(matrix)] == FORGOTTEN] = 0.0  # forgotten while it was embedded
+        stamps = transaction.stamps(len(matrix))
+        transaction.append(self._log, {"vector": columns.vector_array(matrix)}, stamps)
+        self._report.embedded += len(batch.texts)
+        self._report.cached += int(np.count_nonzero((batch.own >= 0) | (batch.older >= 0))) - len(batch.texts)
+        self._report.unmatched += batch.unmatched
+
+    def _reused(self, snapshot: Snapshot, batch: _Batch, used: Rows) -> F32:
+        """Return the vectors of earlier rows; one that was forgotten meanwhile has none, and its text is embedded anew."""
+        matrix = self.blocks(snapshot).gather(batch.older[used])
+        gone = np.flatnonzero(~matrix.any(axis=1))
+        if len(gone):
+            texts = [row.text for row in embedded(snapshot, batch.start + used[gone])]
+            matrix[gone] = self._checked(self._embed(texts), len(texts))
+        return matrix
+
+
+class _InWorker:
+    """Embeds in whatever process it is called; the embedder is loaded there once."""
+
+    def __init__(self, embedder: bytes) -> None:
+        self._embedder = embedder
+
+    def __call__(self, texts: list[str]) -> F32:
+        if not texts:
+            return np.zeros((0, 0), np.float32)
+        if self._embedder not in _loaded:
+            _loaded[self._embedder] = pickle.loads(self._embedder)
+        return _loaded[self._embedder].embed_documents(texts)

@@ -1,0 +1,149 @@
+"""Ids of chunks through edits, moves, removals and returns of their sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina import FixedClock, Vault
+from tests.notes import CountingEmbedder, ids_by_text, prose, state, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def sections(*subjects: str) -> str:
+    return f"# Everything\n\n{prose('opening')}\n\n" + "\n".join(f"## {subject.title()}\n\n{prose(subject)}\n" for subject in subjects)
+
+
+def headings(vault: Vault) -> dict[str, str]:
+    """Id by last heading."""
+    return {(chunk.headings or ("",))[-1]: chunk.id for chunk in vault.list(limit=None)}
+
+
+def test_an_edit_writes_its_chunk_only_and_keeps_all_ids(folder: Path, tmp_path: Path, clock: FixedClock) -> None:
+    embedder = CountingEmbedder()
+    model = lamina.CallableEmbedder(embedder, 8, "words;v1")
+    with lamina.open(tmp_path / "v", create=True, clock=clock, embedder=model) as vault:
+        text = sections("alpha", "beta", "gamma")
+        write(folder, "a.md", text)
+        vault.ingest(folder)
+        before, embedder.texts = headings(vault), []
+        assert set(before) >= {"Alpha", "Beta", "Gamma"}
+        write(folder, "a.md", text.replace("beta 3th", "beta THIRD"))
+        got = vault.ingest(folder)
+        assert (got.updated, got.chunks, got.embedded) == (1, 1, 1)
+        assert ["THIRD" in text for text in embedder.texts] == [True]
+        assert headings(vault) == before
+        assert [entry["kind"] for entry in vault.history(before["Beta"])] == ["added", "updated"]
+
+
+def test_text_above_keeps_the_ids_below(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", sections("alpha", "beta"))
+    lexical_vault.ingest(folder)
+    before = headings(lexical_vault)
+    write(folder, "a.md", sections("first", "alpha", "beta"))
+    got = lexical_vault.ingest(folder)
+    after = headings(lexical_vault)
+    assert got.chunks == 1
+    assert {name: after[name] for name in ("Alpha", "Beta")} == {name: before[name] for name in ("Alpha", "Beta")}
+    assert after["First"] not in before.values()
+
+
+def test_text_that_is_cut_and_put_back_comes_back_with_its_id(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", sections("alpha", "beta", "gamma"))
+    lexical_vault.ingest(folder)
+    before = headings(lexical_vault)
+    write(folder, "a.md", sections("alpha", "gamma"))
+    lexical_vault.ingest(folder)
+    assert lexical_vault.get(before["Beta"]).status == "removed"
+    assert all("beta" not in hit.text for hit in lexical_vault.recall("beta sentence"))
+    write(folder, "a.md", sections("alpha", "beta", "gamma"))
+    got = lexical_vault.ingest(folder)
+    assert got.chunks == 0
+    assert headings(lexical_vault) == before
+
+
+@pytest.mark.parametrize("place", ["a.md", "deep/er/b.md"])
+def test_a_removed_file_is_forgotten_by_recall_and_returns_with_its_ids(
+    place: str, lexical_vault: Vault, folder: Path
+) -> None:
+    write(folder, "other.md", "Something else.")
+    write(folder, "a.md", sections("alpha", "beta"))
+    lexical_vault.ingest(folder)
+    before = headings(lexical_vault)
+    (folder / "a.md").unlink()
+    got = lexical_vault.ingest(folder)
+    assert (got.removed, got.unchanged) == (1, 1)
+    assert [hit.source for hit in lexical_vault.recall("alpha sentence something")] == ["other.md"]
+    assert lexical_vault.get(before["Alpha"]).status == "removed"
+    write(folder, place, sections("alpha", "beta"))
+    got = lexical_vault.ingest(folder)
+    assert got.added == 1
+    assert headings(lexical_vault) == before
+    assert lexical_vault.recall("alpha sentence", k=1)[0].source == place
+    assert lexical_vault.ingest(folder).chunks == 0
+
+
+def test_two_copies_of_a_removed_file_are_two_sources(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", "Only this.")
+    lexical_vault.ingest(folder)
+    (folder / "a.md").unlink()
+    lexical_vault.ingest(folder)
+    write(folder, "0.md", "Only this.")
+    lexical_vault.ingest(folder)
+    write(folder, "a.md", "Only this.")
+    lexical_vault.ingest(folder)
+    chunks = lexical_vault.list()
+    assert sorted(str(chunk.source) for chunk in chunks) == ["0.md", "a.md"]
+    assert len({chunk.id for chunk in chunks}) == 2
+
+
+def test_equal_paragraphs_have_ids_of_their_own(lexical_vault: Vault, folder: Path) -> None:
+    same = "## Same\n\n" + prose("same") + "\n"
+    write(folder, "a.md", "# T\n\n" + same * 3)
+    lexical_vault.ingest(folder)
+    before = sorted(chunk.id for chunk in lexical_vault.list())
+    assert len(set(before)) == 3
+    write(folder, "a.md", "# T\n\n" + same * 2)
+    lexical_vault.ingest(folder)
+    assert len(set(before) & {chunk.id for chunk in lexical_vault.list()}) == 2
+
+
+def test_a_renamed_root_keeps_ids_and_a_copied_one_has_its_own(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", sections("alpha"))
+    write(folder, "b.md", sections("beta"))
+    lexical_vault.ingest(folder)
+    before = ids_by_text(lexical_vault)
+    new = folder.with_name("renamed")
+    folder.rename(new)
+    got = lexical_vault.ingest(new)
+    assert (got.moved, got.added) == (2, 0)
+    assert ids_by_text(lexical_vault) == before
+    write(folder, "a.md", sections("alpha"))
+    assert lexical_vault.ingest(folder).added == 1
+    assert len(lexical_vault.list({"source": "a.md"})) == 4  # two chunks each
+
+
+def test_a_file_ingested_by_itself_keeps_the_name_it_has_below_its_root(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "deep/a.md", "Old words, see [[b]].")
+    write(folder, "b.md", "Another.")
+    lexical_vault.ingest(folder)
+    write(folder, "deep/a.md", "New words, see [[b]].")
+    got = lexical_vault.ingest(folder / "deep" / "a.md")
+    assert (got.updated, got.removed, got.links) == (1, 0, 1)
+    assert lexical_vault.recall("new words", k=1)[0].source == "deep/a.md"
+
+
+def test_an_invalidated_chunk_stays_so_when_its_file_is_edited_elsewhere(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", sections("alpha", "beta"))
+    lexical_vault.ingest(folder)
+    wrong = headings(lexical_vault)["Alpha"]
+    lexical_vault.invalidate(wrong, "it was wrong")
+    write(folder, "a.md", sections("alpha", "beta", "gamma"))
+    lexical_vault.ingest(folder)
+    assert state(lexical_vault)[wrong][5] == "invalidated"

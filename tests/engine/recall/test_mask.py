@@ -1,0 +1,227 @@
+"""Filters over a vault against the definition, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lamina
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lamina import FixedClock, Vault
+from lamina_engine.chunks.reading import Chunk, chunks_at
+from lamina_engine.clock import format_instant, parse_instant
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.view import View
+from lamina_engine.recall import mask, where
+
+from tests.conftest import NOW
+
+DAYS = ["2026-01-01", "2026-01-02T03:04:05Z", "2026-02-01", "2025-06-01"]
+NAMES = ["api", "web", "Ünï", "a b"]
+
+
+def records() -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for i in range(48):
+        record: dict[str, Any] = {"text": f"text {i}", "id": f"id-{i}", "type": ["rule", "note", "decision"][i % 3], "created_at": DAYS[i % 4]}
+        for name, at in (("project", 1), ("session", 2), ("agent", 3), ("title", 5), ("source", 7)):
+            if (i // at) % 3:
+                record[name] = NAMES[(i // at) % 4]
+        if i % 4:
+            record["success"] = i % 4 == 1
+        if i % 5:
+            record["tags"] = [["db"], ["db", "infra"], ["Ünï", "a b"]][i % 3]
+        metadata: dict[str, Any] = {}
+        if i % 3:
+            metadata = {"n": i % 6, "flag": i % 2 == 0, "who": NAMES[i % 4], "deep": {"er": i % 2, "none": None}, "dotted.key": i % 3, 'q"uote': 1, "list": ["x", i % 2]}
+        elif i % 2:
+            metadata = {"n": "text", "deep": 3}
+        made.append(record | {"metadata": metadata})
+    return made
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
+    clock = FixedClock(NOW)
+    with lamina.open(tmp_path_factory.mktemp("mask") / "vault", create=True, clock=clock, embedder="none") as opened:
+        opened.add(records()[:20])
+        clock.advance(86_400)
+        opened.add(records()[20:])
+        opened.update("id-3", text="text changed")
+        for name in ("id-4", "id-30"):
+            opened.invalidate(name, "wrong")
+        for name in ("id-3", "id-4", "id-7"):
+            opened.pin(name)
+        yield opened
+
+
+def value_of(chunk: Chunk, field: str) -> Any:
+    if field.startswith("metadata."):
+        path = field.removeprefix("metadata.")
+        if "." in path and path in chunk.metadata:
+            return chunk.metadata[path]
+        value: Any = chunk.metadata
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+    if field in ("created_at", "recorded_at"):
+        return getattr(chunk, f"{field}_us")
+    if field == "ordinal":
+        return chunk.ordinal if chunk.ordinal >= 0 else None
+    if field == "tags":
+        return list(chunk.tags) or None
+    return getattr(chunk, field)
+
+
+def brute(filter_: dict[str, Any], chunk: Chunk) -> bool:
+    """The grammar, written a second time, over one chunk."""
+    results: list[bool] = []
+    for key, value in filter_.items():
+        if key == "AND":
+            results.append(all(brute(f, chunk) for f in value))
+        elif key == "OR":
+            results.append(any(brute(f, chunk) for f in value))
+        elif key == "NOT":
+            results.append(not any(brute(f, chunk) for f in (value if isinstance(value, list) else [value])))
+        else:
+            field = key if key in where.FIELDS or key.startswith("metadata.") else f"metadata.{key}"
+            tests = value if isinstance(value, dict) else {"exists": True} if value == "*" else {"eq": value}
+            for operator, operand in tests.items():
+                if field in ("created_at", "recorded_at") and operator != "exists":
+                    operand = [instant(o) for o in operand] if operator == "in" else instant(operand)
+                results.append(where.test(operator, value_of(chunk, field), operand))
+    return all(results)
+
+
+def instant(value: Any) -> int | None:
+    return None if value is None else parse_instant(value)
+
+
+text = st.sampled_from([*NAMES, "rule", "decision", "notes", "db", "infra", "id-3", "id-40", "x", ""]) | st.none()
+day = st.sampled_from([*DAYS, NOW, "2026-03-02T12:00:00.000003Z"]) | st.none()
+json = st.sampled_from([0, 1, 2, 5, 1.0, True, False, "text", "x", *NAMES]) | st.none()
+KINDS: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(("project", "type", "collection", "session", "agent", "id", "source", "title", "commit", "blob", "tags"), text),
+    **dict.fromkeys(("created_at", "recorded_at"), day),
+    **dict.fromkeys(("success", "pinned"), st.booleans() | st.none()),
+    "status": st.sampled_from(["active", "superseded", "invalidated", "removed", "forgotten"]) | st.none(),
+    "ordinal": st.integers(-1, 2) | st.none(),
+    **dict.fromkeys(("n", "flag", "who", "metadata.deep.er", "deep", "metadata.dotted.key", "dotted.key", 'q"uote', "list"), json),
+}
+
+
+@st.composite
+def leaf(draw: st.DrawFn) -> dict[str, Any]:
+    field = draw(st.sampled_from(sorted(KINDS)))
+    operand = KINDS[field]
+    operators = st.fixed_dictionaries(
+        {},
+        optional={
+            **dict.fromkeys(("eq", "ne", "gt", "gte", "lt", "lte", "contains"), operand),
+            "in": st.lists(operand, max_size=3),
+            "exists": st.booleans(),
+        },
+    )
+    value = draw(operators.filter(bool) | operand | st.just("*"))
+    return {field: value}
+
+
+filters = st.recursive(
+    leaf(),
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"AND": st.lists(inner, max_size=3)}),
+        st.fixed_dictionaries({"OR": st.lists(inner, max_size=3)}),
+        st.fixed_dictionaries({"NOT": inner | st.lists(inner, max_size=2)}),
+        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300)
+@given(filters, st.lists(st.booleans(), min_size=49, max_size=49))
+def test_every_filter_equals_the_definition(filled: Vault, filter_: dict[str, Any], within: list[bool]) -> None:
+    view = filled._memory.view()
+    chunks = chunks_at(view, np.arange(view.rows, dtype=np.int64))
+    mask_in = np.array(within, np.bool_)
+    before = mask_in.copy()
+    got = mask.evaluate(where.parse(filter_), view, mask_in)
+    assert got.tolist() == [w and brute(filter_, chunk) for w, chunk in zip(within, chunks, strict=True)]
+    assert np.array_equal(mask_in, before)  # the caller's mask is left alone
+
+
+@settings(max_examples=40)
+@given(filters)
+def test_lists_and_recalls_return_what_the_filter_accepts(filled: Vault, filter_: dict[str, Any]) -> None:
+    view = filled._memory.view()
+    spoken = where.mentions(where.parse(filter_), "status")
+    chunks = [c for c in chunks_at(view, np.arange(view.rows, dtype=np.int64)) if (spoken or c.status == "active") and brute(filter_, c)]
+    listed = filled.list(filter_, limit=None)
+    assert sorted((c.id, c.row) for c in listed) == sorted((c.id, c.row) for c in chunks)
+    hits = filled.recall("text", k=100, where=filter_)
+    assert {hit.id for hit in hits} == {c.id for c in chunks}
+
+
+def test_a_misspelt_field_is_refused_and_says_what_there_is(filled: Vault) -> None:
+    for field in ("projet", "metadata.projet", "deep.err.or", "deep.none"):
+        for filter_ in ({field: 1}, {"OR": [{"project": "api"}, {"NOT": {field: {"exists": True}}}]}):
+            with pytest.raises(InvalidArgument, match="fields are project"):
+                filled.recall("text", where=filter_)
+            with pytest.raises(InvalidArgument, match="fields are project"):
+                filled.list(filter_)
+
+
+def test_a_field_that_came_later_was_not_known_before(lexical_vault: Vault, clock: FixedClock) -> None:
+    lexical_vault.add("one", id="a")
+    then = format_instant(clock.now_us() + 1_000_000)
+    clock.advance(60)
+    lexical_vault.add("one", id="b", metadata={"late": 1})
+    assert [hit.id for hit in lexical_vault.recall("one", where={"late": 1})] == ["b"]
+    with pytest.raises(InvalidArgument, match="late"):
+        lexical_vault.recall("one", where={"late": 1}, as_of=then)
+
+
+def test_any_field_may_be_asked_of_an_empty_vault(lexical_vault: Vault) -> None:
+    assert len(lexical_vault.recall("x", where={"anything": 3})) == 0
+    assert lexical_vault.list({"anything": 3}) == []
+
+
+def test_windows_are_half_open_and_read_in_the_zone_of_the_call(filled: Vault) -> None:
+    def days(**options: Any) -> set[str | None]:
+        return {hit.created_at for hit in filled.recall("text", k=100, **options)}
+
+    assert days(since="2026-01-01", until="2026-02-01") == {"2026-01-01T00:00:00Z", "2026-01-02T03:04:05Z"}
+    assert days(since="2026-01-01T00:00:00.000001Z", until="2026-02-01T00:00:00.000001Z") == {"2026-01-02T03:04:05Z", "2026-02-01T00:00:00Z"}
+    assert days(since="2026-01-01", until="2026-02-01", tz="America/New_York") == {"2026-01-02T03:04:05Z", "2026-02-01T00:00:00Z"}
+    assert days(until="2026-01-01") == {"2025-06-01T00:00:00Z"}
+
+
+def test_the_status_filter_brings_in_what_is_hidden(filled: Vault) -> None:
+    got = filled.recall("text", k=100, where={"status": "invalidated"})
+    assert {hit.id for hit in got} == {"id-4", "id-30"}
+    assert {hit.terms["factor"] for hit in got} == {0.5}
+    assert {(hit.id, hit.status) for hit in filled.recall("text", k=100, where={"status": "superseded"})} == {("id-3", "superseded")}
+    assert "id-4" not in {hit.id for hit in filled.recall("text", k=100)}
+
+
+def test_a_profile_may_keep_invalidated_chunks_at_a_discount(tmp_path: Path, clock: FixedClock) -> None:
+    root = tmp_path / "vault"
+    root.mkdir()
+    (root / "vault.toml").write_text("[profiles.lenient]\nbase = 'default'\ninvalidated = 0.25\n")
+    with lamina.open(root, create=True, clock=clock, embedder="none") as vault:
+        ids = vault.add([{"text": "same words"}, {"text": "same words too", "project": "b"}])
+        ref = {hit.id: hit.score for hit in vault.recall("words")}
+        vault.invalidate(ids[0], "wrong")
+        got = {hit.id: (hit.score, hit.status) for hit in vault.recall("words", profile="lenient")}
+        assert got == {ids[0]: (pytest.approx(0.25 * ref[ids[0]]), "invalidated"), ids[1]: (ref[ids[1]], "active")}
+
+
+def test_a_past_view_is_masked_by_what_was_known_then(filled: Vault) -> None:
+    now = filled._memory.view()
+    view = View(now.snapshot, now.tables, as_of_us=parse_instant(NOW) + 1_000_000)
+    got = mask.evaluate(where.parse({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_))
+    assert (view.rows, int(got.sum())) == (20, sum("project" in record for record in records()[:20]))

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.clock import FixedClock
+from lamina_engine.errors import VaultCorrupt, VaultNotFound
+from lamina_engine.index import indexer
+from lamina_engine.memory import Memory
+from lamina_engine.recall.pipeline import recall
+from lamina_engine.store import manifest as manifests
+from lamina_engine.store.store import Store
+from lamina_engine.store.verify import VerifyReport, newest_whole, verify
+from tests.engine.store.faults import Quick, contents_at, copy
+
+MOMENT = "2026-03-01T12:00:00Z"
+ROWS = 30
+
+
+def embed(texts: list[str]) -> np.ndarray[Any, Any]:
+    return np.array([[len(text), text.count("e") + 1.0, 1.0, 2.0] for text in texts], np.float32)
+
+
+def opened(root: Path) -> Memory:
+    return Memory(root, files=Quick(), clock=FixedClock(MOMENT), embedder=embed)
+
+
+def fill(root: Path) -> None:
+    Store.create(root, clock=FixedClock(MOMENT), files=Quick())
+    memory = opened(root)
+    records = [{"text": f"note word{i}", "id": f"id{i}", "title": f"title {i % 4}"} for i in range(ROWS)]
+    adding.add(memory, records[:20], {"type": "decision"})
+    adding.add(memory, records[20:], {})
+    lifecycle.invalidate(memory, "id3", "wrong")
+    adding.update(memory, "id4", {"text": "note word4 anew"})
+
+
+@pytest.fixture(scope="module")
+def base(quick_folder: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexer, "BLOCK_ROWS", 8)
+        fill(quick_folder / "base")
+    return quick_folder / "base"
+
+
+@pytest.fixture
+def vault(base: Path, quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    return copy(base, quick_path / "vault")
+
+
+def flip(path: Path, at: int = -100, bit: int = 1) -> None:
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] ^= bit
+    path.write_bytes(content)
+
+
+def codes(report: VerifyReport) -> set[str]:
+    return {problem.code for problem in report.problems}
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_whole_vault_is_whole(vault: Path, deep: bool) -> None:
+    for given in (vault, Store(vault), opened(vault)):
+        got = verify(given, deep=deep)
+        assert got.ok, got.problems
+        assert got.repaired is None
+        assert got.checked["rows"] == 2 * (ROWS + 1) + 2
+        assert got.checked["indexes"] > 3
+        assert (got.checked["versions"], got.checked["vectors"]) == ((ROWS + 1,) * 2 if deep else (0, 0))
+
+
+def test_an_empty_vault_is_whole(tmp_path: Path) -> None:
+    Store.create(tmp_path / "vault")
+    assert verify(tmp_path / "vault", deep=True).ok
+    with pytest.raises(VaultNotFound):
+        verify(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("log", ["chunks", "events", "vectors.default"])
+def test_a_flipped_byte_anywhere_in_the_log_is_found_and_named(vault: Path, log: str) -> None:
+    path = min((vault / "log" / log).iterdir())
+    content = path.read_bytes()
+    for at in np.random.default_rng(5).integers(0, len(content), 12).tolist():
+        path.write_bytes(content)
+        flip(path, at, 0x10)
+        got = verify(vault, deep=True)
+        (problem,) = [p for p in got.problems if p.code == "segment"]
+        assert problem.where == f"log/{log}/{path.name}"
+        assert f"of {log}" in problem.message
+        assert "copy" in problem.advice
+
+
+@pytest.mark.parametrize("how", ["torn", "gone", "longer"])
+def test_a_segment_of_another_size_is_found_without_reading_it(vault: Path, how: str) -> None:
+    path = min((vault / "log" / "chunks").iterdir())
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-9] if how == "torn" else content + b"x")
+    with pytest.raises(VaultCorrupt):
+        Store(vault)
+    got = verify(vault)
+    assert codes(got) == {"segment"}
+    assert "rows 0 to 19 of chunks" in got.problems[0].message
+    assert "rows 20 to 30 of chunks lie in other files" in got.problems[0].advice
+
+
+@pytest.mark.parametrize("content", [None, b"", b"garbage\n", b"0000000099-0123456789abcdef.json\n"])
+def test_a_lost_current_is_set_again(vault: Path, content: bytes | None) -> None:
+    ref = contents_at(vault)
+    current = vault / manifests.CURRENT
+    name = current.read_bytes()
+    current.unlink()
+    if content is not None:
+        current.write_bytes(content)
+    got = verify(vault, deep=True)
+    assert codes(got) == {"current"}
+    assert name.decode().strip() in got.problems[0].advice
+    assert (current.read_bytes() if current.exists() else None) == content  # looking changes nothing
+    got = verify(vault, repair=True)
+    assert name.decode().strip() in str(got.repaired)
+    assert current.read_bytes() == name
+    assert contents_at(vault) == ref
+    assert verify(vault, deep=True).ok
+    adding.add(opened(vault), "afterwards", {"id": "afterwards"})
+
+
+def test_the_newest_whole_version_is_chosen_and_stale_indexes_are_left_out(vault: Path) -> None:
+    before = Store(vault).snapshot()
+    memory = opened(vault)
+    adding.add(memory, [{"text": f"lost word{i}", "id": f"lost{i}"} for i in range(40)], {})
+    for segment in memory.store.snapshot().segments("chunks"):
+        if segment.start + segment.rows > before.rows("chunks"):
+            flip(segment.path)
+    (vault / manifests.MANIFESTS / manifests.read_current(vault)).unlink()
+    newest = newest_whole(vault, deep=True)
+    assert newest is not None
+    assert newest[1].rows("chunks") == before.rows("chunks")
+    assert verify(vault, repair=True).repaired is not None
+    repaired = opened(vault)
+    assert repaired.store.snapshot().manifest.indexes == {}
+    adding.add(repaired, [{"text": f"other thing{i}", "id": f"other{i}"} for i in range(40)], {})
+    assert recall(repaired, "thing7", k=1).found[0].chunk.id == "other7"
+    assert recall(repaired, "lost", k=5, lanes=("lexical",)).found == []
+    got = verify(vault, deep=True)
+    assert got.ok, got.problems
+
+
+def test_no_whole_version(vault: Path) -> None:
+    """An empty first version is whole, but going back to it would cost all that is left."""
+    min((vault / "log" / "chunks").iterdir()).unlink()
+    (vault / manifests.CURRENT).unlink()
+    got = verify(vault, repair=True)
+    assert codes(got) == {"current"}
+    assert got.repaired is None
+    assert "no version is whole" in got.problems[0].advice
+
+
+def rewritten(vault: Path, **changes: Any) -> None:
+    manifest = manifests.load(vault, manifests.read_current(vault))
+    manifests.publish(Quick(), vault, msgspec.structs.replace(manifest, **changes))
+
+
+def test_a_manifest_that_does_not_fit_its_rows(vault: Path) -> None:
+    manifest = manifests.load(vault, manifests.read_current(vault))
+    refs = manifest.logs["chunks"]
+    wrong = [msgspec.structs.replace(refs[0], last_us=refs[0].last_us + 10**12), *refs[1:]]
+    rewritten(vault, logs={**manifest.logs, "chunks": wrong})
+    assert codes(verify(vault)) == {"order"}
+    rewritten(vault, logs={**manifest.logs, "chunks": refs[:1]})
+    assert codes(verify(vault)) >= {"rows", "index"}
+    rewritten(vault, last_us=1)
+    assert codes(verify(vault)) >= {"order"}
+
+
+def test_wrong_rows_are_found(quick_path: Path) -> None:
+    store = Store.create(quick_path / "vault", clock=FixedClock(MOMENT), files=Quick())
+    memory = opened(quick_path / "vault")
+    adding.add(memory, [{"text": "a"}, {"text": "b"}], {})
+    with store.transaction() as transaction:
+        values = {name: [None] for name in ("reason", "detail")} | {"kind": ["pin"], "chunk": ["x"], "row": [99]}
+        transaction.append("events", values, transaction.stamps(1))
+        (part,) = transaction.snapshot.segments("chunks")
+        columns = {name: part.batch.column(name) for name in part.batch.schema.names}
+        columns["version"] = pa.array([b"0" * 16, b"1" * 16], pa.binary(16))
+        transaction.append("chunks", columns, transaction.stamps(2)[::-1].copy())
+        matrix = np.array([3, 0, 0, 0, np.nan, 0, 0, 0], np.float32)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix), 4)
+        transaction.append("vectors.default", {"vector": vectors}, transaction.stamps(2))
+    got = verify(quick_path / "vault", deep=True)
+    assert codes(got) == {"event", "version", "vector"}
+    assert all(problem.advice and problem.where.startswith("log/") for problem in got.problems)
+
+
+def index_files(vault: Path) -> list[Path]:
+    named = {"lamina.json", ".managed.json"}
+    found = [path for path in (vault / "index").rglob("*") if path.is_file() and path.name not in named]
+    return sorted(
+        path for path in found if not path.name.endswith((".lock", ".fieldnorm")) and path.stat().st_size > 100
+    )
+
+
+def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
+    files = index_files(vault)
+    assert {path.suffix for path in files} >= {".terms", ".keys", ".idx"}
+    log = contents_at(vault)
+    for path in files:
+        if not path.exists():  # the indexes were built again under other names
+            continue
+        flip(path, path.stat().st_size // 2, 0x20)
+        got = verify(vault, deep=True, repair=True)
+        assert codes(got) == {"index"}, path
+        assert "removed" in str(got.repaired)
+        memory = opened(vault)
+        adding.add(memory, "word1 once more", {"id": "again"})
+        lifecycle.pin(memory, "id1", pinned=not memory.view().state.pinned[1])
+        assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+        got = verify(vault, deep=True)
+        assert got.ok, (path, got.problems)
+    assert contents_at(vault)["chunks"][: len(log["chunks"])] == log["chunks"]
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 100])
+def test_index_files_that_cannot_be_opened_are_built_again_by_the_next_writer(vault: Path, content: bytes) -> None:
+    for path in (vault / "index").rglob("*"):
+        if path.is_file():
+            path.write_bytes(content)
+    memory = opened(vault)
+    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    adding.add(memory, "one more", {"id": "more"})
+    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    got = verify(vault, deep=True)
+    assert got.ok, got.problems
+    assert len(list((vault / "index").glob("lexical-*"))) == 1
+
+
+def test_no_index_at_all_is_no_problem(vault: Path) -> None:
+    for path in sorted((vault / "index").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    memory = opened(vault)
+    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    assert codes(verify(vault)) == {"index"}
+    adding.add(memory, "one more", {"id": "more"})
+    assert verify(vault, deep=True).ok

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lamina_engine.config import Config, initial, load, type_half_lives
+from lamina_engine.errors import InvalidConfig
+
+
+def test_no_file_means_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path) == Config()
+
+
+def test_the_initial_file_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "vault.toml").write_text(initial('a "name"\n\\', "none", "Europe/Berlin"), encoding="utf-8")
+    got = load(tmp_path)
+    assert (got.name, got.embedding.model, got.tz, got.profile) == ('a "name"\n\\', "none", "Europe/Berlin", "default")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name = ", "keys are"),
+        ("nmae = 'x'", "nmae"),
+        ("tz = 'Mars/Base'", "Mars/Base"),
+        ("tz = 3", "tz"),
+        ("[embedding]\nmodel = 'gpt'", "gpt"),
+        ("[embedding]\nurl = 'http://x'", "url"),
+        ("[profiles]\nx = 3", "profiles"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_names_the_file(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "vault.toml").write_text(text)
+    with pytest.raises(InvalidConfig, match=says) as error:
+        load(tmp_path)
+    assert "vault.toml" in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "vault.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(InvalidConfig):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(("environ", "ref"), [({}, None), ({"DECAY_TYPE_OVERRIDES": ""}, None), ({"DECAY_TYPE_OVERRIDES": ","}, {})])
+def test_an_empty_setting_is_none_and_a_comma_is_an_empty_map(environ: dict[str, str], ref: dict[str, float] | None) -> None:
+    assert type_half_lives(environ) == ref
+
+
+def test_the_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DECAY_TYPE_OVERRIDES", "a:3")
+    assert type_half_lives() == {"a": 3.0}
+    monkeypatch.setenv("DECAY_TYPE_OVERRIDES", "a:x")
+    with pytest.raises(InvalidConfig, match="a:x"):
+        type_half_lives()
