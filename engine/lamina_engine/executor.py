@@ -70,7 +70,9 @@ class ProcessExecutor:
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
             raise InvalidArgument(f"workers={workers!r} must be a whole number from 1 up, or None for one per CPU")
-        self.workers = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
+        self.workers = (
+            workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
+        )
 
     @property
     def remote(self) -> bool:

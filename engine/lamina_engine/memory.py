@@ -100,6 +100,7 @@ class Memory:
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
         self._lock = threading.Lock()
+        self._view_lock = threading.Lock()
 
     @property
     def redactor(self) -> Redactor:
@@ -146,25 +147,21 @@ class Memory:
         view = self._view
         if view is not None and view.snapshot is snapshot:
             return view
-        if snapshot.manifest.rewritten == self._generation:
-            view = View(snapshot, self.tables, former=view)
-            self._view = view
-            return view
-        return self._begin_generation(snapshot)
-
-    def _begin_generation(self, snapshot: Snapshot) -> View:
-        """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
-        with self._lock:
-            if snapshot.manifest.rewritten < self._generation:
+        generation = snapshot.manifest.rewritten
+        with self._view_lock:
+            if generation < self._generation:  # seen just before another thread began the next one
                 return View(snapshot, Tables(self.root / INDEX))
-            if snapshot.manifest.rewritten > self._generation:
-                self.tables = Tables(self.root / INDEX)
-                self.indexer = Indexer(self.store, self.tables)
-                self._view = None
-                self._generation = snapshot.manifest.rewritten
-            view = View(snapshot, self.tables)
-            self._view = view
-            return view
+            if generation > self._generation:
+                self._begin_generation(generation)
+            self._view = View(snapshot, self.tables, former=self._view)
+            return self._view
+
+    def _begin_generation(self, generation: int) -> None:
+        """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
+        self.tables = Tables(self.root / INDEX)
+        self.indexer = Indexer(self.store, self.tables)
+        self._view = None
+        self._generation = generation
 
     @contextlib.contextmanager
     def write(self) -> Iterator[tuple[Transaction, View]]:

@@ -19,14 +19,28 @@ NotNegative = Annotated[float, Meta(ge=0.0, le=_FINITE)]
 Count = Annotated[int, Meta(ge=1)]
 
 TYPE_HALF_LIFE_DAYS: Final[dict[str, float]] = {
-    "github_ci_result": 7, "agent_task": 14, "github_code_blob": 14, "github_commit": 14, "github_issue": 30,
-    "github_pr": 30, "jira_issue": 30, "agent_memory": 30, "guideline": 60, "rule": 60, "agent_handoff": 180,
-    "agent_insight": 180, "architecture_decision": 90,
-}  # fmt: skip
+    "github_ci_result": 7,
+    "agent_task": 14,
+    "github_code_blob": 14,
+    "github_commit": 14,
+    "github_issue": 30,
+    "github_pr": 30,
+    "jira_issue": 30,
+    "agent_memory": 30,
+    "guideline": 60,
+    "rule": 60,
+    "agent_handoff": 180,
+    "agent_insight": 180,
+    "architecture_decision": 90,
+}
 """Half-life by type, in days; a type here beats its collection."""
 COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
-    "code-patterns": 14, "conventions": 60, "discussions": 21, "github": 14, "jira-data": 30,
-}  # fmt: skip
+    "code-patterns": 14,
+    "conventions": 60,
+    "discussions": 21,
+    "github": 14,
+    "jira-data": 30,
+}
 """Half-life by collection, in days."""
 
 
@@ -198,7 +212,8 @@ def parse_type_half_lives(text: str) -> dict[str, float]:
         name, colon, days = (part.strip() for part in piece.partition(":"))
         if not (name and colon and days.isascii() and days.isdigit() and 1.0 <= float(days) <= _FINITE):
             raise InvalidConfig(
-                f"DECAY_TYPE_OVERRIDES has the piece {piece!r}; each piece is name:days with a whole number of days from 1 up, as in agent_task:14"
+                f"DECAY_TYPE_OVERRIDES has the piece {piece!r}; "
+                "each piece is name:days with a whole number of days from 1 up, as in agent_task:14"
             )
         found[name] = float(days)
     return found

@@ -35,13 +35,15 @@ def stats(memory: Memory) -> dict[str, Any]:
         "bytes": size_of(memory.root),
         "snapshot": manifest.version,
         "embedding": {
-            "model": space.identity if space else None, "dim": space.dim if space else 0, "space": manifest.space or None,
+            "model": space.identity if space else None,
+            "dim": space.dim if space else 0,
+            "space": manifest.space or None,
         },
         "indexes": {name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())},
         "rows": view.rows,
         "status": dict(zip(STATUS_NAMES, status, strict=False)),
         "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},
-    }  # fmt: skip
+    }
 
 
 def size_of(folder: Path) -> int:

@@ -39,14 +39,31 @@ _PARQUET: Final = b"PAR1"
 _INSTEAD: Final = "give what `lamina export` wrote; other files are ingested"
 _SCHEMA: Final = pa.schema(
     [
-        ("id", pa.string()), ("text", pa.large_string()), ("title", pa.string()), ("headings", pa.list_(pa.string())),
-        ("type", pa.string()), ("collection", pa.string()), ("project", pa.string()), ("session", pa.string()),
-        ("agent", pa.string()), ("source", pa.string()), ("ordinal", pa.int32()), ("start", pa.int64()), ("stop", pa.int64()),
-        ("after", pa.string()), ("created_at", pa.string()), ("tags", pa.list_(pa.string())), ("success", pa.bool_()),
-        ("commit", pa.string()), ("blob", pa.string()), ("metadata", pa.string()), ("version", pa.string()),
-        ("status", pa.string()), ("pinned", pa.bool_()),
+        ("id", pa.string()),
+        ("text", pa.large_string()),
+        ("title", pa.string()),
+        ("headings", pa.list_(pa.string())),
+        ("type", pa.string()),
+        ("collection", pa.string()),
+        ("project", pa.string()),
+        ("session", pa.string()),
+        ("agent", pa.string()),
+        ("source", pa.string()),
+        ("ordinal", pa.int32()),
+        ("start", pa.int64()),
+        ("stop", pa.int64()),
+        ("after", pa.string()),
+        ("created_at", pa.string()),
+        ("tags", pa.list_(pa.string())),
+        ("success", pa.bool_()),
+        ("commit", pa.string()),
+        ("blob", pa.string()),
+        ("metadata", pa.string()),
+        ("version", pa.string()),
+        ("status", pa.string()),
+        ("pinned", pa.bool_()),
     ]
-)  # fmt: skip
+)
 
 
 def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] | None) -> int:
@@ -107,13 +124,30 @@ def _records(view: View, exported: Rows, rows: Rows) -> list[dict[str, Any]]:
 
 def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
     return {
-        "id": chunk.id, "text": chunk.text, "title": chunk.title, "headings": list(chunk.headings), "type": chunk.type,
-        "collection": chunk.collection, "project": chunk.project, "session": chunk.session, "agent": chunk.agent,
-        "source": chunk.source, "ordinal": chunk.ordinal, "start": chunk.start, "stop": chunk.stop, "after": after,
-        "created_at": format_instant(chunk.created_at_us), "tags": list(chunk.tags), "success": chunk.success,
-        "commit": chunk.commit, "blob": chunk.blob, "metadata": dict(sorted(chunk.metadata.items())), "version": chunk.version,
-        "status": chunk.status, "pinned": chunk.pinned,
-    }  # fmt: skip
+        "id": chunk.id,
+        "text": chunk.text,
+        "title": chunk.title,
+        "headings": list(chunk.headings),
+        "type": chunk.type,
+        "collection": chunk.collection,
+        "project": chunk.project,
+        "session": chunk.session,
+        "agent": chunk.agent,
+        "source": chunk.source,
+        "ordinal": chunk.ordinal,
+        "start": chunk.start,
+        "stop": chunk.stop,
+        "after": after,
+        "created_at": format_instant(chunk.created_at_us),
+        "tags": list(chunk.tags),
+        "success": chunk.success,
+        "commit": chunk.commit,
+        "blob": chunk.blob,
+        "metadata": dict(sorted(chunk.metadata.items())),
+        "version": chunk.version,
+        "status": chunk.status,
+        "pinned": chunk.pinned,
+    }
 
 
 Name = Annotated[str, Meta(min_length=1)]
@@ -208,17 +242,28 @@ def _parquet_records(path: Path) -> Iterator[Exported]:
 
 def _batch(records: Sequence[Exported]) -> ChunkBatch:
     batch = ChunkBatch(
-        texts=[r.text for r in records], ids=[r.id for r in records], titles=[r.title for r in records],
-        headings=[r.headings or [] for r in records], types=[r.type for r in records], collections=[r.collection for r in records],
-        projects=[r.project for r in records], sessions=[r.session for r in records], agents=[r.agent for r in records],
-        sources=[r.source for r in records], ordinals=[r.ordinal for r in records], starts=[r.start for r in records],
+        texts=[r.text for r in records],
+        ids=[r.id for r in records],
+        titles=[r.title for r in records],
+        headings=[r.headings or [] for r in records],
+        types=[r.type for r in records],
+        collections=[r.collection for r in records],
+        projects=[r.project for r in records],
+        sessions=[r.session for r in records],
+        agents=[r.agent for r in records],
+        sources=[r.source for r in records],
+        ordinals=[r.ordinal for r in records],
+        starts=[r.start for r in records],
         stops=[r.stop for r in records],
         created_at=[None if r.created_at is None else parse_instant(r.created_at, what="created_at") for r in records],
-        tags=[r.tags or [] for r in records], success=[r.success for r in records], commits=[r.commit for r in records],
+        tags=[r.tags or [] for r in records],
+        success=[r.success for r in records],
+        commits=[r.commit for r in records],
         blobs=[r.blob for r in records],
         metadata=[msgspec.json.encode(r.metadata, order="sorted").decode() if r.metadata else None for r in records],
-        after=[r.after for r in records], fallback_created_at=[None] * len(records),
-    )  # fmt: skip
+        after=[r.after for r in records],
+        fallback_created_at=[None] * len(records),
+    )
     batch.embed_like([r.version for r in records])
     return batch
 

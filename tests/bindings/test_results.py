@@ -83,7 +83,7 @@ def test_hits_as_a_table(hits: Hits) -> None:
 
 def test_hits_as_a_data_frame(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
-        import pandas  # noqa: F401, ICN001
+        import pandas  # noqa: F401
     except ImportError:
         with pytest.raises(lamina.MissingExtra, match="pip install") as caught:
             hits.to_pandas()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lamina_engine.clock import MISSING_US, FixedClock, SystemClock, format_instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lamina_engine import columns
 
 KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from lamina_engine.config import Config, initial, load, type_half_lives
 from lamina_engine.errors import InvalidConfig
 

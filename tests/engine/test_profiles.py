@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.profiles import BUILT_IN, TYPE_HALF_LIFE_DAYS, Decay, Profiles, parse_type_half_lives
 from lamina_engine.recall.score import half_life_days

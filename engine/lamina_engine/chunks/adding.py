@@ -139,12 +139,28 @@ def batch_of_records(records: Sequence[Record]) -> ChunkBatch:
     types, collections = _kinds([r.type for r in records], [r.collection for r in records])
     n = len(records)
     return ChunkBatch(
-        texts=[r.text for r in records], ids=[r.id for r in records], titles=[r.title for r in records], headings=[[] for _ in range(n)],
-        types=types, collections=collections, projects=[r.project for r in records], sessions=[r.session for r in records],
-        agents=[r.agent for r in records], sources=[r.source for r in records], ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n,
-        created_at=[r.created_at_us for r in records], tags=[list(r.tags) for r in records], success=[r.success for r in records],
-        commits=[None] * n, blobs=[None] * n, metadata=[_json(r.metadata) for r in records], vectors=_vectors(records), date_is_embedded=[True] * n,
-    )  # fmt: skip
+        texts=[r.text for r in records],
+        ids=[r.id for r in records],
+        titles=[r.title for r in records],
+        headings=[[] for _ in range(n)],
+        types=types,
+        collections=collections,
+        projects=[r.project for r in records],
+        sessions=[r.session for r in records],
+        agents=[r.agent for r in records],
+        sources=[r.source for r in records],
+        ordinals=[-1] * n,
+        starts=[-1] * n,
+        stops=[-1] * n,
+        created_at=[r.created_at_us for r in records],
+        tags=[list(r.tags) for r in records],
+        success=[r.success for r in records],
+        commits=[None] * n,
+        blobs=[None] * n,
+        metadata=[_json(r.metadata) for r in records],
+        vectors=_vectors(records),
+        date_is_embedded=[True] * n,
+    )
 
 
 def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBatch:
@@ -183,11 +199,28 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
     )
     success = columns.success or [defaults.success if defaults else None] * n
     return ChunkBatch(
-        texts=columns.text, ids=names("id"), titles=names("title"), headings=[[] for _ in range(n)], types=types,
-        collections=collections, projects=names("project"), sessions=names("session"), agents=names("agent"), sources=names("source"),
-        ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n, created_at=created, tags=tags, success=success, commits=[None] * n,
-        blobs=[None] * n, metadata=metadata, vectors=columns.vectors if has_vectors else None, date_is_embedded=[True] * n,
-    )  # fmt: skip
+        texts=columns.text,
+        ids=names("id"),
+        titles=names("title"),
+        headings=[[] for _ in range(n)],
+        types=types,
+        collections=collections,
+        projects=names("project"),
+        sessions=names("session"),
+        agents=names("agent"),
+        sources=names("source"),
+        ordinals=[-1] * n,
+        starts=[-1] * n,
+        stops=[-1] * n,
+        created_at=created,
+        tags=tags,
+        success=success,
+        commits=[None] * n,
+        blobs=[None] * n,
+        metadata=metadata,
+        vectors=columns.vectors if has_vectors else None,
+        date_is_embedded=[True] * n,
+    )
 
 
 def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
@@ -198,7 +231,7 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
             f"update was given {', '.join(unknown) or 'nothing'}; it changes {', '.join(lifecycle.CHANGEABLE)}"
         )
     record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz)
-    checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name not in ("created_at",)}
+    checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name != "created_at"}
     for name, value in checked.items():
         if isinstance(value, str):
             checked[name] = memory.redact(value)

@@ -66,9 +66,19 @@ class ChunkBatch:
         for i, given in enumerate(self.ids):
             if given is None:
                 self.ids[i] = identity.new_id(
-                    "add", embedded[i], self.types[i], self.collections[i], self.projects[i], self.sessions[i], self.agents[i],
-                    self.sources[i], str(self.created_at[i]), "\x1e".join(self.tags[i]), str(self.success[i]), self.metadata[i],
-                )  # fmt: skip
+                    "add",
+                    embedded[i],
+                    self.types[i],
+                    self.collections[i],
+                    self.projects[i],
+                    self.sessions[i],
+                    self.agents[i],
+                    self.sources[i],
+                    str(self.created_at[i]),
+                    "\x1e".join(self.tags[i]),
+                    str(self.success[i]),
+                    self.metadata[i],
+                )
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""
@@ -114,12 +124,28 @@ class ChunkBatch:
     def columns(self, previous: Sequence[int]) -> dict[str, Any]:
         """Return the batch as columns of the chunks log (all but recorded_at)."""
         return {
-            "id": self.ids, "version": self.versions, "text": self.texts, "title": self.titles, "headings": self.headings,
-            "type": self.types, "collection": self.collections, "project": self.projects, "session": self.sessions,
-            "agent": self.agents, "source": self.sources, "ordinal": self.ordinals, "start": self.starts, "stop": self.stops,
-            "previous": previous, "created_at": self.created_at, "tags": self.tags, "success": self.success,
-            "commit": self.commits, "blob": self.blobs, "metadata": self.metadata,
-        }  # fmt: skip
+            "id": self.ids,
+            "version": self.versions,
+            "text": self.texts,
+            "title": self.titles,
+            "headings": self.headings,
+            "type": self.types,
+            "collection": self.collections,
+            "project": self.projects,
+            "session": self.sessions,
+            "agent": self.agents,
+            "source": self.sources,
+            "ordinal": self.ordinals,
+            "start": self.starts,
+            "stop": self.stops,
+            "previous": previous,
+            "created_at": self.created_at,
+            "tags": self.tags,
+            "success": self.success,
+            "commit": self.commits,
+            "blob": self.blobs,
+            "metadata": self.metadata,
+        }
 
 
 def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> NDArray[np.float32]:
@@ -134,7 +160,7 @@ def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> ND
         raise InvalidArgument(f"vectors have shape {vectors.shape}; give one row for each of the {n} records")
     if dim is not None and vectors.shape[1] != dim:
         raise InvalidArgument(
-            f"vectors have dimension {vectors.shape[1]}, this vault's space has {dim}; embed with the vault's model, or reindex with another"
+            f"vectors have dimension {vectors.shape[1]}, this vault's space has {dim}; embed with its model, or reindex with another"
         )
     if not np.isfinite(vectors).all():
         bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])

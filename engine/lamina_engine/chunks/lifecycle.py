@@ -108,9 +108,24 @@ def _batch_of(chunk: Chunk, changes: Mapping[str, Any]) -> ChunkBatch:
     metadata = value["metadata"]
     moved = "text" in changes
     return ChunkBatch(
-        texts=[value["text"]], ids=[chunk.id], titles=[value["title"]], headings=[list(chunk.headings)], types=[value["type"]],
-        collections=[value["collection"]], projects=[value["project"]], sessions=[value["session"]], agents=[value["agent"]],
-        sources=[value["source"]], ordinals=[chunk.ordinal], starts=[-1 if moved else chunk.start], stops=[-1 if moved else chunk.stop],
-        created_at=[changes.get("created_at", chunk.created_at_us)], tags=[list(value["tags"] or ())], success=[value["success"]],
-        fallback_created_at=[None], commits=[chunk.commit], blobs=[chunk.blob], metadata=[msgspec.json.encode(metadata, order="sorted").decode() if metadata else None],
-    )  # fmt: skip
+        texts=[value["text"]],
+        ids=[chunk.id],
+        titles=[value["title"]],
+        headings=[list(chunk.headings)],
+        types=[value["type"]],
+        collections=[value["collection"]],
+        projects=[value["project"]],
+        sessions=[value["session"]],
+        agents=[value["agent"]],
+        sources=[value["source"]],
+        ordinals=[chunk.ordinal],
+        starts=[-1 if moved else chunk.start],
+        stops=[-1 if moved else chunk.stop],
+        created_at=[changes.get("created_at", chunk.created_at_us)],
+        tags=[list(value["tags"] or ())],
+        success=[value["success"]],
+        fallback_created_at=[None],
+        commits=[chunk.commit],
+        blobs=[chunk.blob],
+        metadata=[msgspec.json.encode(metadata, order="sorted").decode() if metadata else None],
+    )

@@ -63,14 +63,31 @@ def chunks_at(view: View, rows: Rows) -> list[Chunk]:
 
 def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk:
     return Chunk(
-        id=record["id"], row=row, text=record["text"], title=record["title"], headings=tuple(record["headings"] or ()),
-        type=record["type"], collection=record["collection"], project=record["project"], session=record["session"],
-        agent=record["agent"], source=record["source"], ordinal=record["ordinal"], start=record["start"], stop=record["stop"],
-        created_at_us=record["created_at"], recorded_at_us=record["recorded_at"], tags=tuple(record["tags"] or ()),
-        success=record["success"], commit=record["commit"], blob=record["blob"],
+        id=record["id"],
+        row=row,
+        text=record["text"],
+        title=record["title"],
+        headings=tuple(record["headings"] or ()),
+        type=record["type"],
+        collection=record["collection"],
+        project=record["project"],
+        session=record["session"],
+        agent=record["agent"],
+        source=record["source"],
+        ordinal=record["ordinal"],
+        start=record["start"],
+        stop=record["stop"],
+        created_at_us=record["created_at"],
+        recorded_at_us=record["recorded_at"],
+        tags=tuple(record["tags"] or ()),
+        success=record["success"],
+        commit=record["commit"],
+        blob=record["blob"],
         metadata=msgspec.json.decode(record["metadata"]) if record["metadata"] else {},
-        version=record["version"].hex(), status=status, pinned=pinned,
-    )  # fmt: skip
+        version=record["version"].hex(),
+        status=status,
+        pinned=pinned,
+    )
 
 
 def find_row(view: View, identity: str) -> int:
@@ -132,9 +149,8 @@ def history(view: View, identity: str) -> list[dict[str, Any]]:
                 {"kind": kind, "recorded_at": chunk.recorded_at_us, "reason": None, "chunk": chunk},
             )
         )
-    for event in view.events_of(full):
-        if event["kind"] != "supersede":  # the update says it
-            entries.append((event["recorded_at"], 1, event))
+    # a supersession is said by the update
+    entries += [(event["recorded_at"], 1, event) for event in view.events_of(full) if event["kind"] != "supersede"]
     return [entry for _, _, entry in sorted(entries, key=lambda e: e[:2])]
 
 

@@ -141,7 +141,7 @@ def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int]
     A row of -2 - p stands for the row that position p of this batch will get.
     """
     known = view.rows_of_ids(written.ids)
-    have = view.snapshot.records("chunks", known[known >= 0], _COMPARED + ("created_at",)) if (known >= 0).any() else []
+    have = view.snapshot.records("chunks", known[known >= 0], (*_COMPARED, "created_at")) if (known >= 0).any() else []
     records = iter(have)
     latest: dict[str, int] = {}
     fresh: list[int] = []
@@ -194,9 +194,13 @@ def _supersede(
         return
     positions = list(older)
     add_events(
-        transaction, "supersede", [batch.ids[p] for p in positions], np.array(list(older.values()), np.int64), stamps[positions],
+        transaction,
+        "supersede",
+        [batch.ids[p] for p in positions],
+        np.array(list(older.values()), np.int64),
+        stamps[positions],
         [None] * len(positions),
-    )  # fmt: skip
+    )
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
         if row - first in pinned or (row < view.rows and view.state.pinned[row]):
@@ -204,15 +208,24 @@ def _supersede(
     if pinned:
         positions = list(pinned)
         add_events(
-            transaction, "pin", [batch.ids[p] for p in positions], np.array(positions, np.int64) + first, stamps[positions],
+            transaction,
+            "pin",
+            [batch.ids[p] for p in positions],
+            np.array(positions, np.int64) + first,
+            stamps[positions],
             [None] * len(positions),
-        )  # fmt: skip
+        )
 
 
 def add_events(
-    transaction: Transaction, kind: str, ids: Sequence[str | None], rows: NDArray[np.int64], stamps: NDArray[np.int64],
-    reasons: Sequence[str | None], details: Sequence[str | None] | None = None,
-) -> None:  # fmt: skip
+    transaction: Transaction,
+    kind: str,
+    ids: Sequence[str | None],
+    rows: NDArray[np.int64],
+    stamps: NDArray[np.int64],
+    reasons: Sequence[str | None],
+    details: Sequence[str | None] | None = None,
+) -> None:
     """Append events of one kind."""
     transaction.append(
         "events",

@@ -176,3 +176,15 @@ def _function_name(function: Callable[..., object]) -> str:
             "give CallableEmbedder(function, dim, identity='model and version')"
         )
     return f"{function.__module__}.{function.__qualname__}"
+
+
+def name_of(embedder: Embedder) -> str:
+    """Return the name by which ``vault.toml`` asks for an embedder; ``custom`` where only its caller can bring it."""
+    from lamina_engine.embed.minilm import MiniLMEmbedder
+    from lamina_engine.embed.wordllama import DIMS, WordLlamaEmbedder
+
+    if isinstance(embedder, WordLlamaEmbedder):
+        return "wordllama" if embedder.dim == max(DIMS) else f"wordllama-{embedder.dim}"
+    if isinstance(embedder, MiniLMEmbedder):
+        return "minilm"
+    return "none" if isinstance(embedder, NoEmbedder) else "custom"

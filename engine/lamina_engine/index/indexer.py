@@ -244,7 +244,11 @@ class Indexer:
         rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
         wanted = covered_rows(rows)
         index = self._tables.quantised(snapshot)
-        if wanted == 0 or (index is not None and index.rows >= wanted) or self._uncodable == (snapshot.manifest.space, wanted):
+        if (
+            wanted == 0
+            or (index is not None and index.rows >= wanted)
+            or self._uncodable == (snapshot.manifest.space, wanted)
+        ):
             return None
         blocks = view().vectors
         if index is None or index.trained_on != train_rows(rows):

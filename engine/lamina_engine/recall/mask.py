@@ -15,7 +15,7 @@ from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
 from lamina_engine.index.categories import NO_VALUE, CategoryTable
 from lamina_engine.index.state import STATUS_NAMES, State
 from lamina_engine.recall import where
-from lamina_engine.recall.where import All, Any_, Node, Not, Predicate
+from lamina_engine.recall.where import All, Node, Not, Predicate, Some
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
@@ -67,7 +67,7 @@ def _evaluate(node: Node, view: Rows, within: Mask) -> Mask:
         for part in sorted(node.parts, key=_cost):
             within = _evaluate(part, view, within)
         return within
-    if isinstance(node, Any_):
+    if isinstance(node, Some):
         found = np.zeros(len(within), np.bool_)
         for part in sorted(node.parts, key=_cost):
             found |= _evaluate(part, view, within & ~found)

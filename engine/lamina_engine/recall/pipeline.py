@@ -117,8 +117,11 @@ def recall(
     found = _results(view, request, candidates, kept, words, folded, share if query is not None else 0.0)
     trace = {
         "candidates": {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(candidates.rows)},
-        "selected": selection.count, "rows": view.rows, "words": list(words.query.terms), "folded": sum(map(len, folded.values())),
-    }  # fmt: skip
+        "selected": selection.count,
+        "rows": view.rows,
+        "words": list(words.query.terms),
+        "folded": sum(map(len, folded.values())),
+    }
     return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
 
 
@@ -348,15 +351,26 @@ def _results(
     for i, (position, chunk, terms) in enumerate(zip(kept, chunks_at(view, rows), parts, strict=True)):
         direct = c.lexical_rank[position] or c.vector_rank[position]
         record = {
-            "fusion": profile.fusion, "vector_share": share, "rank_constant": profile.rank_constant,
-            "bm25": float(c.bm25[position]), "coverage": float(c.coverage[position]), "words": terms,
+            "fusion": profile.fusion,
+            "vector_share": share,
+            "rank_constant": profile.rank_constant,
+            "bm25": float(c.bm25[position]),
+            "coverage": float(c.coverage[position]),
+            "words": terms,
             "cosine": float(c.cosine[position]) if share else None,
-            "lexical_rank": int(c.lexical_rank[position]) or None, "vector_rank": int(c.vector_rank[position]) or None,
-            "own": float(c.own[position]), "received": float(c.received[position]), "semantic": float(c.semantic[position]),
-            "semantic_weight": profile.decay.semantic_weight, "recency": float(aged.recency[i]),
-            "age_days": float(aged.age_s[i]) / 86_400.0, "half_life_days": float(aged.half_life_s[i]) / 86_400.0,
-            "date_missing": not bool(aged.dated[i]), "factor": float(c.factor[position]), "folded": folded.get(position, []),
-        }  # fmt: skip
+            "lexical_rank": int(c.lexical_rank[position]) or None,
+            "vector_rank": int(c.vector_rank[position]) or None,
+            "own": float(c.own[position]),
+            "received": float(c.received[position]),
+            "semantic": float(c.semantic[position]),
+            "semantic_weight": profile.decay.semantic_weight,
+            "recency": float(aged.recency[i]),
+            "age_days": float(aged.age_s[i]) / 86_400.0,
+            "half_life_days": float(aged.half_life_s[i]) / 86_400.0,
+            "date_missing": not bool(aged.dated[i]),
+            "factor": float(c.factor[position]),
+            "folded": folded.get(position, []),
+        }
         found.append(Found(chunk, float(c.score[position]), None if direct else "following", record))
     return found
 

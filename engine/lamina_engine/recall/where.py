@@ -42,7 +42,7 @@ class All:
 
 
 @dataclass(frozen=True, slots=True)
-class Any_:
+class Some:
     """True where some part is."""
 
     parts: tuple[Node, ...]
@@ -55,7 +55,7 @@ class Not:
     part: Node
 
 
-Node = Predicate | All | Any_ | Not
+Node = Predicate | All | Some | Not
 Where = Mapping[str, Any]
 
 
@@ -90,7 +90,7 @@ def _parse(where: Any, tz: str, depth: int) -> Node:
             if not isinstance(value, Sequence) or isinstance(value, str):
                 raise InvalidArgument(f"where[{key!r}] must be a list of filters, not {value!r:.60}")
             inner = tuple(_parse(item, tz, depth + 1) for item in value)
-            parts.append(All(inner) if key == "AND" else Any_(inner))
+            parts.append(All(inner) if key == "AND" else Some(inner))
         elif key == "NOT":
             items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
             parts.extend(Not(_parse(item, tz, depth + 1)) for item in items)

@@ -128,7 +128,11 @@ class Derived:
     def _analysed(self) -> Iterator[list[str]]:
         """Analyse all rows, write each segment's forward lists, yield the rows' stems."""
         segments = self._snapshot.segments("chunks")
-        cuts = [(s, a, min(a + _ANALYSED_AT_ONCE, s.start + s.rows)) for s in segments for a in range(s.start, s.start + s.rows, _ANALYSED_AT_ONCE)]
+        cuts = [
+            (s, a, min(a + _ANALYSED_AT_ONCE, s.start + s.rows))
+            for s in segments
+            for a in range(s.start, s.start + s.rows, _ANALYSED_AT_ONCE)
+        ]
         parts: list[TermRows] = []
         results = self._executor.map(_analyse, (zones_of(self._snapshot, start, stop) for _, start, stop in cuts))
         for (segment, _, stop), (rows, stems) in zip(cuts, results, strict=True):
@@ -169,7 +173,10 @@ class Derived:
             present = blocks.present(has) if len(has) else np.zeros(0, np.bool_)
             versions = versions.extend(hash_versions(self._snapshot.values("chunks", "version", has)), present=present)
             self._tell("keys", int(rows[-1]) + 1, wanted)
-        names = {"ids": f"{KEYS}-ids-{wanted:012d}.keys", "versions": f"{KEYS}-versions-{space or 'none'}-{wanted:012d}.keys"}
+        names = {
+            "ids": f"{KEYS}-ids-{wanted:012d}.keys",
+            "versions": f"{KEYS}-versions-{space or 'none'}-{wanted:012d}.keys",
+        }
         for index, name in ((ids, names["ids"]), (versions, names["versions"])):
             index.save(self._place / name)
             self._moves.append((self._place / name, self._folder / name))

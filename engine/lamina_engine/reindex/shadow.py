@@ -72,7 +72,14 @@ class Shadow:
     """
 
     def __init__(
-        self, memory: Memory, name: str, embedder: Embedder, executor: Executor, batch_rows: int, report: ReindexReport, tell: Teller
+        self,
+        memory: Memory,
+        name: str,
+        embedder: Embedder,
+        executor: Executor,
+        batch_rows: int,
+        report: ReindexReport,
+        tell: Teller,
     ) -> None:
         self._memory, self._embedder = memory, embedder
         self._dim = embedder.dim
@@ -124,7 +131,9 @@ class Shadow:
         for batch, vectors in self._made(snapshot, snapshot.rows(self._log), snapshot.rows("chunks"), pending=True):
             self._append(transaction, batch, vectors)
 
-    def _made(self, snapshot: Snapshot, start: int, stop: int, *, pending: bool = False) -> Iterator[tuple[_Batch, F32]]:
+    def _made(
+        self, snapshot: Snapshot, start: int, stop: int, *, pending: bool = False
+    ) -> Iterator[tuple[_Batch, F32]]:
         """Yield the batches of some rows with the vectors of their texts, in order."""
         under_way: deque[_Batch] = deque()
         size = max(stop - start, 1) if pending else self._batch_rows  # one batch: what is pending cannot be read back
@@ -173,7 +182,9 @@ class Shadow:
 
     def _know(self, rows: list[Embedded], present: NDArray[np.bool_]) -> None:
         keys = [row.key or bytes(16) for row in rows]
-        self._keys = self._keys.extend(hash_versions(keys), present=present & np.array([bool(row.key) for row in rows], np.bool_))
+        self._keys = self._keys.extend(
+            hash_versions(keys), present=present & np.array([bool(row.key) for row in rows], np.bool_)
+        )
 
     def _earlier(self, snapshot: Snapshot, rows: list[Embedded]) -> Rows:
         """Return int64 (n,): an earlier row with the same text, -1 where there is none."""
@@ -187,14 +198,18 @@ class Shadow:
 
     def _append(self, transaction: Transaction, batch: _Batch, vectors: F32) -> None:
         if transaction.rows(self._log) != batch.start:
-            raise VaultLocked(f"something else wrote to {self._log} of {self._memory.root} meanwhile; run the reindex again")
+            raise VaultLocked(
+                f"something else wrote to {self._log} of {self._memory.root} meanwhile; run the reindex again"
+            )
         matrix = np.zeros((len(batch.own), self._dim), np.float32)
         matrix[batch.own >= 0] = vectors[batch.own[batch.own >= 0]]
         used = np.flatnonzero(batch.older >= 0)
         if len(used):
             matrix[used] = self._reused(transaction.snapshot, batch, used)
         state = self._memory.view_of(transaction.snapshot).state
-        matrix[state.status[batch.start : batch.start + len(matrix)] == FORGOTTEN] = 0.0  # forgotten while it was embedded
+        matrix[state.status[batch.start : batch.start + len(matrix)] == FORGOTTEN] = (
+            0.0  # forgotten while it was embedded
+        )
         stamps = transaction.stamps(len(matrix))
         transaction.append(self._log, {"vector": columns.vector_array(matrix)}, stamps)
         self._report.embedded += len(batch.texts)

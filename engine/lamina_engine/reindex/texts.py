@@ -42,7 +42,9 @@ def embedded_range(snapshot: Snapshot, start: int, stop: int) -> list[Embedded]:
     return embedded(snapshot, np.arange(start, stop, dtype=np.int64))
 
 
-def _of(version: bytes, text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None) -> Embedded:
+def _of(
+    version: bytes, text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None
+) -> Embedded:
     for candidate in _candidates(text, title, headings, created_at):
         if version_of(candidate) == version:
             return Embedded(version if candidate.strip() else b"", candidate, matched=True)

@@ -368,7 +368,7 @@ def test_an_interrupt_loses_nothing_that_was_committed(
     for vault in opened.values():
         vault.ingest(folder)
     # all that can happen to a source at once
-    for i in range(0, 4):
+    for i in range(4):
         (folder / f"{i:02}.md").rename(folder / f"moved-{i:02}.md")
     for i in range(4, 8):
         write(folder, f"{i:02}.md", f"# Note {i}\n\n{prose(f'changed{i}')}\n\n## Other\n\n{prose(f'second{i}')}\n")

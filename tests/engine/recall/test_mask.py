@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lamina
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.view import View
 from lamina_engine.recall import mask, where
-
 from tests.conftest import NOW
 
 DAYS = ["2026-01-01", "2026-01-02T03:04:05Z", "2026-02-01", "2025-06-01"]

@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import lamina
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import EmbedderMismatch, InvalidArgument, InvalidConfig
 from lamina_engine.recall.explain import recompute
-
 from tests.conftest import NOW
 from tests.engine.recall.corpus import QUERIES, records, same_part
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import BUILT_IN

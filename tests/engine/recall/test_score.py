@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import lamina
 import numpy as np
 import pytest
+
+import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import MISSING_US, US_PER_DAY, parse_instant
@@ -14,7 +15,6 @@ from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.profiles import Decay
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.score import ages, blend
-
 from tests.conftest import NOW
 
 # semantic, age in days, half-life in days, blended with w = 0.7

@@ -3,20 +3,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.recall.where import (
     FIELDS,
     OPERATORS,
     All,
-    Any_,
     Not,
     Predicate,
+    Some,
     fields_of,
     is_only_required_terms,
     mentions,
     parse,
     required_terms,
+)
+from lamina_engine.recall.where import (
     test as compare,
 )
 
@@ -24,7 +27,7 @@ from lamina_engine.recall.where import (
 def test_nothing_is_true_everywhere() -> None:
     assert parse(None) == parse({}) == All(())
     assert parse({"AND": []}) == All(())
-    assert parse({"OR": []}) == Any_(())
+    assert parse({"OR": []}) == Some(())
 
 
 def test_the_grammar() -> None:
@@ -32,7 +35,7 @@ def test_the_grammar() -> None:
     assert got == All(
         (
             Predicate("project", "eq", "api"),
-            Any_((Predicate("type", "eq", "rule"), All((Predicate("metadata.owner", "gt", 3), Predicate("metadata.owner", "lt", 9))))),
+            Some((Predicate("type", "eq", "rule"), All((Predicate("metadata.owner", "gt", 3), Predicate("metadata.owner", "lt", 9))))),
             Not(Predicate("title", "exists", True)),
             Not(Predicate("metadata.project", "eq", None)),
         )
