@@ -26,8 +26,9 @@ LEXICAL = (Lamina, HandWritten, HandWrittenStopped, Bm25s, Lance, SqliteVec, Qdr
 LEAST_RECALL = 0.85
 """Below it a system is set up wrongly, and its speed means nothing."""
 
-hybrids = pytest.mark.parametrize("kind", HYBRID, ids=lambda kind: kind.__name__)
-lexicals = pytest.mark.parametrize("kind", LEXICAL, ids=lambda kind: kind.__name__)
+# of the session's scope: pytest then asks one filled system everything before it fills the next
+hybrids = pytest.mark.parametrize("kind", HYBRID, ids=lambda kind: kind.__name__, scope="session")
+lexicals = pytest.mark.parametrize("kind", LEXICAL, ids=lambda kind: kind.__name__, scope="session")
 
 
 @hybrids

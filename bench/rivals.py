@@ -129,7 +129,7 @@ class SqliteVec:
             "create virtual table words using fts5(text, content='rows', content_rowid='id', tokenize='unicode61');"
             "create virtual table vectors using vec0"
             f"(id integer primary key, project int, vector float[{corpus.vectors.shape[1]}] distance_metric=cosine)"
-        )
+        ).fetchall()  # statements run only as far as rows are fetched
         texts, projects = corpus.texts.to_pylist(), corpus.project.tolist()
         with connection:
             connection.executemany("insert into rows values(?,?,?)", zip(range(corpus.size), texts, projects, strict=True))
@@ -138,7 +138,7 @@ class SqliteVec:
                 "insert into vectors values(?,?,?)",
                 ((row, project, corpus.vectors[row].tobytes()) for row, project in enumerate(projects)),
             )
-        connection.execute("pragma wal_checkpoint(truncate)")
+        connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return cls(connection)
 
     def hybrid(self, query: Query, project: int | None = None) -> list[str]:

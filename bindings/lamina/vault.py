@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.embed.resolve import EmbedderSpec as Spec
     from lamina_engine.ingest.redact import Redactor
     from lamina_engine.ingest.report import IngestReport, Progress
-    from lamina_engine.recall.pipeline import Found
+    from lamina_engine.recall.explain import Found
 
 ENVIRONMENT = "LAMINA_VAULT"
 DEFAULT_PATH = ".lamina"
@@ -375,22 +375,22 @@ class Vault:
 
 
 def _hit(found: Found) -> Hit:
-    chunk = found.chunk
+    shown = found.chunk
     return Hit(
-        id=chunk.id,
-        text=chunk.text,
+        id=shown["id"],
+        text=shown["text"],
         score=found.score,
-        source=chunk.source,
-        title=chunk.title,
-        type=chunk.type,
-        collection=chunk.collection,
-        project=chunk.project,
-        session=chunk.session,
-        created_at=format_instant(chunk.created_at_us),
-        recorded_at=str(format_instant(chunk.recorded_at_us)),
-        status=chunk.status,
+        source=shown["source"],
+        title=shown["title"],
+        type=shown["type"],
+        collection=shown["collection"],
+        project=shown["project"],
+        session=shown["session"],
+        created_at=format_instant(shown["created_at"]),
+        recorded_at=str(format_instant(shown["recorded_at"])),
+        status=shown["status"],
         freshness=None,
         via=found.via,
         terms=found.terms,
-        metadata=chunk.metadata,
+        metadata=shown["metadata"],
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.profiles import parse_type_half_lives
 
 FILE = "vault.toml"
-EMBEDDERS = ("wordllama", "minilm", "none")
+EMBEDDERS = ("wordllama", "wordllama-128", "wordllama-64", "minilm", "none")
 """Models that a vault may ask for by name: all of them run on this machine, from installed packages."""
 
 
@@ -80,6 +82,45 @@ def initial(name: str, model: str, tz: str) -> str:
         f"[embedding]\nmodel = {_quoted(model)}\n\n"
         '# [profiles.mine]\n# base = "temporal@1"\n# decay.semantic_weight = 0.8\n'
         "# decay.type_half_life_days = { decision = 365 }   # merged with the map of the base\n"
+    )
+
+
+def with_model(text: str, model: str) -> str:
+    """Return the text of a ``vault.toml`` with another embedding model, and everything else as people wrote it.
+
+    Raises
+    ------
+    InvalidConfig
+        When the value stands in a form that cannot be changed by its line alone.
+    """
+    before = tomllib.loads(text)
+    wanted = {**before, "embedding": {**before.get("embedding", {}), "model": model}}
+    if before == wanted:
+        return text
+    for changed in _with_value(text.splitlines(keepends=True), _quoted(model)):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(changed) == wanted:
+                return changed
+    raise InvalidConfig(
+        f"the embedding model in {FILE} cannot be changed by its line alone; write [embedding] and, below, model = ..."
+    )
+
+
+_MODEL = re.compile(r"""(.*?\bmodel[ \t]*=[ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*')""")
+_TABLE = re.compile(r"[ \t]*\[[ \t]*embedding[ \t]*\]")
+
+
+def _with_value(lines: list[str], value: str) -> Iterator[str]:
+    """Yield texts in which one ``model = ...`` has another value, or that have one more; the caller tells which it is."""
+    for i, line in enumerate(lines):
+        found = _MODEL.match(line)
+        if found:
+            yield "".join([*lines[:i], found[1], value, line[found.end() :], *lines[i + 1 :]])
+    for i, line in enumerate(lines):
+        if _TABLE.match(line):
+            yield "".join([*lines[:i], line.rstrip("\n"), f"\nmodel = {value}\n", *lines[i + 1 :]])
+    yield "".join(
+        [*lines, f"{'' if not lines or lines[-1].endswith(chr(10)) else chr(10)}\n[embedding]\nmodel = {value}\n"]
     )
 
 

@@ -1,7 +1,7 @@
 """Forgetting: every byte of some chunks leaves the vault; contentless tombstones keep the row numbers of all others.
 
-What is written anew is decided here, log by log; `lamina_engine.store.writer` makes it one commit, after which the old
-files go. Everything derived is made again from what is left.
+What is written anew is decided in `lamina_engine.erasure`, log by log; one commit makes it so, after which the old files
+go, and everything derived is made again from what is left.
 """
 
 from __future__ import annotations
@@ -12,13 +12,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.erasure import Erasure
+import numpy as np
+
+from lamina_engine.chunks.reading import find_row
+from lamina_engine.chunks.writing import add_events
+from lamina_engine.erasure import Change, Erasure
+from lamina_engine.errors import InvalidArgument, VaultCorrupt
+from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
+from lamina_engine.recall import mask
+from lamina_engine.recall import where as filters
 
 if TYPE_CHECKING:
+    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.recall.where import Node
+    from lamina_engine.store.snapshot import Rows
+    from lamina_engine.store.writer import Transaction
 
 TOMBSTONE: Final = "forgotten-"
 """How the id of a tombstone begins; what follows is random and says nothing of the chunk."""
+_CHANGES: Final = {
+    "chunks": Erasure.chunks,
+    "vectors": Erasure.vectors,
+    "events": Erasure.events,
+    "sources": Erasure.sources,
+    "links": Erasure.links,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +57,7 @@ class ForgetReport:
     links: int
     """Rows of the links log that began or ended at one of them."""
     bytes: int
-    """Bytes of the log files that are written anew: what the forgetting costs."""
+    """Bytes of the log files that are written anew: what it costs, not what it frees."""
     dry_run: bool
     """True where nothing was changed."""
     ids: tuple[str, ...]
@@ -48,12 +67,12 @@ class ForgetReport:
 def forget(
     memory: Memory,
     where: Mapping[str, Any] | None = None,
-    ids: Sequence[str] | None = None,
+    ids: str | Sequence[str] | None = None,
     *,
     dry_run: bool = True,
     token: Callable[[], str] = partial(secrets.token_hex, 8),
 ) -> ForgetReport:
-    """Remove every byte of some chunks: all versions, vectors, events' words, places in sources, links.
+    """Remove every byte of some chunks: all versions, vectors, words in events, places in sources, links.
 
     Parameters
     ----------
@@ -62,43 +81,103 @@ def forget(
     where : mapping, optional
         A filter in the grammar of `lamina_engine.recall.where`. It is asked of the newest version of every chunk, those
         that are invalidated or removed included; a chunk that it accepts is forgotten with all its versions.
-    ids : sequence of str, optional
+    ids : str or sequence of str, optional
         Ids, or unambiguous short ones.
     dry_run : bool
         Only count.
     token : callable
         Gives the random part of a tombstone's id.
 
-    Returns
-    -------
-    ForgetReport
-
     Raises
     ------
     InvalidArgument
-        When neither or both of ``where`` and ``ids`` are given, or what is given accepts everything.
+        When neither or both of ``where`` and ``ids`` are given, or what is given is empty.
     ChunkNotFound, AmbiguousId
         For an id; nothing is forgotten then.
     VaultCorrupt
-        When a file that would be written anew is damaged.
+        When a file that would be written anew is damaged; nothing is forgotten then.
     VaultReadOnly, VaultLocked, OSError
-        Nothing has changed then, but where the very last flush to disk fails.
+        Nothing has changed then; only where the very last flush to disk fails can it have happened all the same.
 
     Notes
     -----
-    The files of the log that hold such rows, and those with rows that were indexed with their words, are written anew;
-    then the forward lists of these files are analysed again, and all other indexes are built again. O(rows).
+    Files of the log that hold such rows, and those with rows that were indexed with their words, are written anew and
+    analysed again; the other indexes are built again as a whole. O(rows); memory for the files written anew.
 
-    A source keeps its row: ingested again unchanged it brings nothing back. Where its file is changed or moved and still
+    A source keeps its row: ingested again unchanged it brings nothing back. Where its file was changed or moved and still
     has the text, that is new text.
     """
-    _check(where, ids, dry_run)
+    wanted = [ids] if isinstance(ids, str) else ids
+    node = _checked(where, wanted, memory.config.tz)
+    if not isinstance(dry_run, bool):
+        raise InvalidArgument(f"dry_run={dry_run!r} must be True (only count) or False (forget)")
     if dry_run:
-        view = memory.view()
-        return _report(Erasure(view.snapshot, _rows(memory, view, where, ids)).plan(), _names, dry_run=True)
+        return _Forgetting(memory.view(), node, wanted, token).report(dry_run=True)
     with memory.write() as (transaction, view):
-        erasure = Erasure(view.snapshot, _rows(memory, view, where, ids), lambda: TOMBSTONE + token())
-        plan = erasure.plan()
-        if plan.chunks:
-            _write(transaction, plan)
-    return _report(plan, dry_run=False)
+        forgetting = _Forgetting(view, node, wanted, token)
+        forgetting.write(transaction)
+    return forgetting.report(dry_run=False)
+
+
+def _checked(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
+    """Return the filter, or None where ids are given; refuse what would forget everything by mistake."""
+    if (where is None) == (ids is None):
+        raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")
+    if ids is not None:
+        if not len(ids):
+            raise InvalidArgument("forget was given no ids; name the chunks that are to be forgotten")
+        return None
+    node = filters.parse(where, tz)
+    if not filters.fields_of(node):
+        raise InvalidArgument(
+            f"where={where!r} names no field, so it accepts every chunk; to forget all of them delete the vault's folder"
+        )
+    return node
+
+
+class _Forgetting:
+    """One call: which chunks, and what becomes of each log."""
+
+    def __init__(self, view: View, node: Node | None, ids: Sequence[str] | None, token: Callable[[], str]) -> None:
+        self._snapshot = view.snapshot
+        current = _matching(view, node) if ids is None else np.array([find_row(view, i) for i in ids], np.int64)
+        self._ids: list[str] = list(dict.fromkeys(view.snapshot.values("chunks", "id", current)))
+        parts = [view.all_rows_of_id(identity) for identity in self._ids]
+        self._rows = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+        self._erasure = Erasure(view.snapshot, self._rows, {identity: TOMBSTONE + token() for identity in self._ids})
+        self._changes: dict[str, list[Change]] = {
+            log: list(find(self._erasure)) if self._ids else [] for log, find in _CHANGES.items()
+        }
+
+    def write(self, transaction: Transaction) -> None:
+        """Put everything into a transaction; nothing where no chunk matches."""
+        for change in self._all():
+            if not change.segment.intact():
+                raise VaultCorrupt(
+                    f"{change.segment.path} is damaged, and writing it anew would hide that; nothing was forgotten: "
+                    "run `lamina verify`, put the file back from a copy, and forget again"
+                )
+            transaction.replace(change.segment, change.make())
+        if self._ids:
+            n = len(self._rows)
+            add_events(transaction, "forget", self._erasure.names, self._rows, transaction.stamps(n), [None] * n)
+            for name in self._snapshot.manifest.indexes:
+                transaction.set_index(name, None)
+
+    def report(self, *, dry_run: bool) -> ForgetReport:
+        """Return what was counted."""
+        counts = {log: sum(change.counted for change in changes) for log, changes in self._changes.items()}
+        return ForgetReport(
+            chunks=len(self._ids), rows=len(self._rows), vectors=counts["vectors"], events=counts["events"],
+            sources=counts["sources"], links=counts["links"], bytes=sum(c.segment.ref.size for c in self._all()),
+            dry_run=dry_run, ids=tuple(self._ids),
+        )  # fmt: skip
+
+    def _all(self) -> list[Change]:
+        return [change for changes in self._changes.values() for change in changes]
+
+
+def _matching(view: View, node: Node | None) -> Rows:
+    """Return the rows that a filter accepts among the newest of every chunk, whatever their status."""
+    newest = ~np.isin(view.state.status, (SUPERSEDED, FORGOTTEN))
+    return np.flatnonzero(mask.evaluate(node, view, newest)) if node is not None else np.empty(0, np.int64)

@@ -18,8 +18,8 @@ from lamina_engine.chunks.batch import checked_vectors
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
-from lamina_engine.embed.resolve import resolve
-from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument
+from lamina_engine.embed.resolve import name_of, resolve
+from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
 from lamina_engine.index.indexer import Indexer
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.view import View
@@ -96,6 +96,8 @@ class Memory:
         self.indexer = Indexer(self.store, self.tables)
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
+        self._at_hand: dict[str, Embedder] = {}
+        """Embedders by identity that a reindex of this process has had: one space is read while another is new."""
         self._view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
@@ -137,6 +139,47 @@ class Memory:
                 f"{self.root} was made with an embedder of its caller's; open it with embedder=... (the same model)"
             )
         return resolve(self._spec if self._spec is not None else self.config.embedding.model)
+
+    def embedder_for(self, space: Space | None) -> Embedder:
+        """Return the embedder that made a space's vectors where it can be had, else the one at hand; see `check_space`.
+
+        Where the vault chooses its model and another process has changed it since, the new one is taken.
+
+        Raises
+        ------
+        EmbeddingError
+            When the vault needs one that only its caller can bring.
+        """
+        if space is None:
+            return self.embedder
+        known = self._at_hand.get(space.identity)
+        if known is None and self._spec is None:
+            present = self._embedder
+            known = present if present is not None and present.identity == space.identity else self._follow(space)
+        return known if known is not None else self.embedder
+
+    def _follow(self, space: Space) -> Embedder | None:
+        """Find a space's model: what ``vault.toml`` says now, or, as it is written after the swap, a bundled one."""
+        config = configuration.load(self.root)
+        for name in dict.fromkeys((config.embedding.model, *configuration.EMBEDDERS)):
+            if name == "custom":
+                continue
+            with contextlib.suppress(LaminaError):
+                found = resolve(name)
+                if found.identity == space.identity:
+                    self.config, self._embedder = config, found
+                    return found
+        return None
+
+    def keep(self, *embedders: Embedder | None) -> None:
+        """Have embedders at hand for the spaces they made, whichever of them is the one in use."""
+        self._at_hand.update({each.identity: each for each in embedders if each is not None and each.dim})
+
+    def adopt(self, embedder: Embedder) -> None:
+        """Make an embedder the one in use, and read the configuration again."""
+        self._embedder = embedder
+        self._spec = embedder if name_of(embedder) == "custom" else None  # by name it is the vault's own choice from now on
+        self.config = configuration.load(self.root)
 
     def view(self) -> View:
         """Return the newest version, ready to be read; the same object until something is committed."""
@@ -217,15 +260,16 @@ class Memory:
         space = snapshot.space
         if space is None or vectors is not None:
             return
-        if self.embedder.identity != space.identity:
+        embedder = self.embedder_for(space)
+        if embedder.identity != space.identity:
             raise EmbedderMismatch(
-                f"the vault's vectors were made by {space.identity!r}, the embedder at hand is {self.embedder.identity!r}; "
+                f"the vault's vectors were made by {space.identity!r}, the embedder at hand is {embedder.identity!r}; "
                 "open the vault with the first, or make new vectors with `lamina reindex`"
             )
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 (n, d) unit rows for texts."""
-        return self.embedder.embed_documents(texts)
+    def embed(self, texts: Sequence[str], space: Space | None = None) -> NDArray[np.float32]:
+        """Return float32 (n, d) unit rows for texts, by the embedder of a space."""
+        return self.embedder_for(space).embed_documents(texts)
 
     def redact(self, text: str) -> str:
         """Return a text with its secrets masked, as the vault's policy says."""

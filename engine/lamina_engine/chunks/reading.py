@@ -61,6 +61,21 @@ def chunks_at(view: View, rows: Rows) -> list[Chunk]:
     ]
 
 
+HIT_COLUMNS: Final = (
+    "id", "text", "title", "type", "collection", "project", "session", "source", "created_at", "recorded_at", "metadata",
+)  # fmt: skip
+"""What a hit shows of its chunk: reading half the columns takes half the time."""
+
+
+def shown_at(view: View, rows: Rows) -> list[dict[str, Any]]:
+    """Return what hits show of some rows, in their order: `HIT_COLUMNS`, with metadata decoded, and ``status``."""
+    records = view.snapshot.records("chunks", rows, HIT_COLUMNS)
+    for record, state in zip(records, view.state.status[rows].tolist(), strict=True):
+        record["status"] = STATUS_NAMES[state]
+        record["metadata"] = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
+    return records
+
+
 def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk:
     return Chunk(
         id=record["id"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,14 @@ class Written:
         self.updated += other.updated
         self.unchanged += other.unchanged
         self.embedded += other.embedded
+
+
+class Ahead(dict[bytes, NDArray[np.float32]]):
+    """Vectors by version, made before the lock was taken, and the identity of what made them."""
+
+    def __init__(self, identity: str, vectors: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
+        super().__init__(vectors)
+        self.identity = identity
 
 
 def write(memory: Memory, batch: ChunkBatch) -> Written:
@@ -243,7 +251,8 @@ def add_events(
 def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
     """Embed the versions that the vault has no vector of."""
     memory.check_space(view.snapshot, batch.vectors)
-    if batch.vectors is not None or view.snapshot.space is None:
+    space = view.snapshot.space
+    if batch.vectors is not None or space is None:
         return {}, 0
     known = view.rows_of_versions(batch.versions)
     missing = dict.fromkeys(batch.versions[i] for i in np.flatnonzero(known < 0).tolist())
@@ -251,8 +260,7 @@ def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[b
         return {}, 0
     position = {version: i for i, version in enumerate(batch.versions)}
     texts = batch.embedded([position[version] for version in missing])
-    found = memory.embed(texts)
-    return dict(zip(missing, found, strict=True)), len(texts)
+    return Ahead(space.identity, zip(missing, memory.embed(texts, space), strict=True)), len(texts)
 
 
 def _matrix(
@@ -264,6 +272,8 @@ def _matrix(
         return None, 0
     if batch.vectors is not None:
         return checked_vectors(batch.vectors, len(batch), space.dim), 0
+    if isinstance(vectors, Ahead) and vectors.identity != space.identity:  # a reindex changed the model meanwhile
+        vectors = {}
     matrix = np.zeros((len(batch), space.dim), np.float32)
     ahead = [i for i, version in enumerate(batch.versions) if version in vectors]
     if ahead:
@@ -275,7 +285,8 @@ def _matrix(
     matrix[rest[known >= 0]] = view.vectors.gather(known[known >= 0])
     late = rest[known < 0].tolist()
     if late:
-        matrix[late] = memory.embed(batch.embedded(late))
+        memory.check_space(view.snapshot, None)
+        matrix[late] = memory.embed(batch.embedded(late), space)
     return matrix, len(late)
 
 

@@ -21,20 +21,23 @@ import re
 import unicodedata
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
+
+from lamina_engine.index.forms import ASCII_WORD, MAX_SEGMENTS, Form, ascii_forms, without_ending
 
 ANALYSIS_ID = "lamina-text@1"
 """Name of these rules; an index made under another name is rebuilt."""
 
 MAX_TERM_CHARS = 64
 _KEPT_CHARS = 48
-_MEMO_LIMIT = 1 << 18
+_MEMO_LIMIT = 1 << 19
+"""Pieces remembered by a table of pieces, at 200 to 300 bytes each: at most some 150 MiB, and twice as many hashes."""
+_MEMO_HASHES = 8
+"""Hashes a table may hold for each piece it may, on average: bounds what long pieces leave behind in it."""
 _ASKED_LIMIT = 1 << 14
 _MEMO_PIECE_CHARS = 48
 """Longer pieces hardly ever repeat: they are analysed each time and not remembered."""
-_MAX_SEGMENTS = 4
-"""Dotted names of more segments have no joined whole: nobody types it."""
 
 # Scripts without spaces between words: Thai, Lao, Myanmar, Hangul, Khmer, Kana, Bopomofo, Han.
 _CONTINUOUS = (
@@ -50,11 +53,9 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # These run over a string of character classes, one letter a character: U upper, L letter or mark, M mark, D digit,
 # C continuous script, the connectors themselves, and a space for all else.
 _WORD = re.compile(r"[ULD][ULMD]*(?:(?:_+[.\-]?|[.\-'])[ULD][ULMD]*)*(?:\+\+|#)?|C+")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:(?:_+[.\-]?|[.\-'])[A-Za-z0-9]+)*(?:\+\+|#)?")
 _PART = re.compile(r"UU+L(?![LM])|U+(?=U[LM])|U?[LM]+|U+|D+")  # the first: plural acronyms, as in IDs
 _RUN = re.compile(r"[ULMD]+")
 _NUMBER = re.compile(r"D+(?:\.D+)+")
-_CONTRACTION = frozenset({"t", "re", "ve", "ll", "d", "m"})
 
 STOP_WORDS = frozenset(
     re.findall(
@@ -163,23 +164,19 @@ def surface_hash(surface: str) -> int:
 def _stemmer() -> Callable[[str], list[str]]:
     import tantivy  # loaded with the first word: opening a vault needs none
 
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(tantivy.Filter.stemmer("english"))
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer("english"))
     return builder.build().analyze
 
 
-class _Stems(dict[str, str]):
-    """Stems by folded word, filled as words are met."""
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MEMO_LIMIT:
-            self.clear()
-        stem = _stemmer()(word)[0] if word.isascii() and word.isalpha() else word
-        self[word] = stem
-        return stem
+def _stem(word: str) -> str:
+    return _stemmer()(word)[0] if word.isascii() and word.isalpha() else word
 
 
-class Pieces(dict[str, int]):
-    """Numbers of the white-space-separated pieces met so far, with the terms of each in flat arrays.
+class Pieces:
+    """Numbers of the pieces of text met so far, with the terms of each in flat arrays.
+
+    Pieces that are new are analysed together: their stems cost one call. The result is that of `Analyzer.words`,
+    which sees one piece at a time.
 
     Attributes
     ----------
@@ -194,31 +191,114 @@ class Pieces(dict[str, int]):
     """
 
     def __init__(self, analyzer: Analyzer) -> None:
-        super().__init__()
         self._analyzer = analyzer
+        self._number: dict[str, int] = {}
+        self._long: list[str] = []
+        self._folded: dict[str, tuple[str, tuple[int, ...]]] = {}
         self.stems: list[str] = []
         self.hashes = array("I")
         self.starts = array("q", [0])
         self.found = array("q")
 
-    def __missing__(self, piece: str) -> int:
-        words = self._analyzer.words(piece)
-        for word in words:
-            self.hashes.extend(word.hashes)
-        self.starts.append(len(self.hashes))
-        self.found.append(sum([len(word.terms) for word in words]))
-        self.stems.append(words[0].stems if len(words) == 1 else " ".join([word.stems for word in words]))
-        number = len(self.stems) - 1
-        if len(piece) <= _MEMO_PIECE_CHARS:
-            self[piece] = number
-        return number
+    @property
+    def full(self) -> bool:
+        """Whether its memory has reached its limit."""
+        return len(self.stems) >= _MEMO_LIMIT or len(self.hashes) >= _MEMO_HASHES * _MEMO_LIMIT
+
+    def forget_long(self) -> None:
+        """Forget the numbers of long pieces, which hardly ever repeat."""
+        for piece in self._long:
+            del self._number[piece]
+        self._long.clear()
+
+    def numbers(self, pieces: Sequence[str]) -> list[int]:
+        """Return the number of each piece, analysing those not met before.
+
+        Parameters
+        ----------
+        pieces : sequence of str
+            Texts without white space; any other that is in them only separates.
+        """
+        number = self._number
+        fresh = [piece for piece in dict.fromkeys(pieces) if piece not in number]
+        if fresh:
+            self._learn(fresh)
+        return [number[piece] for piece in pieces]
+
+    def _learn(self, fresh: Sequence[str]) -> None:
+        forms = [_piece_forms(piece) for piece in fresh]
+        self._fold({base for found in forms if found is not None for base, _ in found})
+        folded = self._folded
+        hashes: list[int] = []
+        at = len(self.hashes)
+        first = len(self.stems)
+        for piece, found in zip(fresh, forms, strict=True):
+            if found is None:
+                words = self._analyzer.words(piece)
+                stems = [word.stems for word in words]
+                n_found = sum([len(word.terms) for word in words])
+                for word in words:
+                    hashes += word.hashes
+            else:
+                stems = []
+                n_found = len(found)
+                for base, surface in found:
+                    stem, of_base = folded[base]
+                    stems.append(stem)
+                    if surface == base:
+                        hashes += of_base
+                        continue
+                    surface = _cut(surface)
+                    hashes.append(of_base[0])
+                    if surface != stem:
+                        hashes.append(surface_hash(surface))
+            self.stems.append(stems[0] if len(stems) == 1 else " ".join(stems))
+            self.found.append(n_found)
+            self.starts.append(at + len(hashes))
+        self.hashes.fromlist(hashes)
+        self._number.update(zip(fresh, range(first, first + len(fresh)), strict=True))
+        self._long += [piece for piece in fresh if len(piece) > _MEMO_PIECE_CHARS]
+
+    def _fold(self, bases: set[str]) -> None:
+        """Stem and hash those ASCII words that are new, as terms whose surface is the word itself."""
+        if len(self._folded) >= _MEMO_LIMIT:
+            self._folded.clear()
+        new = [base for base in bases if base not in self._folded]
+        plain = [base for base in new if base.isalpha()]
+        stem_of = dict(zip(plain, _stemmer()("\n".join(plain)), strict=True))
+        for base in new:
+            stem = stem_of.get(base, base)
+            if len(base) > MAX_TERM_CHARS:
+                stem = _cut(stem)
+            surface = _cut(base)
+            if surface == stem:
+                self._folded[base] = (stem, (term_hash(stem),))
+            else:
+                self._folded[base] = (stem, (term_hash(stem), surface_hash(surface)))
+
+
+def _piece_forms(piece: str) -> Sequence[Form] | None:
+    """Return the forms of a piece's terms, or None where it takes the rules for all scripts."""
+    if not piece.isascii():
+        return None
+    if piece.isalpha() and (piece[1:].islower() or len(piece) == 1 or piece.isupper()):
+        surface = piece.lower()
+        return ((surface, surface),)
+    if piece.isdigit():
+        return ((piece, piece),)
+    if "," in piece:
+        piece = _THOUSANDS.sub("", piece)
+    words = ASCII_WORD.findall(piece)
+    if len(words) == 1:
+        return ascii_forms(words[0])
+    return [form for word in words for form in ascii_forms(word)]
 
 
 class Analyzer:
     """Turns texts into terms. Threads may share it for `tokens` and `query`; `pieces` is for one thread.
 
-    The memory is bounded: at most 2**18 words and about as many pieces are remembered, and forgotten all at once
-    when full.
+    The memory is bounded: about 2**19 pieces, some 150 MiB, and 2**14 words of queries and of other scripts are
+    remembered, each forgotten all at once when full. What a text gives does not depend on it.
     """
 
     def __init__(self) -> None:
@@ -268,8 +348,9 @@ class Analyzer:
 
     def pieces(self) -> Pieces:
         """Return the table of pieces for a batch; numbers hold until the next call."""
-        if len(self._pieces.stems) >= _MEMO_LIMIT:
+        if self._pieces.full:
             self._pieces = Pieces(self)
+        self._pieces.forget_long()
         return self._pieces
 
     def words(self, piece: str) -> list[Word]:
@@ -277,7 +358,7 @@ class Analyzer:
         if "," in piece:
             piece = _THOUSANDS.sub("", piece)
         if piece.isascii():
-            return [self._words[word] for word in _ASCII_WORD.findall(piece)]
+            return [self._words[word] for word in ASCII_WORD.findall(piece)]
         piece = _INVISIBLE.sub("", unicodedata.normalize("NFKC", piece.translate(_MARKS)))
         found = _WORD.finditer(piece.translate(_CLASSES))
         return [self._words[piece[match.start() : match.end()]] for match in found]
@@ -297,16 +378,12 @@ class Analyzer:
 class _Words(dict[str, Word]):
     """Words by how they are written, filled as they are met."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._stems = _Stems()
-
     def __missing__(self, written: str) -> Word:
         terms = tuple(term for term in self._terms(written, written.translate(_CLASSES)) if term.stem)
         hashes = [term_hash(term.stem) for term in terms]
         hashes += [surface_hash(term.surface) for term in terms if term.surface != term.stem]
         word = Word(terms, " ".join([term.stem for term in terms]), tuple(hashes))
-        if len(self) >= _MEMO_LIMIT:
+        if len(self) >= _ASKED_LIMIT:
             self.clear()
         if len(written) <= _MEMO_PIECE_CHARS:
             self[written] = word
@@ -320,7 +397,7 @@ class _Words(dict[str, Word]):
             surface = word.lower()
             yield self._term(surface, surface, "word")
             return
-        word, classes = _without_ending(word, classes)
+        word, classes = without_ending(word, classes)
         surface = fold(word)
         if surface.isalpha() and len(_PART.findall(classes)) < 2:
             yield self._term(surface, surface, "word")
@@ -358,26 +435,13 @@ class _Words(dict[str, Word]):
         for segment_parts, segment in zip(segments, surface.split("."), strict=False):
             if len(segment_parts) > 1:
                 yield self._term("".join(segment_parts), segment, "joined")
-        if 1 < len(segments) <= _MAX_SEGMENTS:
+        if 1 < len(segments) <= MAX_SEGMENTS:
             yield self._term("".join(part for parts in segments for part in parts), surface, "joined")
         elif classes[-1] in "+#":
             yield self._term(surface, surface, "joined")
 
     def _term(self, word: str, surface: str, kind: Kind) -> Term:
-        return Term(_cut(self._stems[word]), _cut(surface), kind)
-
-
-def _without_ending(word: str, classes: str) -> tuple[str, str]:
-    """Drop a possessive 's, close up a contraction (dont), keep ``++`` and ``#`` on short names only."""
-    ending = classes.rstrip("+#")
-    if len(ending) < len(classes) and len(ending) > 2:
-        word, classes = word[: len(ending)], ending
-    stem, mark, tail = word.rpartition("'")
-    if mark and tail.lower() == "s":
-        return stem, classes[: len(stem)]
-    if mark and tail.lower() in _CONTRACTION and "'" not in stem:
-        return stem + tail, classes[: len(stem)] + classes[len(stem) + 1 :]
-    return word, classes
+        return Term(_cut(_stem(word)), _cut(surface), kind)
 
 
 def _parts(word: str, classes: str) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces
 from lamina_engine.index.sealed import ALIGNMENT, Seal
+from lamina_engine.index.separators import ASCII_BLANKS, blank_separators
 from lamina_kernels.layouts import I64, U16, U32, TermRows
 
 _ZONES = 3
@@ -98,12 +99,15 @@ def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str
 
 def _number(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> tuple[I64, I64]:
     """Return the numbers of all pieces, zone by zone, and how many each text has; append each row's stems."""
-    texts = [list(map(pieces.__getitem__, text.split())) for zone in zones for text in zone]
+    cut = [text.translate(ASCII_BLANKS).split() for zone in zones for text in zone]
+    sizes = np.fromiter(map(len, cut), np.int64, len(cut))
+    numbers = pieces.numbers(list(itertools.chain.from_iterable(cut)))
+    stop = list(itertools.accumulate(map(len, cut), initial=0))
+    texts = [numbers[stop[i] : stop[i + 1]] for i in range(len(cut))]
     n = len(zones[0])
     stem_of = pieces.stems.__getitem__
     stems.extend(" ".join(map(stem_of, texts[i] + texts[n + i] + texts[2 * n + i])) for i in range(n))
-    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    return np.fromiter(itertools.chain.from_iterable(texts), np.int64, int(sizes.sum())), sizes
+    return np.array(numbers, np.int64), sizes
 
 
 def _number_with_arrow(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> tuple[I64, I64]:
@@ -117,9 +121,13 @@ def _number_with_arrow(pieces: Pieces, zones: Sequence[Sequence[str]], stems: li
         texts = pa.array([text for zone in zones for text in zone], pa.string())
     except UnicodeEncodeError:  # a lone surrogate, which Arrow cannot hold
         return _number(pieces, zones, stems)
+    _, offsets, data = texts.buffers()
+    if data is not None:
+        blanked = pa.py_buffer(blank_separators(data.to_pybytes()))
+        texts = pa.StringArray.from_buffers(len(texts), offsets, blanked)
     cut = pc.ascii_split_whitespace(texts)
     coded = cut.values.dictionary_encode()
-    distinct = np.array([pieces[piece] for piece in coded.dictionary.to_pylist()], np.int64)
+    distinct = np.array(pieces.numbers(coded.dictionary.to_pylist()), np.int64)
     stem_of = pa.array([pieces.stems[number] for number in distinct.tolist()], pa.string())
     joined = pc.binary_join(pa.ListArray.from_arrays(cut.offsets, stem_of.take(coded.indices)), " ")
     n = len(zones[0])

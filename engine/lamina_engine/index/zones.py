@@ -14,7 +14,8 @@ from lamina_engine.store.snapshot import Snapshot
 
 WINDOW_WORDS = 96
 """A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
-_MAX_STEPS = 8
+MAX_STEPS = 8
+"""Preceding chunks whose words a short chunk may be indexed with."""
 _MONTHS = (
     "January",
     "February",
@@ -70,7 +71,7 @@ def context(text: str, previous: int, read: Callable[[int], tuple[str, int]], wi
         return ""
     room = window - len(text.split())
     parts: list[str] = []
-    for _ in range(_MAX_STEPS):
+    for _ in range(MAX_STEPS):
         if room <= 0 or previous < 0:
             break
         before, previous = read(previous)

@@ -1,9 +1,70 @@
-"""A score from its terms: what `lamina_engine.recall.pipeline` reports, put together again."""
+"""Results that know why they are there: the terms of every score, and the score from its terms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from lamina_engine.chunks.reading import shown_at
+from lamina_engine.index.view import View
+from lamina_engine.recall.candidates import Candidates
+from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.request import Request
+from lamina_engine.recall.score import ages
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One result."""
+
+    chunk: dict[str, Any]
+    """What is shown of it; see `lamina_engine.chunks.reading.shown_at`."""
+    score: float
+    via: str | None
+    terms: dict[str, Any]
+
+
+def results(
+    view: View,
+    request: Request,
+    c: Candidates,
+    kept: list[int],
+    words: Words,
+    folded: dict[int, list[str]],
+    share: float,
+) -> list[Found]:
+    """Return the kept candidates with every term of their scores."""
+    profile = request.profile
+    rows = c.rows[kept]
+    aged = ages(view, rows, profile.decay, request.now_us)
+    parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
+    found = []
+    for i, (position, chunk, terms) in enumerate(zip(kept, shown_at(view, rows), parts, strict=True)):
+        direct = c.lexical_rank[position] or c.vector_rank[position]
+        record = {
+            "fusion": profile.fusion,
+            "vector_share": share,
+            "rank_constant": profile.rank_constant,
+            "bm25": float(c.bm25[position]),
+            "coverage": float(c.coverage[position]),
+            "words": terms,
+            "cosine": float(c.cosine[position]) if share else None,
+            "lexical_rank": int(c.lexical_rank[position]) or None,
+            "vector_rank": int(c.vector_rank[position]) or None,
+            "own": float(c.own[position]),
+            "received": float(c.received[position]),
+            "semantic": float(c.semantic[position]),
+            "semantic_weight": profile.decay.semantic_weight,
+            "recency": float(aged.recency[i]),
+            "age_days": float(aged.age_s[i]) / 86_400.0,
+            "half_life_days": float(aged.half_life_s[i]) / 86_400.0,
+            "date_missing": not bool(aged.dated[i]),
+            "factor": float(c.factor[position]),
+            "folded": folded.get(position, []),
+        }
+        found.append(Found(chunk, float(c.score[position]), None if direct else "following", record))
+    return found
 
 
 def recompute(terms: Mapping[str, Any]) -> float:

@@ -84,9 +84,12 @@ class Derived:
     """
 
     def __init__(self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: Teller) -> None:
-        self._memory, self._place, self._snapshot = memory, place, snapshot
+        self._place, self._snapshot = place, snapshot
         self._executor, self._tell = executor, tell
+        self._tables, self._indexer = memory.tables, memory.indexer  # of this version, whatever is forgotten meanwhile
         self._folder = memory.tables.folder
+        self._version = f"{snapshot.version:010d}r"
+        """In every name: no earlier generation has it, a later one of this version has the same content."""
         self.records: dict[str, dict[str, Any] | None] = {}
         """What the next version must say of each index built; None where so few rows need none."""
         self.codes: QuantisedIndex | None = None
@@ -111,8 +114,10 @@ class Derived:
             done = first + len(stems)
             if index is not None and first < wanted and (len(stems) >= _APPENDED_AT_ONCE or done >= wanted):
                 stop = min(done, wanted)
-                indexer = self._memory.indexer
-                facets, seconds = indexer.facets(snapshot, first, stop), indexer.seconds(snapshot, first, stop)
+                facets, seconds = (
+                    self._indexer.facets(snapshot, first, stop),
+                    self._indexer.seconds(snapshot, first, stop),
+                )
                 index.append(stems[: stop - first], facets, seconds)
                 stems, first = stems[stop - first :], stop
             if first >= wanted:
@@ -121,7 +126,7 @@ class Derived:
         if index is None:
             self.records[LEXICAL] = None
             return
-        name = f"{LEXICAL}-{snapshot.version:010d}r"
+        name = f"{LEXICAL}-{self._version}"
         self._moves.append((path, self._folder / name))
         self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
 
@@ -140,7 +145,7 @@ class Derived:
             if stop == segment.start + segment.rows:
                 whole = concat_terms(parts)
                 write_terms(terms_path(self._folder, segment), whole)
-                self._memory.tables.put_terms(segment, whole)
+                self._tables.put_terms(segment, whole)
                 parts = []
             yield stems
 
@@ -153,7 +158,7 @@ class Derived:
         if index is None:
             self.records[VECTORS] = None
             return
-        name = f"{VECTORS}-{space}-{index.rows:012d}-{index.trained_on}.faiss"
+        name = f"{VECTORS}-{space}-{index.rows:012d}-{index.trained_on}-{self._version}.faiss"
         index.save(self._place / name)
         self._moves.append((self._place / name, self._folder / name))
         self.records[VECTORS] = {"file": name, "rows": index.rows, "space": space}
@@ -173,10 +178,7 @@ class Derived:
             present = blocks.present(has) if len(has) else np.zeros(0, np.bool_)
             versions = versions.extend(hash_versions(self._snapshot.values("chunks", "version", has)), present=present)
             self._tell("keys", int(rows[-1]) + 1, wanted)
-        names = {
-            "ids": f"{KEYS}-ids-{wanted:012d}.keys",
-            "versions": f"{KEYS}-versions-{space or 'none'}-{wanted:012d}.keys",
-        }
+        names = {kind: f"{KEYS}-{kind}-{wanted:012d}-{self._version}.keys" for kind in ("ids", "versions")}
         for index, name in ((ids, names["ids"]), (versions, names["versions"])):
             index.save(self._place / name)
             self._moves.append((self._place / name, self._folder / name))

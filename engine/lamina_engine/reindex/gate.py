@@ -73,14 +73,18 @@ def _spread(n: int, wanted: int) -> NDArray[np.int64]:
 
 def vector_recall(view: View, embedder: Embedder, queries: Sequence[Query], tell: Callable[[int], None]) -> float:
     """Return the share of questions that a view's vectors answer among the ten best."""
-    return _recall(view, queries, lambda text: vector_lane(view, embedder.embed_query(text), _selection(view), K).rows, tell)
+    return _recall(
+        view, queries, lambda text: vector_lane(view, embedder.embed_query(text), _selection(view), K).rows, tell
+    )
 
 
 def lexical_recall(view: View, profile: Profile, queries: Sequence[Query], tell: Callable[[int], None]) -> float:
     """Return the share of questions that a view's words answer among the ten best."""
     p, analyzer = profile.lexical, Analyzer()
     bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-    return _recall(view, queries, lambda text: Words(view, analyzer.query(text), bm25).lane(_selection(view), K).rows, tell)
+    return _recall(
+        view, queries, lambda text: Words(view, analyzer.query(text), bm25).lane(_selection(view), K).rows, tell
+    )
 
 
 def _selection(view: View) -> Selection:
@@ -88,7 +92,9 @@ def _selection(view: View) -> Selection:
     return Selection(live, int(np.count_nonzero(live)), (), must_is_all=True)
 
 
-def _recall(view: View, queries: Sequence[Query], ask: Callable[[str], NDArray[np.int64]], tell: Callable[[int], None]) -> float:
+def _recall(
+    view: View, queries: Sequence[Query], ask: Callable[[str], NDArray[np.int64]], tell: Callable[[int], None]
+) -> float:
     answered = 0
     for done, query in enumerate(queries, 1):
         rows = ask(query.text)
@@ -132,7 +138,9 @@ def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dic
     return {"expected": found + (len(lacking) - tokenless if missing else 0), "found": found, "missing": missing}
 
 
-def judge(counts: dict[str, bool], recalls: dict[str, tuple[float | None, float | None]], tolerance: float) -> list[str]:
+def judge(
+    counts: dict[str, bool], recalls: dict[str, tuple[float | None, float | None]], tolerance: float
+) -> list[str]:
     """Return what does not pass: counts that are wrong, and lanes that find too little.
 
     Parameters
@@ -147,11 +155,15 @@ def judge(counts: dict[str, bool], recalls: dict[str, tuple[float | None, float 
     wrong = [f"{name} is wrong" for name, right in counts.items() if not right]
     for lane, (old, new) in recalls.items():
         if old is not None and new is not None and new < (1.0 - tolerance) * old:
-            wrong.append(f"{lane} recall@{K} falls from {old:.3f} to {new:.3f}, allowed is {(1.0 - tolerance) * old:.3f}")
+            wrong.append(
+                f"{lane} recall@{K} falls from {old:.3f} to {new:.3f}, allowed is {(1.0 - tolerance) * old:.3f}"
+            )
     return wrong
 
 
-def described(counts: dict[str, Any], recalls: dict[str, tuple[float | None, float | None]], queries: int, tolerance: float) -> dict[str, Any]:
+def described(
+    counts: dict[str, Any], recalls: dict[str, tuple[float | None, float | None]], queries: int, tolerance: float
+) -> dict[str, Any]:
     """Return the gate's part of a report."""
     return {
         "counts": counts,

@@ -158,7 +158,7 @@ import os, sys
 import lamina
 root = sys.argv[1]
 with lamina.open(root + "/w", create=True, embedder="none") as vault:
-    vault.ingest(root + "/notes/good.md")  # imports what this user may read and the other may not
+    vault.list(), vault.ingest(root + "/notes/good.md")  # imports what this user may read and the other may not
 os.setgid(65534); os.setuid(65534)
 with lamina.open(root + "/v", create=True, embedder="none") as vault:
     got = vault.ingest(root + "/notes")

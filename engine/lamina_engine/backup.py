@@ -1,0 +1,191 @@
+"""Backup: one version of a vault, copied file by file while others read and write it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lamina_engine import config
+from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists
+from lamina_engine.index.keys import KeyIndex
+from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.quantised import QuantisedIndex
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
+from lamina_engine.index.terms import open_terms
+from lamina_engine.store import manifest as manifests
+from lamina_engine.store import segments
+from lamina_engine.store.store import INDEX
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.files import Files
+    from lamina_engine.store.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What was copied."""
+
+    path: str
+    """Where it lies now."""
+    version: int
+    """The version that it is."""
+    rows: int
+    """Rows of the chunks log."""
+    segments: int
+    """Files of the log."""
+    bytes: int
+    """Bytes of these files."""
+    indexes: tuple[str, ...]
+    """Indexes that were copied too; the copy builds the others with its first write, and scans until then."""
+
+
+def backup(memory: Memory, path: Path) -> BackupReport:
+    """Copy the newest version into a folder, as a vault of its own; writers are not held up.
+
+    Parameters
+    ----------
+    memory : Memory
+        The vault; one that is open for reading will do.
+    path : Path
+        A folder that is empty or does not exist.
+
+    Returns
+    -------
+    BackupReport
+
+    Raises
+    ------
+    VaultExists
+        When there is something already.
+    InvalidArgument
+        When it lies inside the vault.
+    VaultCorrupt
+        When a file of the vault is damaged: a backup would only hide that.
+    OSError
+        When the disk refuses; what was copied is removed again.
+
+    Notes
+    -----
+    Every file is flushed to disk, and CURRENT comes last: what is cut off is no vault. O(bytes).
+    """
+    snapshot = memory.store.snapshot()
+    _check_target(memory.root, path)
+    existed = path.is_dir()
+    files = memory.store.files
+    try:
+        files.make_folder(path)
+        for log in snapshot.manifest.logs:
+            _copy_log(files, path, snapshot, log)
+        indexes = _copy_indexes(files, memory.tables.folder, path / INDEX, snapshot)
+        with contextlib.suppress(FileNotFoundError):
+            files.publish(path / config.FILE, [(memory.root / config.FILE).read_bytes()])
+        files.make_folder(path / manifests.MANIFESTS)
+        manifests.publish(files, path, msgspec.structs.replace(snapshot.manifest, indexes=indexes))
+    except BaseException:
+        _remove_all(path, itself=not existed)
+        raise
+    refs = [ref for log in snapshot.manifest.logs.values() for ref in log]
+    return BackupReport(
+        path=str(path), version=snapshot.version, rows=snapshot.rows("chunks"), segments=len(refs),
+        bytes=sum(ref.size for ref in refs), indexes=tuple(sorted(indexes)),
+    )  # fmt: skip
+
+
+def _check_target(root: Path, path: Path) -> None:
+    if path.resolve().is_relative_to(root.resolve()):
+        raise InvalidArgument(f"{path} lies inside the vault {root}; give a folder elsewhere")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise VaultExists(f"{path} is not empty; a backup needs a folder that is empty or does not exist yet")
+
+
+def _copy_log(files: Files, target: Path, snapshot: Snapshot, log: str) -> None:
+    folder = segments.folder(target, log)
+    files.make_folder(folder)
+    for segment in snapshot.segments(log):
+        content = segment.content()
+        if hashlib.sha256(content).hexdigest() != segment.ref.digest:
+            raise VaultCorrupt(
+                f"{segment.path} is damaged, so there is no backup; `lamina verify` names what can be saved"
+            )
+        files.publish(folder / segment.ref.name, [content])
+    files.flush_folder(folder)
+
+
+def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """Copy what of the derived indexes is whole; return the records of what was copied.
+
+    Writers go on meanwhile, so an index may grow or vanish while it is copied: what does not open as the version's own
+    afterwards is left out.
+    """
+    files.make_folder(target / TERMS)
+    for segment in snapshot.segments("chunks"):
+        name = terms_path(source, segment).name
+        _try_copy(files, source / TERMS / name, target / TERMS / name, lambda path: open_terms(path, verify=True))
+    files.flush_folder(target / TERMS)
+    checks: dict[str, tuple[tuple[str, ...], Callable[[Path], int]]] = {
+        LEXICAL: (("folder",), lambda path: LexicalIndex.open(path, verify=True, linked=True).rows),
+        VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
+        KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
+    }
+    kept: dict[str, dict[str, Any]] = {}
+    for name, record in snapshot.manifest.indexes.items():
+        fields, rows_of = checks.get(name, ((), len))
+
+        def is_equal(path: Path, rows: object = record.get("rows"), rows_of: Callable[[Path], int] = rows_of) -> bool:
+            return rows_of(path) == rows
+
+        parts = [str(record.get(field)) for field in fields]
+        if parts and all([_try_copy(files, source / part, target / part, is_equal) for part in parts]):
+            kept[name] = record
+    files.flush_folder(target)
+    return kept
+
+
+def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], object]) -> bool:
+    """Copy a file or a folder of files where what arrives can be used; else leave nothing."""
+    try:
+        for path in _files_of(source):
+            inside = target / path.relative_to(source)
+            files.make_folder(inside.parent)
+            files.publish(inside, [path.read_bytes()])
+        if target.is_dir():
+            files.flush_folder(target)
+        usable = check(target) is not False
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) and not _is_damage(error):
+            raise
+        usable = False
+    if not usable:
+        _remove_all(target, itself=True)
+    return usable
+
+
+def _is_damage(error: OSError) -> bool:
+    """Tell an index that cannot be used from a disk that refuses: only the latter has a number."""
+    return error.errno is None
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (entry for entry in sorted(path.iterdir()) if entry.suffix != ".lock")
+    else:
+        yield path
+
+
+def _remove_all(path: Path, *, itself: bool) -> None:
+    if itself and not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    for entry in [path] if itself else list(path.iterdir()):
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)

@@ -1,0 +1,227 @@
+"""What has to be written anew, log by log, so that nothing of some chunks is left but tombstones.
+
+Nothing is written here: an `Erasure` says which segments hold something of them, and makes their new rows when asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lamina_engine import columns, schema
+from lamina_engine.index.categories import FIELDS
+from lamina_engine.index.zones import MAX_STEPS
+from lamina_engine.store.segments import Segment
+from lamina_engine.store.snapshot import Rows, Snapshot
+
+Values = Mapping[str, Sequence[Any]]
+"""By column, the new values of some rows; columns that are not named become null."""
+
+_BLANK_CHUNK: Final[dict[str, Any]] = {
+    "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
+}  # fmt: skip
+_BLANK_LINK: Final[dict[str, Any]] = {
+    "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A segment to write anew."""
+
+    segment: Segment
+    make: Callable[[], pa.RecordBatch]
+    """Gives its new rows."""
+    counted: int
+    """How many of its rows say something of the chunks."""
+
+
+class Erasure:
+    """Some chunks, on their way out.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The newest version.
+    rows : int64 (m,)
+        All their rows, ascending.
+    tombstones : mapping of str to str
+        By the id of each, the id of what stays in its place.
+    """
+
+    def __init__(self, snapshot: Snapshot, rows: Rows, tombstones: Mapping[str, str]) -> None:
+        self._snapshot, self._rows, self._tombstones = snapshot, rows, tombstones
+        self._gone = np.zeros(snapshot.rows("chunks"), np.bool_)
+        self._gone[rows] = True
+        names = [tombstones[name] for name in snapshot.values("chunks", "id", rows)]
+        self._name_of_row = dict(zip(rows.tolist(), names, strict=True))
+        self._before = snapshot.column("chunks", "previous").astype(np.int64)
+        self._previous = past_forgotten(self._before, self._gone)
+
+    @property
+    def names(self) -> list[str]:
+        """Id of the tombstone of each row."""
+        return list(self._name_of_row.values())
+
+    # ------------------------------------------------------------------ chunks
+
+    def chunks(self) -> Iterator[Change]:
+        """Yield the segments of the chunks log: with their rows, or with rows that were indexed with their words.
+
+        Also those whose dictionaries name what only they had: pieces of one batch share theirs.
+        """
+        touched = self._gone | (self._previous != self._before) | reached(self._before, self._gone, MAX_STEPS)
+        names = {field: set(self._snapshot.values("chunks", field, self._rows)) - {None} for field in FIELDS}
+        for segment in self._snapshot.segments("chunks"):
+            span = slice(segment.start, segment.start + segment.rows)
+            if touched[span].any() or _lists_unused(segment, names):
+                counted = int(np.count_nonzero(self._gone[span]))
+                yield Change(segment, partial(self._chunk_rows, segment), counted)
+
+    def _chunk_rows(self, segment: Segment) -> pa.RecordBatch:
+        span = slice(segment.start, segment.start + segment.rows)
+        offsets = np.flatnonzero(self._gone[span])
+        blank: dict[str, Sequence[Any]] = {name: [value] * len(offsets) for name, value in _BLANK_CHUNK.items()}
+        blank["id"] = [self._name_of_row[row] for row in (offsets + segment.start).tolist()]
+        batch = rewritten(segment, offsets, blank)
+        at = batch.schema.get_field_index("previous")
+        previous = self._previous[span].copy()
+        previous[offsets] = -1
+        return batch.set_column(at, batch.schema.field(at), pa.array(previous))
+
+    def vectors(self) -> Iterator[Change]:
+        """Yield the segments with their vectors, in every embedding space; all zero stands for none."""
+        for log in self._snapshot.manifest.logs:
+            for segment in self._snapshot.segments(log) if log.startswith("vectors.") else ():
+                offsets = np.flatnonzero(self._gone[segment.start : segment.start + segment.rows])
+                if len(offsets):
+                    present = columns.vectors(segment.column("vector"))[offsets].any(axis=1)
+                    yield Change(segment, partial(_without_vectors, segment, offsets), int(present.sum()))
+
+    # ------------------------------------------------------------------ what is said about them
+
+    def events(self) -> Iterator[Change]:
+        """Yield the segments with events about them: kind, row and instant stay."""
+        for segment in self._snapshot.segments("events"):
+            names, rows = segment.column("chunk").to_pylist(), segment.numbers("row").tolist()
+            about = [self._name_of_row.get(row) or self._tombstones.get(n) for n, row in zip(names, rows, strict=True)]
+            offsets = np.array([i for i, name in enumerate(about) if name is not None], np.int64)
+            if len(offsets):
+                new: dict[str, Sequence[Any]] = {
+                    "chunk": [about[i] for i in offsets.tolist()],
+                    "kind": segment.values("kind", offsets),
+                    "row": [rows[i] for i in offsets.tolist()],
+                }
+                yield Change(segment, partial(rewritten, segment, offsets, new), len(offsets))
+
+    def sources(self) -> Iterator[Change]:
+        """Yield the segments of the sources log that name them; the sources stay, with their digests."""
+        for segment in self._snapshot.segments("sources"):
+            listed = segment.column("chunks").to_pylist()
+            named = [not self._tombstones.keys().isdisjoint(ids) for ids in listed]
+            offsets = np.flatnonzero(np.array(named, np.bool_))
+            if len(offsets):
+                yield Change(segment, partial(self._source_rows, segment, offsets), len(offsets))
+
+    def _source_rows(self, segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordBatch:
+        values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
+        for i, ids in enumerate(values["chunks"]):
+            kept = [position for position, name in enumerate(ids) if name not in self._tombstones]
+            for name in ("starts", "stops"):
+                whole = len(values[name][i]) == len(ids)
+                values[name][i] = [values[name][i][position] for position in kept] if whole else []
+            values["chunks"][i] = [ids[position] for position in kept]
+            values["links"][i] = _links_of(values["links"][i], kept)
+        return rewritten(segment, offsets, values)
+
+    def links(self) -> Iterator[Change]:
+        """Yield the segments with links that begin or end at one of them; such a row says nothing any more."""
+        for segment in self._snapshot.segments("links"):
+            ends = zip(segment.column("source").to_pylist(), segment.column("target").to_pylist(), strict=True)
+            offsets = np.array([i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64)
+            if len(offsets):
+                blank = {name: [value] * len(offsets) for name, value in _BLANK_LINK.items()}
+                yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
+
+
+def past_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
+    """Return for every row the first row before it that stays, -1 for none."""
+    to = previous.copy()
+    while True:
+        hit = np.flatnonzero((to >= 0) & gone[to])
+        if not len(hit):
+            return to
+        # a row comes after the one before it; one that does not say so has been tampered with, and begins a chain
+        before = previous[to[hit]]
+        to[hit] = np.where(before < to[hit], before, -1)
+
+
+def reached(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArray[np.bool_]:
+    """Return bool (n,): True for rows from which so many steps back lead to one that goes."""
+    found = np.zeros(len(previous), np.bool_)
+    at = previous
+    for _ in range(steps):
+        inside = at >= 0
+        found |= inside & gone[at]
+        at = np.where(inside, previous[at], -1)
+    return found
+
+
+def rewritten(segment: Segment, offsets: NDArray[np.int64], values: Values) -> pa.RecordBatch:
+    """Return a segment's rows with other values at some offsets, null where none are given; recorded_at stays.
+
+    Every column is copied, and dictionaries keep only what is used, so that nothing of the old values is left.
+    """
+    arrays = []
+    for field in segment.batch.schema:
+        column = segment.column(field.name)
+        if field.name != "recorded_at":
+            column = _with_values(column, offsets.tolist(), values.get(field.name) or [None] * len(offsets))
+        arrays.append(column)
+    return pa.RecordBatch.from_arrays(arrays, schema=segment.batch.schema.remove_metadata())
+
+
+def _with_values(column: pa.Array, offsets: list[int], values: Sequence[Any]) -> pa.Array:
+    """Copy a column with other values at ascending offsets."""
+    kind = column.type
+    plain = column.dictionary_decode() if pa.types.is_dictionary(kind) else column
+    new = pa.array(values, plain.type)
+    parts, at = [], 0
+    for i, offset in enumerate(offsets):
+        parts += [plain.slice(at, offset - at), new.slice(i, 1)]
+        at = offset + 1
+    copied = pa.concat_arrays([*parts, plain.slice(at)])
+    return copied.dictionary_encode() if pa.types.is_dictionary(kind) else copied
+
+
+def _without_vectors(segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordBatch:
+    matrix = columns.vectors(segment.column("vector")).copy()
+    matrix[offsets] = 0.0
+    layout = schema.log_schema(segment.log, matrix.shape[1])
+    return pa.RecordBatch.from_arrays(
+        [segment.column("recorded_at"), columns.vector_array(matrix).cast(layout.field("vector").type)], schema=layout
+    )
+
+
+def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
+    """Tell whether a dictionary of a segment has one of some names though none of its rows does."""
+    for field, wanted in names.items():
+        column = segment.column(field)
+        here = [code for code, name in enumerate(column.dictionary.to_pylist()) if name in wanted]
+        if here and not np.isin(here, columns.numbers(column.indices, -1)).all():
+            return True
+    return False
+
+
+def _links_of(written: str | None, kept: Sequence[int]) -> str | None:
+    """Return a source's links without those of the chunks that go; the others are renumbered with their chunks."""
+    place = {position: i for i, position in enumerate(kept)}
+    links = [link | {"chunk": place[link["chunk"]]} for link in msgspec.json.decode(written or "[]") if link["chunk"] in place]
+    return msgspec.json.encode(links).decode() if links else None

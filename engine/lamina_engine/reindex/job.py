@@ -1,0 +1,306 @@
+"""A reindex from its first check to the swap: everything is made beside what serves, judged, and swapped in at once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lamina_engine import config as configuration
+from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.resolve import EmbedderSpec as Spec
+from lamina_engine.embed.resolve import name_of, resolve
+from lamina_engine.errors import InvalidArgument, LaminaError, ReindexGateError
+from lamina_engine.executor import Executor, InlineExecutor
+from lamina_engine.index.tables import LEXICAL, VECTORS, Tables
+from lamina_engine.index.view import View
+from lamina_engine.reindex import gate
+from lamina_engine.reindex.derived import BUILDING, Derived, drop_unnamed_terms, workshop
+from lamina_engine.reindex.report import Listener, ReindexReport, Teller
+from lamina_engine.reindex.shadow import Shadow
+from lamina_engine.store.manifest import Space
+from lamina_engine.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+ENGINES: Final = ("lexical", "vectors", "keys")
+BATCH_ROWS: Final = 2_048
+"""Rows a commit: a kill costs no more than these."""
+MAX_BATCH_ROWS: Final = 65_536
+
+
+def reindex(
+    memory: Memory,
+    *,
+    embedder: Spec = None,
+    resume: bool = True,
+    engine: str | None = None,
+    accept: bool = False,
+    tolerance: float = gate.TOLERANCE,
+    batch_rows: int = BATCH_ROWS,
+    drop_old: bool = False,
+    executor: Executor | None = None,
+    listener: Listener | None = None,
+) -> ReindexReport:
+    """Make everything derived again from the log; see ``Vault.reindex``.
+
+    Raises
+    ------
+    InvalidArgument, VaultReadOnly, VaultLocked, EmbeddingError, OSError
+        The old generation serves on; what was embedded stays for the next run.
+    ReindexGateError
+        The new generation was made and did not pass; likewise.
+    """
+    _check(engine, tolerance, batch_rows, embedder)
+    made = memory.embedder if embedder is None else resolve(embedder)
+    with memory.store.exclusive(memory.lock_timeout_s):
+        pass  # says at once where nothing can be written
+    with workshop(memory.tables.folder) as place:
+        job = _Job(
+            memory, made, engine, accept, tolerance, batch_rows, executor or InlineExecutor(), Teller(listener), resume=resume
+        )  # fmt: skip
+        return job.run(place, drop_old=drop_old or job.damaged)
+
+
+def _check(engine: str | None, tolerance: float, batch_rows: int, embedder: Spec) -> None:
+    if engine is not None and engine not in ENGINES:
+        raise InvalidArgument(f"engine={engine!r} must be one of {', '.join(ENGINES)}, or None for all")
+    if engine is not None and embedder is not None:
+        raise InvalidArgument("an embedder needs everything made again; leave out engine, or the embedder")
+    if not 0.0 <= tolerance <= 1.0:
+        raise InvalidArgument(f"tolerance={tolerance!r} must be a share from 0 to 1")
+    if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or not 1 <= batch_rows <= MAX_BATCH_ROWS:
+        raise InvalidArgument(f"batch_rows={batch_rows!r} must be a whole number from 1 to {MAX_BATCH_ROWS}")
+
+
+def space_name(snapshot: Snapshot, identity: str) -> str:
+    """Return the name of the space of an embedder: the one it has, else one derived from its identity."""
+    known = [name for name, space in snapshot.manifest.spaces.items() if space.identity == identity]
+    if snapshot.manifest.space in known:
+        return snapshot.manifest.space
+    return known[0] if known else _derived_name(identity)
+
+
+def _derived_name(identity: str) -> str:
+    return "s" + hashlib.blake2b(identity.encode(), digest_size=4).hexdigest()
+
+
+def _other_name(former: str, identity: str) -> str:
+    """Return another name for the space of a model that has one already; equal on every run, so that one can resume."""
+    derived = _derived_name(identity)
+    return f"{derived}b" if former == derived else derived
+
+
+class _Job:
+    """One run."""
+
+    def __init__(
+        self, memory: Memory, embedder: Embedder, engine: str | None, accept: bool, tolerance: float, batch_rows: int,
+        executor: Executor, tell: Teller, *, resume: bool,
+    ) -> None:  # fmt: skip
+        self.memory, self.embedder, self.engine = memory, embedder, engine
+        self.accept, self.tolerance, self.batch_rows = accept, tolerance, batch_rows
+        self.executor, self.tell = executor, tell
+        self.resume = resume
+        self.snapshot = memory.store.snapshot()
+        self.former = self.snapshot.manifest.space
+        if engine is None:
+            self.space = space_name(self.snapshot, embedder.identity) if embedder.dim else ""
+        else:
+            self.space = self.former
+        self.damaged = False
+        if engine is None and self.space and self.space == self.former:
+            log = self.snapshot.segments(self.snapshot.vector_log)
+            self.damaged = not all(segment.intact() for segment in log)
+            if self.damaged or not resume:  # the same model, from nothing: beside what serves, under another name
+                self.space = _other_name(self.former, embedder.identity)
+        self.changes = self.space != self.former
+        self.report = ReindexReport(engine or "all", self.space, embedder.identity)
+        self.before: Embedder | None = None
+
+    def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
+        started = time.monotonic()
+        self._preflight()
+        shadow = self._shadow()
+        if shadow is not None:
+            shadow.catch_up()
+        self.snapshot = self.memory.store.snapshot()
+        derived = Derived(self.memory, place, self.snapshot, self.executor, self.tell)
+        self._build(derived, shadow)
+        self._gate(derived, shadow)
+        if shadow is not None:
+            shadow.catch_up()  # what came meanwhile, so that little is left for the time under the lock
+        self._swap(derived, shadow, drop_old=drop_old)
+        report = self.report
+        report.rows = self.snapshot.rows("chunks")
+        report.seconds = round(time.monotonic() - started, 3)
+        report.rate = round(report.rows / report.seconds, 1) if report.seconds else 0.0
+        return report
+
+    # ------------------------------------------------------------------ before
+
+    def _preflight(self) -> None:
+        """Find what would fail at the end before the work begins."""
+        space = self.snapshot.space
+        if space is not None:
+            with contextlib.suppress(LaminaError):
+                found = self.memory.embedder_for(space)
+                self.before = found if found.identity == space.identity else None
+        if self.changes:
+            self._settings()
+            if space is not None and self.embedder.dim and self.before is None and not (self.accept or self.damaged):
+                raise ReindexGateError(
+                    f"the embedder that made the present vectors ({space.identity}) is not at hand, so the new ones cannot be "
+                    "compared with them; open the vault with it, or accept the new ones unseen (accept=True, --accept)"
+                )
+
+    def _settings(self) -> str | None:
+        """Return the text that ``vault.toml`` will have; None where it stays."""
+        path = self.memory.root / configuration.FILE
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        changed = configuration.with_model(text, name_of(self.embedder))
+        return None if changed == text else changed
+
+    def _shadow(self) -> Shadow | None:
+        """Return what grows the new space's vectors; None where vectors stay as they are, or are given up."""
+        if not self.changes or not self.space:
+            return None
+        space = Space(self.embedder.identity, self.embedder.dim)
+        with self.memory.store.transaction(self.memory.lock_timeout_s) as transaction:
+            known = self.space in transaction.snapshot.manifest.spaces
+            if known and not self.resume:
+                transaction.drop_space(self.space)
+            if not known or not self.resume:
+                transaction.set_space(self.space, space, default=False)
+        shadow = Shadow(self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.tell)
+        shadow.learn()
+        return shadow
+
+    def _build(self, derived: Derived, shadow: Shadow | None) -> None:
+        blocks = shadow.blocks(self.snapshot) if shadow else View(self.snapshot, self.memory.tables).vectors
+        if self.engine in (None, "lexical"):
+            derived.lexical()
+        if self.engine in (None, "vectors") and self.space:
+            derived.vectors(blocks, self.space)
+        elif self.changes:
+            derived.records[VECTORS] = None
+        if self.engine in (None, "keys"):
+            derived.keys(blocks, self.space)
+
+    # ------------------------------------------------------------------ judging
+
+    def _gate(self, derived: Derived, shadow: Shadow | None) -> None:
+        old = View(self.snapshot, self.memory.tables)
+        new = self._new_view(derived)
+        counts: dict[str, Any] = {}
+        right: dict[str, bool] = {}
+        rows = self.snapshot.rows("chunks")
+        if self.engine in (None, "lexical"):
+            indexed = new.tables.lexical(new.snapshot)
+            covered = new.forward.statistics(new.rows).rows
+            counts["lexical"] = {"expected": rows, "found": covered, "indexed": indexed.rows if indexed else 0}
+            wanted = derived.records[LEXICAL]
+            right["lexical rows"] = covered == rows and (indexed.rows if indexed else 0) == (
+                wanted["rows"] if wanted else 0
+            )
+        if shadow is not None:
+            blocks = shadow.blocks(self.snapshot)
+            found = gate.missing_vectors(new, blocks, self.embedder)
+            counts["vectors"] = {**found, "rows": blocks.rows}
+            right["the number of vectors"] = blocks.rows >= rows and not found["missing"]
+        recalls: dict[str, tuple[float | None, float | None]] = {}
+        queries = [] if self.accept else gate.sample(old)
+        if queries:
+            recalls = self._recalls(old, new, queries)
+        self.report.gate = gate.described(counts, recalls, len(queries), self.tolerance)
+        wrong = gate.judge(right, recalls, self.tolerance)
+        if wrong:
+            kept = "the vectors made so far are kept; " if shadow is not None else ""
+            raise ReindexGateError(
+                f"the new generation does not pass: {'; '.join(wrong)}; the old one goes on serving; {kept}"
+                "mend the cause and run it again, or accept another recall with accept=True (--accept)"
+            )
+
+    def _recalls(self, old: View, new: View, queries: list[gate.Query]) -> dict[str, tuple[float | None, float | None]]:
+        found: dict[str, tuple[float | None, float | None]] = {}
+        total = 2 * len(queries)
+
+        def told(begun: int) -> Any:
+            return lambda done: self.tell("gate", begun + done, total)
+
+        if self.engine in (None, "lexical"):
+            profile = self.memory.profiles.get("lexical")
+            found["lexical"] = (
+                gate.lexical_recall(old, profile, queries, told(0)),
+                gate.lexical_recall(new, profile, queries, told(len(queries))),
+            )
+        if self.engine in (None, "vectors") and self.space:
+            after = self.embedder if self.engine is None else self.before
+            found["vectors"] = (
+                gate.vector_recall(old, self.before, queries, told(0))
+                if self.before is not None and old.vector_rows and not self.damaged
+                else None,
+                gate.vector_recall(new, after, queries, told(len(queries))) if after is not None else None,
+            )
+        return found
+
+    def _new_view(self, derived: Derived) -> View:
+        """Return the view that the swap will give, over what was built aside."""
+        indexes = dict(self.snapshot.manifest.indexes)
+        for name, record in derived.records.items():
+            if record is None:
+                indexes.pop(name, None)
+            else:
+                indexes[name] = {**record, "folder": f"{BUILDING}/{LEXICAL}"} if name == LEXICAL else record
+        manifest = msgspec.structs.replace(self.snapshot.manifest, space=self.space, indexes=indexes)
+        logs = {log: self.snapshot.segments(log) for log in manifest.logs}
+        tables = Tables(self.memory.tables.folder)
+        if derived.codes is not None:
+            tables.put_quantised(str((derived.records[VECTORS] or {})["file"]), derived.codes)
+        return View(Snapshot(manifest, logs, self.snapshot.name), tables)
+
+    # ------------------------------------------------------------------ swapping
+
+    def _swap(self, derived: Derived, shadow: Shadow | None, *, drop_old: bool) -> None:
+        """Make the new generation the one that serves, in one commit, under the lock."""
+        memory = self.memory
+        memory.keep(self.before, self.embedder)  # whichever version a reader of this process has, its model is at hand
+        self.tell("swap", 0, 1)
+        with memory.store.exclusive(memory.lock_timeout_s):
+            with memory.store.transaction() as transaction:
+                present = transaction.snapshot.manifest
+                if shadow is not None:
+                    shadow.finish(transaction)
+                if self.changes:
+                    transaction.use_space(self.space)
+                    if drop_old and self.former:
+                        transaction.drop_space(self.former)
+                # rows forgotten since this was built may be in it: then the writer below builds it anew
+                whole = present.rewritten == self.snapshot.manifest.rewritten
+                if whole:
+                    derived.move()
+                for name, record in derived.records.items():
+                    transaction.set_index(name, record if whole else None)
+            self._follow()
+            memory.indexer.catch_up(memory.view)
+            memory.indexer.remove_stale()
+            self.snapshot = memory.store.snapshot()
+            drop_unnamed_terms(memory.tables.folder, self.snapshot)
+        self.report.generation, self.report.swapped = self.snapshot.version, True
+        self.tell("swap", 1, 1)
+
+    def _follow(self) -> None:
+        """Let the configuration and this process go with the vault."""
+        if not self.changes:
+            return
+        text = self._settings()
+        if text is not None:
+            path = self.memory.root / configuration.FILE
+            self.memory.store.files.publish(path, [text.encode()])
+            self.memory.store.files.flush_folder(self.memory.root)
+        self.memory.adopt(self.embedder)
