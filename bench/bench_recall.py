@@ -46,9 +46,10 @@ def bench_filtered(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, si
     project = {text for text, number in zip(corpus.texts.to_pylist(), corpus.project, strict=True) if number == PROJECT}
     for query in corpus.queries[:20]:
         assert set(system.hybrid(query, PROJECT)) <= project
+    recall = corpus.recall_at_k([system.dense(query, PROJECT) for query in corpus.held_out], PROJECT)
     over(
         benchmark, lambda query: system.hybrid(query, PROJECT), corpus.queries,
-        group="Hybrid recall in one project of twenty", **_named(kind, corpus),
+        group="Hybrid recall in one project of twenty", recall=recall, **_named(kind, corpus),
     )  # fmt: skip
 
 

@@ -104,7 +104,9 @@ def built(cache: Path, corpora: Callable[[int], Corpus]) -> Iterator[Callable[[t
                 open_now.pop(other).close()
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir()
-            open_now[kind, size] = _lamina(cache, corpora(size)) if kind is Lamina else kind.build(corpora(size), scratch)
+            open_now[kind, size] = (
+                _lamina(cache, corpora(size)) if kind is Lamina else kind.build(corpora(size), scratch)
+            )
         return open_now[kind, size]
 
     yield build

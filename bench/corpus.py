@@ -84,9 +84,13 @@ class Corpus:
             }
         )
 
-    def recall_at_k(self, found: list[list[int]]) -> float:
-        """Return the share of the exact nearest rows of the held-out questions that were found."""
-        return float(np.mean([len({*got} & {*ref}) / K for got, ref in zip(found, self.exact.tolist(), strict=True)]))
+    def recall_at_k(self, found: list[list[int]], project: int | None = None) -> float:
+        """Return the share of the nearest rows of the held-out questions that were found, in a project or in all."""
+        ref = self.exact
+        if project is not None:
+            rows = np.flatnonzero(self.project == project)
+            ref = rows[nearest(self.vectors[rows], np.stack([query.vector for query in self.held_out]), K)]
+        return float(np.mean([len({*got} & {*best}) / K for got, best in zip(found, ref.tolist(), strict=True)]))
 
 
 def words_of(text: str) -> list[str]:

@@ -67,8 +67,11 @@ class HandWritten:
             age_s=(NOW_S - corpus.created_s).astype(np.float32),
             inverse_half_life=(1.0 / half_life_s).astype(np.float32),
         )
-        faiss.omp_set_num_threads(os.cpu_count() or 1)
-        codes = faiss.IndexPQFastScan(corpus.vectors.shape[1], corpus.vectors.shape[1] // 2, 4, faiss.METRIC_INNER_PRODUCT)
+        # threads that wait for one another cost more than they save where there is little to train on
+        faiss.omp_set_num_threads((os.cpu_count() or 1) if corpus.size >= 50_000 else 1)
+        codes = faiss.IndexPQFastScan(
+            corpus.vectors.shape[1], corpus.vectors.shape[1] // 2, 4, faiss.METRIC_INNER_PRODUCT
+        )
         codes.train(np.ascontiguousarray(corpus.vectors[:TRAINED_ON]))
         codes.add(np.ascontiguousarray(corpus.vectors))
         faiss.write_index(codes, str(folder / "codes.faiss"))
@@ -85,8 +88,9 @@ class HandWritten:
         score = SEMANTIC_WEIGHT * fused / fused.max() + (1.0 - SEMANTIC_WEIGHT) * recency
         return [self._texts[row].as_py() for row in rows[np.argsort(-score)[:K]].tolist()]
 
-    def dense(self, query: Query) -> list[int]:
-        return self._near(query.vector, None)[:K].tolist()
+    def dense(self, query: Query, project: int | None = None) -> list[int]:
+        found: list[int] = self._near(query.vector, project)[:K].tolist()
+        return found
 
     def lexical(self, query: Query) -> list[int]:
         return self._words(query.text, None, K).tolist()

@@ -16,6 +16,8 @@ PEERS: dict[str, tuple[str, ...]] = {
     "chromadb": ("chromadb",),
     "tantivy": ("tantivy",),
     "faiss": ("faiss-cpu", "faiss-gpu-cu12", "faiss"),
+    "tokenizers": ("tokenizers",),
+    "safetensors": ("safetensors",),
 }
 """Import name of each peer, and the distributions that may carry it, the usual one first."""
 

@@ -71,7 +71,9 @@ class Lance:
                 "row": np.arange(corpus.size),
                 "text": corpus.texts,
                 "project": corpus.project,
-                "vector": pa.FixedSizeListArray.from_arrays(pa.array(corpus.vectors.reshape(-1)), corpus.vectors.shape[1]),
+                "vector": pa.FixedSizeListArray.from_arrays(
+                    pa.array(corpus.vectors.reshape(-1)), corpus.vectors.shape[1]
+                ),
             }
         )
         table = lancedb.connect(str(folder / "lance")).create_table("rows", rows)
@@ -90,8 +92,10 @@ class Lance:
         found: list[str] = search.rerank(self._rerank).limit(K).to_arrow()["text"].to_pylist()
         return found
 
-    def dense(self, query: Query) -> list[int]:
+    def dense(self, query: Query, project: int | None = None) -> list[int]:
         search = self._table.search(query.vector, vector_column_name="vector").distance_type("dot")
+        if project is not None:
+            search = search.where(f"project = {project}", prefilter=True)
         found: list[int] = search.nprobes(64).refine_factor(20).select(["row"]).limit(K).to_arrow()["row"].to_pylist()
         return found
 
@@ -132,7 +136,9 @@ class SqliteVec:
         ).fetchall()  # statements run only as far as rows are fetched
         texts, projects = corpus.texts.to_pylist(), corpus.project.tolist()
         with connection:
-            connection.executemany("insert into rows values(?,?,?)", zip(range(corpus.size), texts, projects, strict=True))
+            connection.executemany(
+                "insert into rows values(?,?,?)", zip(range(corpus.size), texts, projects, strict=True)
+            )
             connection.executemany("insert into words(rowid, text) values(?,?)", enumerate(texts))
             connection.executemany(
                 "insert into vectors values(?,?,?)",
@@ -151,8 +157,8 @@ class SqliteVec:
         texts = dict(self._connection.execute(f"select id, text from rows where id in ({marks})", best))
         return [texts[row] for row in best]
 
-    def dense(self, query: Query) -> list[int]:
-        return self._near(query, K, None)
+    def dense(self, query: Query, project: int | None = None) -> list[int]:
+        return self._near(query, K, project)
 
     def lexical(self, query: Query) -> list[int]:
         return self._words(query, K, None)
@@ -225,7 +231,7 @@ class QdrantEdge:
     def hybrid(self, query: Query, project: int | None = None) -> list[str]:
         import qdrant_edge as q
 
-        only = None if project is None else q.Filter(must=[q.FieldCondition("project", match=q.MatchValue(project))])
+        only = self._only(project)
         lanes = [
             q.Prefetch(limit=DEPTH, query=self._nearest(query), params=q.SearchParams(hnsw_ef=128), filter=only),
             q.Prefetch(limit=DEPTH, query=q.Query.Nearest(self._bm25.embed_query(query.text), "words"), filter=only),
@@ -233,10 +239,11 @@ class QdrantEdge:
         found = self._shard.query(q.QueryRequest(limit=K, query=q.Fusion.Rrf(60), prefetches=lanes, with_payload=True))
         return [point.payload["text"] for point in found]
 
-    def dense(self, query: Query) -> list[int]:
+    def dense(self, query: Query, project: int | None = None) -> list[int]:
         import qdrant_edge as q
 
-        asked = q.QueryRequest(limit=K, query=self._nearest(query), params=q.SearchParams(hnsw_ef=128))
+        params, only = q.SearchParams(hnsw_ef=128), self._only(project)
+        asked = q.QueryRequest(limit=K, query=self._nearest(query), params=params, filter=only)
         return [point.id for point in self._shard.query(asked)]
 
     def lexical(self, query: Query) -> list[int]:
@@ -254,4 +261,10 @@ class QdrantEdge:
 
         return q.Query.Nearest(query.vector.tolist(), "dense")
 
+    @staticmethod
+    def _only(project: int | None) -> Any:
+        import qdrant_edge as q
 
+        if project is None:
+            return None
+        return q.Filter(must=[q.FieldCondition("project", match=q.MatchValue(project))])

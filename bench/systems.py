@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
 import lamina
 from bench.corpus import NOW_S, PROJECTS, Corpus, K, Query
-from lamina.results import Hits
 
 
 class System(Protocol):
@@ -37,7 +35,7 @@ class Hybrid(System, Protocol):
 
     def hybrid(self, query: Query, project: int | None = None) -> list[str]: ...
 
-    def dense(self, query: Query) -> list[int]: ...
+    def dense(self, query: Query, project: int | None = None) -> list[int]: ...
 
 
 class Lexical(System, Protocol):
@@ -68,10 +66,15 @@ class Lamina:
         return cls(lamina.open(folder / "vault"))
 
     def hybrid(self, query: Query, project: int | None = None) -> list[str]:
-        return [hit.text for hit in self._recall(query, None if project is None else {"project": PROJECTS[project]})]
+        hits = self.vault.recall(
+            query.text, K, profile="temporal", where=_only(project), vector=query.vector, now=NOW_S
+        )
+        return [hit.text for hit in hits]
 
-    def dense(self, query: Query) -> list[int]:
-        hits = self.vault.recall(query.text, K, profile="default", lanes=["vector"], vector=query.vector, now=NOW_S)
+    def dense(self, query: Query, project: int | None = None) -> list[int]:
+        hits = self.vault.recall(
+            query.text, K, profile="default", lanes=["vector"], where=_only(project), vector=query.vector, now=NOW_S
+        )
         return [int(hit.id) for hit in hits]
 
     def lexical(self, query: Query) -> list[int]:
@@ -80,8 +83,6 @@ class Lamina:
     def close(self) -> None:
         self.vault.close()
 
-    def _recall(self, query: Query, where: dict[str, str] | None) -> Hits:
-        return self.vault.recall(query.text, K, profile="temporal", where=where, vector=query.vector, now=NOW_S)
 
-
-Builder = Callable[[Corpus, Path], System]
+def _only(project: int | None) -> dict[str, str] | None:
+    return None if project is None else {"project": PROJECTS[project]}

@@ -48,7 +48,14 @@ def whole(benchmark: BenchmarkFixture, work: Callable[[], R], amount: float, *, 
 
 
 def describe(
-    benchmark: BenchmarkFixture, *, group: str, system: str, kind: Kind, settings: str = "", size: int | None = None, **more: Any
+    benchmark: BenchmarkFixture,
+    *,
+    group: str,
+    system: str,
+    kind: Kind,
+    settings: str = "",
+    size: int | None = None,
+    **more: Any,
 ) -> None:
     """Note whose time it is and what it stands for; the names are read by `bench.history` and `bench.report`.
 

@@ -6,22 +6,40 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lamina_engine.ingest.report import Progress
+from typing import Protocol, TypeVar
 
 _PATIENCE_S = 1.0
 
-Report = Callable[["Progress"], None]
+
+class Counted(Protocol):
+    """What a long run tells: an ingest's `Progress`, a reindex's `Step`."""
+
+    @property
+    def stage(self) -> str:
+        """What is being done."""
+        ...
+
+    @property
+    def done(self) -> int:
+        """How much of it."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """Of how much."""
+        ...
+
+
+S = TypeVar("S", bound=Counted)
+Report = Callable[[Counted], None]
 
 
 @contextlib.contextmanager
-def reporter(progress: bool | Report) -> Iterator[Report | None]:
+def reporter(progress: bool | Callable[[S], None]) -> Iterator[Callable[[S], None] | None]:
     """Give the engine something to report to: nothing, the caller's function, or a bar on stderr."""
     if progress is False or (progress is True and not sys.stderr.isatty()):
         yield None
-    elif progress is True:
+    elif isinstance(progress, bool):
         with _bar() as report:
             yield report
     else:
@@ -45,7 +63,7 @@ def _bar() -> Iterator[Report]:
     )
     tasks: dict[str, TaskID] = {}
 
-    def report(step: Progress) -> None:
+    def report(step: Counted) -> None:
         if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
             return
         bar.start()

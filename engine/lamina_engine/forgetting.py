@@ -6,6 +6,7 @@ go, and everything derived is made again from what is left.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.erasure import Change, Erasure
-from lamina_engine.errors import InvalidArgument, VaultCorrupt
+from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import mask
 from lamina_engine.recall import where as filters
@@ -116,7 +117,17 @@ def forget(
     with memory.write() as (transaction, view):
         forgetting = _Forgetting(view, node, wanted, token)
         forgetting.write(transaction)
+        _clear_workshop(memory)
     return forgetting.report(dry_run=False)
+
+
+def _clear_workshop(memory: Memory) -> None:
+    """Remove what a reindex that was cut off left behind; one at work clears up itself and publishes nothing of it."""
+    from lamina_engine.reindex.derived import BUILDING, workshop
+
+    if (memory.tables.folder / BUILDING).is_dir():
+        with contextlib.suppress(VaultLocked), workshop(memory.tables.folder):
+            pass
 
 
 def _checked(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:

@@ -178,7 +178,9 @@ class Memory:
     def adopt(self, embedder: Embedder) -> None:
         """Make an embedder the one in use, and read the configuration again."""
         self._embedder = embedder
-        self._spec = embedder if name_of(embedder) == "custom" else None  # by name it is the vault's own choice from now on
+        self._spec = (
+            embedder if name_of(embedder) == "custom" else None
+        )  # by name it is the vault's own choice from now on
         self.config = configuration.load(self.root)
 
     def view(self) -> View:
@@ -225,6 +227,7 @@ class Memory:
                 self.indexer.unstage()
                 raise
             try:
+                self.view()  # where rows were forgotten, another indexer takes over
                 self.indexer.catch_up(self.view)
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
                 self.indexer.unstage()

@@ -151,10 +151,8 @@ def test_a_note_comes_first_for_its_own_title(notes: Notes) -> None:
 
 def test_commits_blobs_and_dates_come_from_git(notes: Notes) -> None:
     head = git(notes.folder, "rev-parse", "HEAD").strip()
-    blobs = dict(
-        reversed(line.split(" ")[2].split("\t", 1))
-        for line in git(notes.folder, "ls-tree", "-r", "-z", "HEAD").split("\0")[:-1]
-    )
+    tree = git(notes.folder, "ls-tree", "-r", "-z", "HEAD").split("\0")[:-1]
+    blobs = {path: facts.split(" ")[2] for facts, _, path in (line.partition("\t") for line in tree)}
     repository = discover(notes.folder)
     assert repository is not None
     dates = repository.first_commit_dates()
@@ -169,7 +167,9 @@ def test_commits_blobs_and_dates_come_from_git(notes: Notes) -> None:
 
 def test_forty_moved_notes_keep_their_ids_and_vectors(changing: Notes) -> None:
     before = changing.ids()
-    moves = {path: f"moved/{i}/{Path(path).name}" for i, path in enumerate(markdown_files(changing.folder)[100::40][:40])}
+    moves = {
+        path: f"moved/{i}/{Path(path).name}" for i, path in enumerate(markdown_files(changing.folder)[100::40][:40])
+    }
     assert len(moves) == 40
     for old, new in moves.items():
         (changing.folder / new).parent.mkdir(parents=True)

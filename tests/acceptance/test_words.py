@@ -32,7 +32,9 @@ def test_two_characters_find_a_longer_run(start: int, stocked: Vault) -> None:
     assert stocked.recall(RUN[start : start + 2], k=1)[0].id == "cjk"
 
 
-@pytest.mark.parametrize(("query", "ref"), [("東京", "kana"), ("移行", "kana"), ("데이터", "hangul"), ("公园", "noise-cjk")])
+@pytest.mark.parametrize(
+    ("query", "ref"), [("東京", "kana"), ("移行", "kana"), ("데이터", "hangul"), ("公园", "noise-cjk")]
+)
 def test_other_scripts(query: str, ref: str, stocked: Vault) -> None:
     assert stocked.recall(query, k=1)[0].id == ref
 

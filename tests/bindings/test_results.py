@@ -20,7 +20,13 @@ FIELDS = [
 def hits(vault: Vault) -> Hits:
     vault.add(
         [
-            {"id": "one", "text": "We moved to PostgreSQL 16.", "type": "decision", "created_at": "2026-02-15", "n": [1]},
+            {
+                "id": "one",
+                "text": "We moved to PostgreSQL 16.",
+                "type": "decision",
+                "created_at": "2026-02-15",
+                "n": [1],
+            },
             {"id": "two", "text": "The database is PostgreSQL.", "title": "Storage", "project": "api"},
             {"id": "three", "text": "Deploys happen on Friday."},
         ]
@@ -100,6 +106,8 @@ def test_equal_recalls_give_equal_bytes(vault: Vault, hits: Hits) -> None:
 
 
 def test_a_hit_needs_no_vault() -> None:
-    hit = Hit("i", "t", 1.0, None, None, "note", "notes", None, None, None, "2026-01-01T00:00:00Z", "active", None, None, {})
+    hit = Hit(
+        "i", "t", 1.0, None, None, "note", "notes", None, None, None, "2026-01-01T00:00:00Z", "active", None, None, {}
+    )
     assert hit.metadata == {}
     assert hit.to_dict()["id"] == "i"

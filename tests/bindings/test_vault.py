@@ -150,7 +150,9 @@ def test_stats_have_the_shape_of_the_command_line(vault: Vault, tmp_path: Path) 
 
 
 def test_windows_are_half_open_and_dates_are_read_in_the_callers_zone(lexical_vault: Vault) -> None:
-    lexical_vault.add([{"id": hour, "text": "Same words.", "created_at": f"2026-01-02T{hour}:00:00Z"} for hour in ("04", "05", "06")])
+    lexical_vault.add(
+        [{"id": hour, "text": "Same words.", "created_at": f"2026-01-02T{hour}:00:00Z"} for hour in ("04", "05", "06")]
+    )
 
     def found(**options: str) -> set[str]:
         ids = {hit.id for hit in lexical_vault.recall("words", **options)}  # type: ignore[arg-type]
@@ -169,7 +171,12 @@ def test_what_was_exported_can_be_imported(lexical_vault: Vault, tmp_path: Path)
             assert sorted(other.import_(tmp_path / f"out.{form}")) == [f"r{i}" for i in range(5)]
             for i in range(5):
                 ref, got = lexical_vault.get(f"r{i}"), other.get(f"r{i}")
-                assert (got.text, got.tags, got.metadata, got.success) == (ref.text, ref.tags, ref.metadata, ref.success)
+                assert (got.text, got.tags, got.metadata, got.success) == (
+                    ref.text,
+                    ref.tags,
+                    ref.metadata,
+                    ref.success,
+                )
                 assert (got.created_at_us, got.version) == (ref.created_at_us, ref.version)
 
 

@@ -31,7 +31,22 @@ def test_moments_that_are_read(value: Any, tz: str, ref: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "yesterday", "2024-02-30", "10000-01-01", True, None, [], float("nan"), float("inf"), 1e300, -1e18, 10**30, b"2024"]
+    "value",
+    [
+        "",
+        "yesterday",
+        "2024-02-30",
+        "10000-01-01",
+        True,
+        None,
+        [],
+        float("nan"),
+        float("inf"),
+        1e300,
+        -1e18,
+        10**30,
+        b"2024",
+    ],
 )
 def test_what_is_no_moment_is_refused_by_name(value: Any) -> None:
     with pytest.raises(InvalidArgument, match="since="):

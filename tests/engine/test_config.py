@@ -43,8 +43,12 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize(("environ", "ref"), [({}, None), ({"DECAY_TYPE_OVERRIDES": ""}, None), ({"DECAY_TYPE_OVERRIDES": ","}, {})])
-def test_an_empty_setting_is_none_and_a_comma_is_an_empty_map(environ: dict[str, str], ref: dict[str, float] | None) -> None:
+@pytest.mark.parametrize(
+    ("environ", "ref"), [({}, None), ({"DECAY_TYPE_OVERRIDES": ""}, None), ({"DECAY_TYPE_OVERRIDES": ","}, {})]
+)
+def test_an_empty_setting_is_none_and_a_comma_is_an_empty_map(
+    environ: dict[str, str], ref: dict[str, float] | None
+) -> None:
     assert type_half_lives(environ) == ref
 
 

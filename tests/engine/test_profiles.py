@@ -28,7 +28,23 @@ def test_overrides_that_are_read(text: str, ref: dict[str, float]) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["foo", "foo:abc", "foo:0", "foo:00", "foo:-1", "foo:+1", "foo:1.5", ":7", "foo:", "a:b:7", "a:7:", "foo:١", "foo:²", "foo:1 2", "x:" + "9" * 5000],
+    [
+        "foo",
+        "foo:abc",
+        "foo:0",
+        "foo:00",
+        "foo:-1",
+        "foo:+1",
+        "foo:1.5",
+        ":7",
+        "foo:",
+        "a:b:7",
+        "a:7:",
+        "foo:١",
+        "foo:²",
+        "foo:1 2",
+        "x:" + "9" * 5000,
+    ],
 )
 def test_one_bad_override_refuses_all_and_is_named(piece: str) -> None:
     with pytest.raises(InvalidConfig) as error:
@@ -60,7 +76,9 @@ def test_overrides_replace_the_map_of_every_profile_that_may_age() -> None:
         ("architecture_decision", None, 90),
     ],
 )
-def test_half_life_is_of_the_type_else_of_the_collection_else_general(type_: str | None, collection: str | None, ref: float) -> None:
+def test_half_life_is_of_the_type_else_of_the_collection_else_general(
+    type_: str | None, collection: str | None, ref: float
+) -> None:
     assert half_life_days(BUILT_IN["temporal@1"].decay, type_, collection) == ref
 
 
@@ -70,7 +88,9 @@ def test_there_are_thirteen_types_and_five_collections_with_a_half_life() -> Non
 
 
 def test_a_derived_map_gains_entries_and_the_rest_is_replaced() -> None:
-    got = Profiles({"mine": {"base": "temporal@1", "decay": {"type_half_life_days": {"decision": 365, "rule": 1}}, "depth": 7}}).get("mine")
+    got = Profiles(
+        {"mine": {"base": "temporal@1", "decay": {"type_half_life_days": {"decision": 365, "rule": 1}}, "depth": 7}}
+    ).get("mine")
     assert got.id == "mine@1"
     assert got.decay.type_half_life_days == {**TYPE_HALF_LIFE_DAYS, "decision": 365, "rule": 1}
     assert (got.decay.semantic_weight, got.depth) == (0.7, 7)

@@ -1,8 +1,9 @@
 """The command line.
 
-Exit codes: 0 done · 1 a stated problem · 2 wrong usage · 3 nothing found under an id that was asked for · 130 stopped
-by Ctrl-C · 141 nobody reads stdout any more. Results go to stdout, everything else to stderr. With ``--json`` stdout
-holds one JSON document, or nothing where the command failed: errors are one line of text, ``lamina: ...``, either way.
+Exit codes: 0 done · 1 a stated problem · 2 wrong usage · 3 nothing found under an id that was asked for · 4 a reindex
+that did not pass its gate · 130 stopped by Ctrl-C · 141 nobody reads stdout any more. Results go to stdout, everything
+else to stderr. With ``--json`` stdout holds one JSON document, or nothing where the command failed: errors are one line
+of text, ``lamina: ...``, either way.
 """
 
 from __future__ import annotations

@@ -21,7 +21,11 @@ COMMANDS: Final = {
     "invalidate": "chunks:invalidate",
     "restore": "chunks:restore",
     "pin": "chunks:pin",
+    "forget": "care:forget",
+    "compact": "care:compact",
+    "backup": "care:backup",
     "stats": "vaults:stats",
+    "reindex": "reindexing:reindex",
     "export": "vaults:export",
     "import": "vaults:import_",
     "eval": "measuring:eval_",
@@ -37,7 +41,8 @@ Environment:
   LAMINA_EMBEDDER_KEY    its key; else OPENAI_API_KEY
 
 \b
-Exit codes: 0 done, 1 a stated problem, 2 wrong usage, 3 no such id, 130 interrupted.
+Exit codes: 0 done, 1 a stated problem, 2 wrong usage, 3 no such id,
+4 a reindex that did not pass its gate, 130 interrupted.
 Errors are one line on stderr, also with --json; stdout is empty then.
 
 \b

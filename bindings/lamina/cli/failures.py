@@ -12,12 +12,13 @@ import click
 
 from lamina.cli.embedders import NAME, URL
 from lamina.cli.terminal import printable
-from lamina_engine.errors import ChunkNotFound, EmbedderMismatch, LaminaError
+from lamina_engine.errors import ChunkNotFound, EmbedderMismatch, LaminaError, ReindexGateError
 
 DONE: Final = 0
 PROBLEM: Final = 1
 USAGE: Final = 2
 NOT_FOUND: Final = 3
+GATE: Final = 4
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 
@@ -65,6 +66,8 @@ def silence_stdout() -> None:
 def _report(error: Exception) -> int:
     if isinstance(error, ChunkNotFound):
         return say(str(error), NOT_FOUND)
+    if isinstance(error, ReindexGateError):
+        return say(str(error), GATE)
     if isinstance(error, EmbedderMismatch):
         variable = next((name for name in (NAME, URL) if os.environ.get(name)), None)
         return say(f"{error}{f' (${variable} is set)' if variable else ''}", PROBLEM)

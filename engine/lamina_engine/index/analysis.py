@@ -17,6 +17,8 @@ Stemming is Tantivy's English Snowball, for words that fold to ASCII letters.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import re
 import unicodedata
 import zlib
@@ -24,7 +26,10 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from lamina_engine.index.forms import ASCII_WORD, MAX_SEGMENTS, Form, ascii_forms, without_ending
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.index.forms import ASCII_WORD, MAX_SEGMENTS, Forms, ascii_forms, without_ending
 
 ANALYSIS_ID = "lamina-text@1"
 """Name of these rules; an index made under another name is rebuilt."""
@@ -36,6 +41,7 @@ _MEMO_LIMIT = 1 << 19
 _MEMO_HASHES = 8
 """Hashes a table may hold for each piece it may, on average: bounds what long pieces leave behind in it."""
 _ASKED_LIMIT = 1 << 14
+_SURFACE_CRC = zlib.crc32(b"=")
 _MEMO_PIECE_CHARS = 48
 """Longer pieces hardly ever repeat: they are analysed each time and not remembered."""
 
@@ -157,7 +163,7 @@ def term_hash(term: str) -> int:
 
 def surface_hash(surface: str) -> int:
     """Return the uint32 under which forward lists hold a surface form; another namespace than `term_hash`."""
-    return zlib.crc32(b"=" + surface.encode("utf-8", "surrogatepass"))
+    return zlib.crc32(surface.encode("utf-8", "surrogatepass"), _SURFACE_CRC)
 
 
 @functools.cache
@@ -194,7 +200,7 @@ class Pieces:
         self._analyzer = analyzer
         self._number: dict[str, int] = {}
         self._long: list[str] = []
-        self._folded: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self._stem_of: dict[str, str] = {}
         self.stems: list[str] = []
         self.hashes = array("I")
         self.starts = array("q", [0])
@@ -226,72 +232,94 @@ class Pieces:
         return [number[piece] for piece in pieces]
 
     def _learn(self, fresh: Sequence[str]) -> None:
-        forms = [_piece_forms(piece) for piece in fresh]
-        self._fold({base for found in forms if found is not None for base, _ in found})
-        folded = self._folded
-        hashes: list[int] = []
-        at = len(self.hashes)
+        number = self._number
+        bases: list[str] = []
+        surfaces: list[str] = []
+        stops: list[int] = []
+        others: list[str] = []
         first = len(self.stems)
-        for piece, found in zip(fresh, forms, strict=True):
-            if found is None:
-                words = self._analyzer.words(piece)
-                stems = [word.stems for word in words]
-                n_found = sum([len(word.terms) for word in words])
-                for word in words:
-                    hashes += word.hashes
+        for piece in fresh:
+            if not piece.isascii():
+                others.append(piece)
+                continue
+            if piece.isdigit() or (piece.isalpha() and (piece[1:].islower() or len(piece) == 1 or piece.isupper())):
+                surface = piece.lower()
+                bases.append(surface)
+                surfaces.append(surface)
             else:
-                stems = []
-                n_found = len(found)
-                for base, surface in found:
-                    stem, of_base = folded[base]
-                    stems.append(stem)
-                    if surface == base:
-                        hashes += of_base
-                        continue
-                    surface = _cut(surface)
-                    hashes.append(of_base[0])
-                    if surface != stem:
-                        hashes.append(surface_hash(surface))
-            self.stems.append(stems[0] if len(stems) == 1 else " ".join(stems))
-            self.found.append(n_found)
-            self.starts.append(at + len(hashes))
-        self.hashes.fromlist(hashes)
-        self._number.update(zip(fresh, range(first, first + len(fresh)), strict=True))
+                more, also = _piece_forms(piece)
+                bases += more
+                surfaces += also
+            number[piece] = first + len(stops)
+            stops.append(len(bases))
+        if stops:
+            self._append_ascii(bases, surfaces, stops)
+        for piece in others:
+            number[piece] = len(self.stems)
+            self._append(self._analyzer.words(piece))
         self._long += [piece for piece in fresh if len(piece) > _MEMO_PIECE_CHARS]
 
-    def _fold(self, bases: set[str]) -> None:
-        """Stem and hash those ASCII words that are new, as terms whose surface is the word itself."""
-        if len(self._folded) >= _MEMO_LIMIT:
-            self._folded.clear()
-        new = [base for base in bases if base not in self._folded]
-        plain = [base for base in new if base.isalpha()]
-        stem_of = dict(zip(plain, _stemmer()("\n".join(plain)), strict=True))
-        for base in new:
-            stem = stem_of.get(base, base)
-            if len(base) > MAX_TERM_CHARS:
-                stem = _cut(stem)
-            surface = _cut(base)
-            if surface == stem:
-                self._folded[base] = (stem, (term_hash(stem),))
-            else:
-                self._folded[base] = (stem, (term_hash(stem), surface_hash(surface)))
+    def _append(self, words: Sequence[Word]) -> None:
+        for word in words:
+            self.hashes.extend(word.hashes)
+        self.starts.append(len(self.hashes))
+        self.found.append(sum([len(word.terms) for word in words]))
+        self.stems.append(" ".join([word.stems for word in words]))
+
+    def _append_ascii(self, bases: list[str], surfaces: list[str], stops: list[int]) -> None:
+        """Append pieces whose forms end at ``stops``; everything in whole lists, nothing a term."""
+        self._add_stems(set(bases))
+        stems = list(map(self._stem_of.__getitem__, bases))
+        if max(map(len, surfaces), default=0) > MAX_TERM_CHARS or max(map(len, stems), default=0) > MAX_TERM_CHARS:
+            stems, surfaces = list(map(_cut, stems)), list(map(_cut, surfaces))
+        hashes = np.empty((len(stems), 2), np.uint32)
+        hashes[:, 0] = _crcs(stems, 0)
+        hashes[:, 1] = _crcs(surfaces, _SURFACE_CRC)
+        held = np.ones(hashes.shape, np.bool_)
+        held[:, 1] = np.fromiter(map(operator.ne, stems, surfaces), np.bool_, len(stems))
+        stop = np.array(stops)
+        ends = np.concatenate([[0], np.cumsum(held.sum(axis=1))])[stop] + len(self.hashes)
+        self.hashes.frombytes(hashes[held].tobytes())
+        self.starts.frombytes(ends.astype(np.int64).tobytes())
+        self.found.frombytes(np.diff(stop, prepend=0).astype(np.int64).tobytes())
+        start = 0
+        for end in stops:
+            self.stems.append(stems[start] if end == start + 1 else " ".join(stems[start:end]))
+            start = end
+
+    def _add_stems(self, bases: set[str]) -> None:
+        if len(self._stem_of) >= _MEMO_LIMIT:
+            self._stem_of.clear()
+        new = bases.difference(self._stem_of)
+        words = [base for base in new if base.isalpha()]
+        self._stem_of.update(zip(new, new, strict=True))
+        self._stem_of.update(zip(words, _stemmer()("\n".join(words)), strict=True))
 
 
-def _piece_forms(piece: str) -> Sequence[Form] | None:
-    """Return the forms of a piece's terms, or None where it takes the rules for all scripts."""
-    if not piece.isascii():
-        return None
-    if piece.isalpha() and (piece[1:].islower() or len(piece) == 1 or piece.isupper()):
-        surface = piece.lower()
-        return ((surface, surface),)
-    if piece.isdigit():
-        return ((piece, piece),)
+def _crcs(words: Sequence[str], initial: int) -> NDArray[np.uint32]:
+    """Return the checksums of ASCII words without white space."""
+    if not words:
+        return np.zeros(0, np.uint32)
+    coded = "\n".join(words).encode("ascii").split(b"\n")
+    return np.fromiter(map(zlib.crc32, coded, itertools.repeat(initial)), np.uint32, len(words))
+
+
+def _piece_forms(piece: str) -> Forms:
+    """Return the forms of an ASCII piece's terms."""
+    if piece.isalnum():
+        return ascii_forms(piece)
     if "," in piece:
         piece = _THOUSANDS.sub("", piece)
     words = ASCII_WORD.findall(piece)
     if len(words) == 1:
         return ascii_forms(words[0])
-    return [form for word in words for form in ascii_forms(word)]
+    bases: list[str] = []
+    surfaces: list[str] = []
+    for word in words:
+        more, also = ascii_forms(word)
+        bases += more
+        surfaces += also
+    return bases, surfaces
 
 
 class Analyzer:

@@ -14,14 +14,15 @@ MAX_SEGMENTS = 4
 
 _CONTRACTION = frozenset({"t", "re", "ve", "ll", "d", "m"})
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_SERIAL = re.compile(r"[A-Za-z]*[0-9]+[A-Za-z]+[0-9]")
 _PART = re.compile(r"[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _NUMBER = re.compile(r"v?([0-9]+(?:\.[0-9]+)+)")
 
-Form = tuple[str, str]
-"""A folded word to be stemmed, and its surface."""
+Forms = tuple[list[str], list[str]]
+"""Folded words to be stemmed, and the surface of each; neither is cut to length."""
 
 
-def ascii_forms(word: str) -> list[Form]:
+def ascii_forms(word: str) -> Forms:
     """Return the forms of one ASCII word, in the order of its terms.
 
     Parameters
@@ -31,54 +32,63 @@ def ascii_forms(word: str) -> list[Form]:
 
     Returns
     -------
-    list of Form
-        At least one; neither half is stemmed or cut to length.
+    Forms
+        At least one; the two lists may be the same object.
     """
+    if word.islower():  # nearly all identifiers: lower-case letters and one kind of connector
+        mark = "_" if "_" in word else "." if "." in word else "-"
+        parts = [part for part in word.split(mark) if part]
+        whole = "".join(parts)
+        if whole.isalpha() and 1 < len(parts) <= MAX_SEGMENTS:
+            return [*parts, whole], [*parts, word]
     if "'" in word or word[-1] in "+#":
         word, _ = without_ending(word, word)
     surface = word.lower()
+    if "." in word:
+        return _dotted_forms(word, surface)
+    parts = _parts(word)
+    bases, surfaces = parts, parts
+    if len(parts) > 1:
+        bases, surfaces = [*parts, "".join(parts)], [*parts, surface]
+    if word[-1] in "+#":
+        bases, surfaces = [*bases, surface], [*surfaces, surface]
+    return bases, surfaces
+
+
+def _dotted_forms(word: str, surface: str) -> Forms:
     number = _NUMBER.match(surface)
     if number is not None:
-        whole = number.group(1)
-        parts = [part for segment in word[number.start(1) :].split(".") for part in _parts(segment)]
-        return [(whole, whole), *[(part, part) for part in parts]]
-    if "." not in word:
-        parts = _parts(word)
-        forms = [(part, part) for part in parts]
-        if len(parts) > 1:
-            forms.append(("".join(parts), surface))
-        if word[-1] in "+#":
-            forms.append((surface, surface))
-        return forms
-    return _dotted_forms(word, surface)
-
-
-def _dotted_forms(word: str, surface: str) -> list[Form]:
+        bases = [number.group(1)]
+        for segment in word[number.start(1) :].split("."):
+            bases += _parts(segment)
+        return bases, bases
     segments = [_parts(segment) for segment in word.split(".")]
-    forms = [(part, part) for parts in segments for part in parts]
-    everything = "".join([part for part, _ in forms])
+    bases = [part for parts in segments for part in parts]
+    surfaces = bases.copy()
+    everything = "".join(bases)
     for parts, segment in zip(segments, surface.split("."), strict=True):
         if len(parts) > 1:
-            forms.append(("".join(parts), segment))
+            bases.append("".join(parts))
+            surfaces.append(segment)
     if len(segments) <= MAX_SEGMENTS:
-        forms.append((everything, surface))
+        bases.append(everything)
+        surfaces.append(surface)
     elif word[-1] in "+#":
-        forms.append((surface, surface))
-    return forms
+        bases.append(surface)
+        surfaces.append(surface)
+    return bases, surfaces
 
 
 def _parts(segment: str) -> list[str]:
     """Return the folded parts; a stretch in which digits come and go stays whole."""
     parts: list[str] = []
-    for run in _RUN.findall(segment):
+    for run in (segment,) if segment.isalnum() else _RUN.findall(segment):
         if run.isalpha() and run.islower():
             parts.append(run)
-            continue
-        found = _PART.findall(run)
-        if len(found) > 1 and sum([part.isdigit() for part in found]) > 1:
+        elif _SERIAL.match(run):
             parts.append(run.lower())
         else:
-            parts.extend([part.lower() for part in found])
+            parts += [part.lower() for part in _PART.findall(run)]
     return parts
 
 

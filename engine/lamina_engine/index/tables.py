@@ -62,7 +62,7 @@ class Tables:
             if self._lexical is None or self._lexical[0] != name:
                 try:
                     self._lexical = (name, LexicalIndex.open(self.folder / name))
-                except (LexicalDamaged, OSError) as error:
+                except (LexicalDamaged, OSError, ValueError) as error:  # ValueError: what parsers say of damage
                     logger.warning(
                         "the lexical index %s cannot be read (%s); every row is scanned until it is rebuilt",
                         name,

@@ -85,7 +85,7 @@ def build_term_rows(
 
 def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> TermRows:
     n = len(zones[0])
-    bulk = n >= _ARROW_ROWS and sum(len(text) for zone in zones for text in zone) <= _ARROW_CHARS
+    bulk = n >= _ARROW_ROWS and sum(sum(map(len, zone)) for zone in zones) <= _ARROW_CHARS
     numbers, sizes = (_number_with_arrow if bulk else _number)(pieces, zones, stems)
     hashes, terms_of_piece, found = _expand(pieces, numbers)
     text = np.repeat(np.arange(_ZONES * n), sizes)  # zone * n + row

@@ -11,7 +11,7 @@ import numpy as np
 
 from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
+from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.matching import match
 from lamina_engine.ingest.sources import SourceRows
@@ -110,10 +110,13 @@ class DocumentWriter:
 
 
 def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
-    """Make the chunks of vanished text inactive. Nothing is deleted: they come back with their file."""
+    """Make the chunks of vanished text inactive. Nothing is deleted: they come back with their file.
+
+    What somebody has invalidated stays invalidated, for the file's return must not make it true again.
+    """
     rows = view.rows_of_ids(list(identities))
     known = rows[rows >= 0]
-    current = known[np.isin(view.state.status[known], (ACTIVE, INVALIDATED))]
+    current = known[view.state.status[known] == ACTIVE]
     if len(current):
         names = view.snapshot.values("chunks", "id", current)
         writing.add_events(

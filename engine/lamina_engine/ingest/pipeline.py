@@ -58,6 +58,7 @@ def ingest(
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"kind={kind!r} is not known; allowed are {', '.join(ALL_KINDS)}")
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
+    overrides = {name: value if value is None else memory.redact(value) for name, value in overrides.items()}
     ColumnMapping(columns)
     if memory.store.mode == "r":
         with memory.write():  # says why not, before anything is read

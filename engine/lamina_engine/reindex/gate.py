@@ -122,10 +122,11 @@ def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dic
         filled = pc.fill_null(pc.not_equal(column, ""), False)
         return np.asarray(filled.to_numpy(zero_copy_only=False), np.bool_) & validity(segment.column("text"))
 
-    text = view.snapshot.column("chunks", "text", convert=has_text)[: view.rows].astype(np.bool_)
-    text &= view.state.status != FORGOTTEN
-    present = np.zeros(view.rows, np.bool_)
-    for first, part in blocks.slices(0, min(view.rows, blocks.rows)):
+    rows = min(view.rows, blocks.rows)
+    text = view.snapshot.column("chunks", "text", convert=has_text)[:rows].astype(np.bool_)
+    text &= view.state.status[:rows] != FORGOTTEN
+    present = np.zeros(rows, np.bool_)
+    for first, part in blocks.slices(0, rows):
         present[first : first + len(part)] = part.any(axis=1)
     lacking = np.flatnonzero(text & ~present)
     asked = lacking[_spread(len(lacking), _ASKED_AGAIN)]

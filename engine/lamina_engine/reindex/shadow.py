@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 F32 = NDArray[np.float32]
 _MATCHED_AT_ONCE: Final = 8_192
+_FEW: Final = 64
+_PASSES: Final = 100
+"""Each embeds what came during the one before, so they shrink wherever writers are slower than the embedder."""
 _BUNDLED: Final = ("lamina_engine.embed.wordllama", "lamina_engine.embed.minilm")
 """Modules of embedders that travel to another process as their options alone."""
 _loaded: dict[bytes, Embedder] = {}
@@ -107,17 +110,19 @@ class Shadow:
             self._tell("matching", int(rows[-1]) + 1, stop)
 
     def catch_up(self) -> None:
-        """Append until no row lacks; the lock is taken for each commit only, embedding runs outside it.
+        """Append until hardly a row lacks; the lock is taken for each commit only, embedding runs outside it.
+
+        Beside a writer that never rests there is always one more row: the last `_FEW` are left to `finish`.
 
         Raises
         ------
         EmbeddingError, VaultLocked, OSError
             What was committed before stays.
         """
-        while True:
+        for again in range(_PASSES):
             snapshot = self._memory.store.snapshot()
             start, stop = snapshot.rows(self._log), snapshot.rows("chunks")
-            if start >= stop:
+            if start >= stop or (again and stop - start <= _FEW):
                 return
             self._tell("embedding", start, stop)
             for batch, vectors in self._made(snapshot, start, stop):

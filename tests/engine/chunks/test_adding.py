@@ -66,15 +66,39 @@ def test_adding_the_same_again_changes_nothing(lexical_vault: Vault, clock: Fixe
     assert [entry["kind"] for entry in lexical_vault.history(first[0])] == ["added"]
 
 
-@pytest.mark.parametrize("changed", [{"text": "x"}, {"project": "web"}, {"created_at": "2026-02-16"}, {"tags": []}, {"success": False}, {"ticket": 8}, {"session": None}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"text": "x"},
+        {"project": "web"},
+        {"created_at": "2026-02-16"},
+        {"tags": []},
+        {"success": False},
+        {"ticket": 8},
+        {"session": None},
+    ],
+)
 def test_a_record_that_differs_anywhere_is_another(lexical_vault: Vault, changed: dict[str, Any]) -> None:
     a, b = lexical_vault.add([RECORD, RECORD | changed])
     assert a != b
     assert rows(lexical_vault) == 2
 
 
-@pytest.mark.parametrize("changed", [{"text": "x"}, {"project": "web"}, {"created_at": "2026-02-16"}, {"tags": []}, {"success": False}, {"ticket": 8}, {"session": None}])
-def test_a_known_id_with_other_content_supersedes(lexical_vault: Vault, clock: FixedClock, changed: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"text": "x"},
+        {"project": "web"},
+        {"created_at": "2026-02-16"},
+        {"tags": []},
+        {"success": False},
+        {"ticket": 8},
+        {"session": None},
+    ],
+)
+def test_a_known_id_with_other_content_supersedes(
+    lexical_vault: Vault, clock: FixedClock, changed: dict[str, Any]
+) -> None:
     lexical_vault.add([RECORD | {"id": "one"}])
     clock.advance(60)
     assert lexical_vault.add([RECORD | {"id": "one"} | changed]) == ["one"]
@@ -89,7 +113,12 @@ def test_a_known_id_with_other_content_supersedes(lexical_vault: Vault, clock: F
 def test_duplicates_within_a_batch(lexical_vault: Vault) -> None:
     lexical_vault.add("old", id="x")
     lexical_vault.pin("x")
-    got = lexical_vault.add([{"text": t, "id": i} for t, i in (("old", "x"), ("a", "x"), ("a", "x"), ("b", "x"), ("n", "y"), ("n", "y"), ("m", "y"))])
+    got = lexical_vault.add(
+        [
+            {"text": t, "id": i}
+            for t, i in (("old", "x"), ("a", "x"), ("a", "x"), ("b", "x"), ("n", "y"), ("n", "y"), ("m", "y"))
+        ]
+    )
     assert got == ["x", "x", "x", "x", "y", "y", "y"]
     assert (lexical_vault.get("x").text, lexical_vault.get("y").text) == ("b", "m")
     assert lexical_vault.get("x").pinned
@@ -179,7 +208,12 @@ def test_an_empty_call_writes_nothing(plane_vault: Vault) -> None:
 
 def test_secrets_are_masked_before_anything_is_written(lexical_vault: Vault) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
-    a, b = lexical_vault.add([{"text": f"the token is {secret}", "title": secret, "tags": [secret], "metadata": {"k": secret}}, {"text": "clean"}])
+    a, b = lexical_vault.add(
+        [
+            {"text": f"the token is {secret}", "title": secret, "tags": [secret], "metadata": {"k": secret}},
+            {"text": "clean"},
+        ]
+    )
     lexical_vault.update(b, text=f"now {secret}", title=secret, tags=[secret], metadata={"k": [secret]})
     lexical_vault.invalidate(a, f"leaked {secret}")
     assert lexical_vault.get(a).text.startswith("the token is ")
@@ -197,7 +231,19 @@ def test_an_update_keeps_id_pin_and_what_it_does_not_name(lexical_vault: Vault, 
     clock.advance(60)
     got = lexical_vault.update(id_, text="We moved to PostgreSQL 17.")
     assert (got.id, got.text, got.pinned, got.status) == (id_, "We moved to PostgreSQL 17.", True, "active")
-    for name in ("title", "type", "collection", "project", "session", "agent", "source", "tags", "success", "metadata", "created_at_us"):
+    for name in (
+        "title",
+        "type",
+        "collection",
+        "project",
+        "session",
+        "agent",
+        "source",
+        "tags",
+        "success",
+        "metadata",
+        "created_at_us",
+    ):
         assert getattr(got, name) == getattr(before, name)
     assert [hit.text for hit in lexical_vault.recall("PostgreSQL")] == ["We moved to PostgreSQL 17."]
 
@@ -219,11 +265,17 @@ def test_an_update_embeds_what_adding_it_would_have_embedded(vault: Vault) -> No
 
 def test_a_type_is_spelt_the_same_in_updates(lexical_vault: Vault) -> None:
     (id_,) = lexical_vault.add([{"text": "x"}])
-    assert lexical_vault.update(id_, type="GitHub Commit").type == lexical_vault.get(lexical_vault.add("y", type="GitHub Commit")[0]).type == "github_commit"
+    assert (
+        lexical_vault.update(id_, type="GitHub Commit").type
+        == lexical_vault.get(lexical_vault.add("y", type="GitHub Commit")[0]).type
+        == "github_commit"
+    )
     assert lexical_vault.update(id_, type=None, collection=None).type == "note"
 
 
-@pytest.mark.parametrize("changes", [{}, {"vector": [1.0]}, {"text": ""}, {"text": None}, {"created_at": "soon"}, {"tags": 3}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"vector": [1.0]}, {"text": ""}, {"text": None}, {"created_at": "soon"}, {"tags": 3}]
+)
 def test_an_update_that_cannot_be_is_refused(lexical_vault: Vault, changes: dict[str, Any]) -> None:
     (id_,) = lexical_vault.add([RECORD])
     before = lexical_vault.stats()
@@ -239,7 +291,12 @@ def test_checked_vectors_are_unit_rows_and_zeros_stay() -> None:
     got = checked_vectors(np.array([[3, 4], [0, 0]], np.float32), 2, 2)
     assert got.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]
     assert np.array_equal(got[:1], checked_vectors(np.array([[3, 4]], np.float32), 1, None))
-    for bad, n, dim in ((np.ones((2, 2)), 3, 2), (np.ones(2), 2, None), (np.ones((2, 2)), 2, 3), (np.array([[np.inf, 1]]), 1, 2)):
+    for bad, n, dim in (
+        (np.ones((2, 2)), 3, 2),
+        (np.ones(2), 2, None),
+        (np.ones((2, 2)), 2, 3),
+        (np.array([[np.inf, 1]]), 1, 2),
+    ):
         with pytest.raises(InvalidArgument):
             checked_vectors(bad.astype(np.float32), n, dim)
     assert checked_vectors(np.empty((0, 2), np.float32), 0, 2).shape == (0, 2)
@@ -248,6 +305,8 @@ def test_checked_vectors_are_unit_rows_and_zeros_stay() -> None:
 def test_a_fresh_clock_is_not_needed_for_distinct_moments(lexical_vault: Vault) -> None:
     ids = lexical_vault.add([{"text": f"t{i}"} for i in range(5)])
     lexical_vault.invalidate(ids[0], "x")
-    stamps = [c.recorded_at_us for c in lexical_vault.get_many(ids)] + [lexical_vault.history(ids[0])[-1]["recorded_at"]]
+    stamps = [c.recorded_at_us for c in lexical_vault.get_many(ids)] + [
+        lexical_vault.history(ids[0])[-1]["recorded_at"]
+    ]
     assert stamps == sorted(set(stamps))
     assert stamps[0] == parse_instant(NOW)

@@ -15,7 +15,13 @@ def previous(vault: Vault, id_: str) -> str | None:
 
 
 def test_chunks_of_a_session_follow_each_other_within_their_project(lexical_vault: Vault) -> None:
-    lexical_vault.add([{"text": "a1", "id": "a1", "session": "a"}, {"text": "b1", "id": "b1", "session": "b"}, {"text": "n", "id": "n"}])
+    lexical_vault.add(
+        [
+            {"text": "a1", "id": "a1", "session": "a"},
+            {"text": "b1", "id": "b1", "session": "b"},
+            {"text": "n", "id": "n"},
+        ]
+    )
     lexical_vault.add([{"text": "a2", "id": "a2", "session": "a"}, {"text": "a3", "id": "a3", "session": "a"}])
     lexical_vault.add("other a", id="pa", session="a", project="p")
     got = {name: previous(lexical_vault, name) for name in ("a1", "b1", "n", "a2", "a3", "pa")}
@@ -30,7 +36,13 @@ def test_a_chunk_that_supersedes_keeps_its_place(lexical_vault: Vault) -> None:
     assert previous(lexical_vault, "t1") == "t0"
     lexical_vault.update("t2", text="t2 again")
     assert previous(lexical_vault, "t2") == "t1 again"
-    lexical_vault.add([{"text": "t2 more", "id": "t2", "session": "s"}, {"text": "t2 most", "id": "t2", "session": "s"}, {"text": "t3", "id": "t3", "session": "s"}])
+    lexical_vault.add(
+        [
+            {"text": "t2 more", "id": "t2", "session": "s"},
+            {"text": "t2 most", "id": "t2", "session": "s"},
+            {"text": "t3", "id": "t3", "session": "s"},
+        ]
+    )
     assert previous(lexical_vault, "t2") == "t1 again"
     assert previous(lexical_vault, "t3") == "t2 most"
 
@@ -57,13 +69,23 @@ def test_chunks_that_are_gone_are_nobodys_predecessor(lexical_vault: Vault) -> N
 def test_a_declared_predecessor_must_come_before(lexical_vault: Vault) -> None:
     lexical_vault.add("known", id="known")
     names = ("x", "y", "known", "nobody", None)
-    records = [Exported(id=f"r{i}", text="t", type="note", collection="notes", after=after) for i, after in enumerate(names)]
-    records += [Exported(id="x", text="t", type="note", collection="notes", after="r0"), Exported(id="y", text="t", type="note", collection="notes", after="y")]
+    records = [
+        Exported(id=f"r{i}", text="t", type="note", collection="notes", after=after) for i, after in enumerate(names)
+    ]
+    records += [
+        Exported(id="x", text="t", type="note", collection="notes", after="r0"),
+        Exported(id="y", text="t", type="note", collection="notes", after="y"),
+    ]
     assert previous_rows(lexical_vault._memory.view(), _batch(records), 1) == [-1, -1, 0, -1, -1, 1, -1]
 
 
 def test_following_words_bring_in_the_chunk_before(lexical_vault: Vault) -> None:
-    lexical_vault.add([{"text": "Which database shall we take?", "id": "q", "session": "s"}, {"text": "Postgres.", "id": "a", "session": "s"}])
+    lexical_vault.add(
+        [
+            {"text": "Which database shall we take?", "id": "q", "session": "s"},
+            {"text": "Postgres.", "id": "a", "session": "s"},
+        ]
+    )
     hits = lexical_vault.recall("which database")
     assert {hit.id for hit in hits} == {"q", "a"}
     via = {hit.id: hit for hit in lexical_vault.recall("postgres")}

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from lamina import FixedClock, Vault
+from lamina_engine.chunks.reading import Chunk
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, LaminaError
 
 
@@ -27,10 +29,11 @@ def test_invalidating_hides_and_restoring_brings_back(lexical_vault: Vault) -> N
 
 def test_a_second_time_changes_nothing(lexical_vault: Vault) -> None:
     (id_,) = lexical_vault.add("x")
-    for call in (
+    calls: list[Callable[[], Chunk]] = [
         lambda: lexical_vault.invalidate(id_, "first"), lambda: lexical_vault.restore(id_), lambda: lexical_vault.pin(id_),
         lambda: lexical_vault.pin(id_, pinned=False),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for call in calls:
         first = call()
         before = lexical_vault.stats()
         assert call() == first
@@ -105,15 +108,20 @@ def test_short_ids(lexical_vault: Vault, clock: FixedClock) -> None:
 def test_history_tells_every_version_in_order(lexical_vault: Vault, clock: FixedClock) -> None:
     (id_,) = lexical_vault.add("one", id="x")
     lexical_vault.add("unrelated")
-    for step in (
+    steps: list[Callable[[], Chunk]] = [
         lambda: lexical_vault.update(id_, text="two"), lambda: lexical_vault.invalidate(id_, "r"), lambda: lexical_vault.pin(id_),
         lambda: lexical_vault.restore(id_), lambda: lexical_vault.update(id_, text="three"),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for step in steps:
         clock.advance(60)
         step()
     got = lexical_vault.history(id_)
     assert [entry["kind"] for entry in got] == ["added", "updated", "invalidate", "pin", "restore", "updated", "pin"]
-    assert [entry["chunk"].text for entry in got if "chunk" in entry and entry["kind"] in ("added", "updated")] == ["one", "two", "three"]
+    assert [entry["chunk"].text for entry in got if "chunk" in entry and entry["kind"] in ("added", "updated")] == [
+        "one",
+        "two",
+        "three",
+    ]
     assert [entry["recorded_at"] for entry in got] == sorted(entry["recorded_at"] for entry in got)
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lamina_engine.index import analysis
 from lamina_engine.index.analysis import MAX_TERM_CHARS, STOP_WORDS, Analyzer, fold, surface_hash, term_hash
 
 
@@ -168,3 +170,51 @@ def test_canonically_equal_texts_give_equal_terms(text: str) -> None:
 def test_texts_side_by_side_give_their_terms_side_by_side(left: str, right: str) -> None:
     analyzer = Analyzer()
     assert analyzer.tokens(f"{left} {right}") == analyzer.tokens(left) + analyzer.tokens(right)
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [*"aTX1_.-'+#,(=é数", "ing", "HTTP", "Server", "IDs", "23", "000", "'s", "n't", "++", "v1.2", "a" * 70]
+    ),
+    max_size=8,
+).map("".join)
+
+
+def assert_pieces_are_words(got: analysis.Pieces, pieces: list[str]) -> None:
+    """Compare a table of pieces with the general path, which sees one piece at a time."""
+    for piece, number in zip(pieces, got.numbers(pieces), strict=True):
+        ref = Analyzer().words(piece)
+        hashes = got.hashes[got.starts[number] : got.starts[number + 1]]
+        assert Counter(hashes) == Counter(key for word in ref for key in word.hashes), piece
+        assert got.stems[number].split() == [term.stem for word in ref for term in word.terms], piece
+        assert got.found[number] == sum(len(word.terms) for word in ref), piece
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=12), st.lists(PIECES, max_size=12))
+def test_pieces_analysed_together_are_pieces_analysed_alone(first: list[str], second: list[str]) -> None:
+    analyzer = Analyzer()
+    assert_pieces_are_words(analyzer.pieces(), first)
+    assert_pieces_are_words(analyzer.pieces(), second + first)
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x21)), max_size=12))
+def test_any_ascii_pieces_analysed_together_are_pieces_analysed_alone(pieces: list[str]) -> None:
+    assert_pieces_are_words(Analyzer().pieces(), pieces)
+
+
+def test_a_long_piece_is_forgotten_with_the_next_batch_and_found_again() -> None:
+    analyzer = Analyzer()
+    pieces = analyzer.pieces()
+    first = pieces.numbers(["x" * 49, "word", "x" * 49])
+    assert first == [0, 1, 0]
+    assert analyzer.pieces().numbers(["word", "x" * 49]) == [1, 2]
+
+
+def test_a_full_table_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "_MEMO_LIMIT", 2)
+    analyzer = Analyzer()
+    full = analyzer.pieces()
+    full.numbers(["one", "two"])
+    assert analyzer.pieces() is not full

@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lamina import FixedClock, Vault
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, State
 from lamina_engine.index.view import View
 
-MEANING = {"supersede": "superseded", "invalidate": "invalidated", "restore": "active", "remove": "removed", "forget": "forgotten"}
+MEANING = {
+    "supersede": "superseded",
+    "invalidate": "invalidated",
+    "restore": "active",
+    "remove": "removed",
+    "forget": "forgotten",
+}
 
 
 def replay(events: list[tuple[str, int]], rows: int) -> tuple[list[str], list[int]]:
@@ -32,8 +39,10 @@ def test_events_replayed_at_once_or_in_parts_or_up_to_a_moment(lexical_vault: Va
     events: list[tuple[str, int]] = []
     former: State | None = None
     marks: list[tuple[int, int]] = []
-    for _ in range(12):
-        part = [(kinds[int(rng.integers(len(kinds)))], int(rng.integers(-1, 4))) for _ in range(int(rng.integers(0, 5)))]
+    for _ in range(7):
+        part = [
+            (kinds[int(rng.integers(len(kinds)))], int(rng.integers(-1, 4))) for _ in range(int(rng.integers(0, 5)))
+        ]
         clock.advance(60)
         write(lexical_vault, part)
         events += part

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import lamina
 import numpy as np
 import pytest
+
+import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.clock import parse_instant
 from lamina_engine.index.terms import build_term_rows, open_terms
 from lamina_engine.index.zones import WINDOW_WORDS, body, context, date_words, header, zones_of
-
 from tests.conftest import NOW
 from tests.engine.recall.corpus import records
 
@@ -31,7 +31,10 @@ def test_a_header_is_all_that_a_chunk_is_filed_under() -> None:
 
 
 def test_addresses_of_local_links_are_not_words() -> None:
-    assert body("see [a b](notes/a-b.md) and [c](https://x.y/z) and [d](mailto:x)") == "see [a b] and [c](https://x.y/z) and [d](mailto:x)"
+    assert (
+        body("see [a b](notes/a-b.md) and [c](https://x.y/z) and [d](mailto:x)")
+        == "see [a b] and [c](https://x.y/z) and [d](mailto:x)"
+    )
     assert body("plain (text)") == "plain (text)"
 
 

@@ -17,7 +17,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sections(*subjects: str) -> str:
-    return f"# Everything\n\n{prose('opening')}\n\n" + "\n".join(f"## {subject.title()}\n\n{prose(subject)}\n" for subject in subjects)
+    return f"# Everything\n\n{prose('opening')}\n\n" + "\n".join(
+        f"## {subject.title()}\n\n{prose(subject)}\n" for subject in subjects
+    )
 
 
 def headings(vault: Vault) -> dict[str, str]:
@@ -147,3 +149,16 @@ def test_an_invalidated_chunk_stays_so_when_its_file_is_edited_elsewhere(lexical
     write(folder, "a.md", sections("alpha", "beta", "gamma"))
     lexical_vault.ingest(folder)
     assert state(lexical_vault)[wrong][5] == "invalidated"
+
+
+def test_an_invalidated_chunk_stays_so_when_its_file_goes_and_returns(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", "It is true.")
+    write(folder, "b.md", "Another.")
+    lexical_vault.ingest(folder)
+    (wrong,) = lexical_vault.list({"source": "a.md"})
+    lexical_vault.invalidate(wrong.id, "it was wrong")
+    (folder / "a.md").unlink()
+    assert lexical_vault.ingest(folder).removed == 1
+    write(folder, "a.md", "It is true.")
+    assert lexical_vault.ingest(folder).added == 1
+    assert lexical_vault.get(wrong.id).status == "invalidated"

@@ -17,6 +17,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.ingest import changed, documents, pipeline
 from lamina_engine.ingest.report import IngestReport, Progress
+from lamina_engine.ingest.walk import read_entry
 from tests.notes import CountingEmbedder, prose, state, write
 
 
@@ -50,7 +51,7 @@ class Reads:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.hashed: list[str] = []
         self.read: list[str] = []
-        digest_of, read_entry = pipeline._digest_of, changed.read_entry
+        digest_of = pipeline._digest_of
 
         def counted_digest(entry: Any) -> bytes:
             self.hashed.append(entry.path)

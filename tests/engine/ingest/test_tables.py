@@ -53,7 +53,7 @@ def test_a_file_that_grows_gives_only_what_is_new(tmp_path: Path, clock: FixedCl
     embedder = CountingEmbedder()
     model = lamina.CallableEmbedder(embedder, 8, "words;v1")
     with lamina.open(tmp_path / "v", create=True, clock=clock, embedder=model) as vault:
-        first = [{"text": f"line {i}"} for i in range(20)]
+        first: list[Mapping[str, Any]] = [{"text": f"line {i}"} for i in range(20)]
         path = write(tmp_path, "log.jsonl", lines(*first))
         vault.ingest(path)
         before, embedder.texts = ids_by_text(vault), []
@@ -86,7 +86,12 @@ def test_a_moved_file_keeps_ids_also_of_equal_records_and_after_further_growth(
     lexical_vault: Vault, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
-    content = [{"text": "twice"}, {"text": "twice"}, {"text": "same", "n": 1}, {"text": "same", "n": 2}]
+    content: list[Mapping[str, Any]] = [
+        {"text": "twice"},
+        {"text": "twice"},
+        {"text": "same", "n": 1},
+        {"text": "same", "n": 2},
+    ]
     write(folder, "a.jsonl", lines(*content))
     lexical_vault.ingest(folder)
     before = {chunk.id: chunk.metadata for chunk in lexical_vault.list()}

@@ -28,7 +28,10 @@ def records(n: int, seed: int = 7) -> list[dict[str, Any]]:
     rng = random.Random(seed)
     made: list[dict[str, Any]] = []
     for i in range(n):
-        sentences = [f"{rng.choice(_SUBJECTS)} {rng.choice(_ACTIONS)} {rng.choice(_SUBJECTS)}" for _ in range(rng.choice((1, 1, 2, 9)))]
+        sentences = [
+            f"{rng.choice(_SUBJECTS)} {rng.choice(_ACTIONS)} {rng.choice(_SUBJECTS)}"
+            for _ in range(rng.choice((1, 1, 2, 9)))
+        ]
         record: dict[str, Any] = {
             "text": f"{'. '.join(sentences)} ({i}).", "type": rng.choice(_TYPES), "collection": rng.choice(_COLLECTIONS),
             "project": rng.choice(("api", "web", None)), "metadata": {"n": i, "owner": rng.choice(("ada", "bob"))},

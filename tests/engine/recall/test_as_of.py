@@ -6,15 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import lamina
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.clock import format_instant
 from lamina_engine.embed.callable import CallableEmbedder
-
 from tests.conftest import NOW
 
 WORDS = ("ada", "billing", "cache", "deploy", "error", "fix", "graph")
@@ -28,7 +28,10 @@ def bag(texts: list[str]) -> list[list[float]]:
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 names = st.sampled_from(["a", "b", "c", "d", "e"])
-record = st.fixed_dictionaries({"text": texts, "id": names}, optional={"session": st.sampled_from(["s", "t"]), "type": st.sampled_from(["rule", "agent_task"])})
+record = st.fixed_dictionaries(
+    {"text": texts, "id": names},
+    optional={"session": st.sampled_from(["s", "t"]), "type": st.sampled_from(["rule", "agent_task"])},
+)
 steps = st.one_of(
     st.tuples(st.just("add"), st.lists(record, min_size=1, max_size=3)),
     st.tuples(st.just("update"), names, texts),
@@ -59,7 +62,7 @@ def shown(vault: Vault, query: str, profile: str, **options: Any) -> list[tuple[
     return [(hit.id, hit.score, hit.text, hit.status, hit.recorded_at, hit.via, hit.terms) for hit in hits]
 
 
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(st.lists(steps, min_size=1, max_size=7), st.data())
 def test_a_past_recall_is_that_of_a_vault_fed_the_prefix(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(history)))

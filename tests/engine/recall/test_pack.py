@@ -13,7 +13,18 @@ def text(tokens: int) -> str:
 
 @pytest.mark.parametrize(
     ("value", "ref"),
-    [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本語", 3), ("日本語abc", 4), ("é" * 4, 1), ("é" * 5, 2), ("<|endoftext|>", 4), ("😀", 1)],
+    [
+        ("", 0),
+        ("a", 1),
+        ("abcd", 1),
+        ("abcde", 2),
+        ("日本語", 3),
+        ("日本語abc", 4),
+        ("é" * 4, 1),
+        ("é" * 5, 2),
+        ("<|endoftext|>", 4),
+        ("😀", 1),
+    ],
 )
 def test_token_counts(value: str, ref: int) -> None:
     assert count_tokens(value) == ref
@@ -31,7 +42,9 @@ def test_token_counts(value: str, ref: int) -> None:
         ((), 3, 5, []),
     ],
 )
-def test_what_does_not_fit_is_skipped_and_what_follows_is_tried(sizes: tuple[int, ...], k: int, budget: int | None, ref: list[int]) -> None:
+def test_what_does_not_fit_is_skipped_and_what_follows_is_tried(
+    sizes: tuple[int, ...], k: int, budget: int | None, ref: list[int]
+) -> None:
     assert pack(range(len(sizes)), k, budget, lambda row: text(sizes[row])) == ref
 
 

@@ -50,7 +50,9 @@ def test_ages_are_counted_to_now_else_to_the_past_asked_for_else_to_the_clock() 
 
 
 def test_naive_dates_are_read_in_the_zone_of_the_call() -> None:
-    got = request(since="2026-01-01", until="2026-01-02T00:00:00Z", tz="Asia/Tokyo", where={"created_at": {"gte": "2026-01-01"}})
+    got = request(
+        since="2026-01-01", until="2026-01-02T00:00:00Z", tz="Asia/Tokyo", where={"created_at": {"gte": "2026-01-01"}}
+    )
     assert got.since_us == parse_instant("2025-12-31T15:00:00Z")
     assert got.until_us == parse_instant("2026-01-02T00:00:00Z")
     assert getattr(got.where, "value") == got.since_us  # noqa: B009 - a predicate

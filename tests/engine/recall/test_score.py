@@ -36,7 +36,9 @@ class FakeCategories:
 
     def gather(self, _: Any, field: str, rows: Any) -> Any:
         distinct = sorted({name for name in self.names[field] if name is not None})
-        return np.array([-1 if self.names[field][r] is None else distinct.index(str(self.names[field][r])) for r in rows], np.int32)
+        return np.array(
+            [-1 if self.names[field][r] is None else distinct.index(str(self.names[field][r])) for r in rows], np.int32
+        )
 
     def value(self, field: str, code: int) -> str | None:
         return None if code == -1 else sorted({name for name in self.names[field] if name is not None})[code]
@@ -56,13 +58,21 @@ class FakeView:
     categories: Any
 
 
-def aged(created: list[int], types: list[str | None], decay: Decay, now_us: int = NOW_US, collections: list[str | None] | None = None) -> Any:
+def aged(
+    created: list[int],
+    types: list[str | None],
+    decay: Decay,
+    now_us: int = NOW_US,
+    collections: list[str | None] | None = None,
+) -> Any:
     view = FakeView(FakeSnapshot(created), FakeCategories(types, collections or [None] * len(types)))
     return ages(view, np.arange(len(created), dtype=np.int64), decay, now_us)
 
 
 def test_the_ten_golden_numbers() -> None:
-    got = aged([NOW_US - round(age * US_PER_DAY) for _, age, _, _ in VECTORS], [TYPE_OF[h] for _, _, h, _ in VECTORS], Decay())
+    got = aged(
+        [NOW_US - round(age * US_PER_DAY) for _, age, _, _ in VECTORS], [TYPE_OF[h] for _, _, h, _ in VECTORS], Decay()
+    )
     assert (got.half_life_s / 86_400).tolist() == [h for _, _, h, _ in VECTORS]
     scores = blend(np.array([s for s, *_ in VECTORS]), got.recency, 0.7, np.ones(10))
     for score, (semantic, age, half_life, published) in zip(scores.tolist(), VECTORS, strict=True):
@@ -98,7 +108,9 @@ def test_a_missing_date_counts_as_the_first_of_2020() -> None:
     assert got.age_s[0] == (NOW_US - parse_instant("2020-01-01")) / 1e6
 
 
-@pytest.mark.parametrize("created", [-(10**18), -(2**63) + 1, 2**63 - 1, parse_instant("9999-12-31"), parse_instant("0001-01-01")])
+@pytest.mark.parametrize(
+    "created", [-(10**18), -(2**63) + 1, 2**63 - 1, parse_instant("9999-12-31"), parse_instant("0001-01-01")]
+)
 def test_absurd_dates_never_raise_and_are_never_fresher_than_now(created: int) -> None:
     got = aged([created, NOW_US], [None, None], Decay())
     assert 0.0 <= got.recency[0] <= got.recency[1] == 1.0
@@ -132,7 +144,13 @@ def plane_vault(tmp_path: Path, clock: FixedClock) -> Any:
 
 def test_the_golden_numbers_through_a_whole_recall(plane_vault: Vault) -> None:
     records = [
-        {"id": f"v{i}", "text": f"number {i}", "type": TYPE_OF[half_life], "created_at": (NOW_US - round(age * US_PER_DAY)) / 1e6, "vector": plane(semantic)}
+        {
+            "id": f"v{i}",
+            "text": f"number {i}",
+            "type": TYPE_OF[half_life],
+            "created_at": (NOW_US - round(age * US_PER_DAY)) / 1e6,
+            "vector": plane(semantic),
+        }
         for i, (semantic, age, half_life, _) in enumerate(VECTORS)
     ]
     plane_vault.add(records)
@@ -151,7 +169,15 @@ def test_the_golden_numbers_through_a_whole_recall(plane_vault: Vault) -> None:
 
 def test_newer_never_ranks_below_older_and_age_off_is_similarity_alone(plane_vault: Vault) -> None:
     plane_vault.add(
-        [{"id": f"d{day:03}", "text": f"day {day}", "created_at": (NOW_US - day * US_PER_DAY) / 1e6, "vector": plane(0.6)} for day in range(40)]
+        [
+            {
+                "id": f"d{day:03}",
+                "text": f"day {day}",
+                "created_at": (NOW_US - day * US_PER_DAY) / 1e6,
+                "vector": plane(0.6),
+            }
+            for day in range(40)
+        ]
     )
     plane_vault.add([{"id": "old but near", "text": "near", "created_at": "2019-01-01", "vector": plane(0.61)}])
     hits = plane_vault.recall("x", k=50, profile="temporal", lanes=["vector"], vector=[1, 0])
@@ -185,7 +211,16 @@ def undated(vault: Vault, dates: dict[str, int | None]) -> None:
 
 
 def test_missing_and_absurd_dates_through_a_whole_recall(lexical_vault: Vault) -> None:
-    undated(lexical_vault, {"none": None, "ice age": -(10**18), "year 9999": parse_instant("9999-12-31"), "today": NOW_US, "last week": NOW_US - 7 * US_PER_DAY})
+    undated(
+        lexical_vault,
+        {
+            "none": None,
+            "ice age": -(10**18),
+            "year 9999": parse_instant("9999-12-31"),
+            "today": NOW_US,
+            "last week": NOW_US - 7 * US_PER_DAY,
+        },
+    )
     hits = {hit.id: hit for hit in lexical_vault.recall("weather", profile="temporal")}
     assert set(hits) == {"none", "ice age", "year 9999", "today", "last week"}
     assert hits["none"].terms["date_missing"] is True
@@ -199,4 +234,8 @@ def test_missing_and_absurd_dates_through_a_whole_recall(lexical_vault: Vault) -
     past = {hit.id: hit for hit in lexical_vault.recall("weather", profile="temporal", now="2019-06-01")}
     assert past["none"].terms["recency"] < 1e-3
     assert [chunk.id for chunk in lexical_vault.list()] == ["year 9999", "today", "last week", "ice age", "none"]
-    assert [hit.id for hit in lexical_vault.recall("weather", since="0001-01-01")] == ["year 9999", "today", "last week"]
+    assert [hit.id for hit in lexical_vault.recall("weather", since="0001-01-01")] == [
+        "year 9999",
+        "today",
+        "last week",
+    ]

@@ -31,11 +31,22 @@ def test_nothing_is_true_everywhere() -> None:
 
 
 def test_the_grammar() -> None:
-    got = parse({"project": "api", "OR": [{"type": "rule"}, {"owner": {"gt": 3, "lt": 9}}], "NOT": [{"title": "*"}, {"metadata.project": None}]})
+    got = parse(
+        {
+            "project": "api",
+            "OR": [{"type": "rule"}, {"owner": {"gt": 3, "lt": 9}}],
+            "NOT": [{"title": "*"}, {"metadata.project": None}],
+        }
+    )
     assert got == All(
         (
             Predicate("project", "eq", "api"),
-            Some((Predicate("type", "eq", "rule"), All((Predicate("metadata.owner", "gt", 3), Predicate("metadata.owner", "lt", 9))))),
+            Some(
+                (
+                    Predicate("type", "eq", "rule"),
+                    All((Predicate("metadata.owner", "gt", 3), Predicate("metadata.owner", "lt", 9))),
+                )
+            ),
             Not(Predicate("title", "exists", True)),
             Not(Predicate("metadata.project", "eq", None)),
         )
@@ -46,7 +57,15 @@ def test_the_grammar() -> None:
 
 
 def test_required_terms_are_those_that_every_match_has() -> None:
-    node = parse({"project": "api", "AND": [{"type": "rule"}], "OR": [{"agent": "x"}], "session": {"ne": "y"}, "collection": None})
+    node = parse(
+        {
+            "project": "api",
+            "AND": [{"type": "rule"}],
+            "OR": [{"agent": "x"}],
+            "session": {"ne": "y"},
+            "collection": None,
+        }
+    )
     assert required_terms(node) == [("project", "api"), ("type", "rule")]
     assert not is_only_required_terms(node)
     assert is_only_required_terms(parse({"project": "api", "type": "rule"}))
@@ -110,4 +129,17 @@ def test_one_comparison(operator: str, have: Any, want: Any, ref: bool) -> None:
 
 def test_the_lists_of_names_are_whole() -> None:
     assert OPERATORS == ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
-    assert {"project", "type", "collection", "session", "agent", "created_at", "recorded_at", "id", "source", "title", "tags", "status"} <= set(FIELDS)
+    assert {
+        "project",
+        "type",
+        "collection",
+        "session",
+        "agent",
+        "created_at",
+        "recorded_at",
+        "id",
+        "source",
+        "title",
+        "tags",
+        "status",
+    } <= set(FIELDS)

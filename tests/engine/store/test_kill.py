@@ -119,7 +119,12 @@ def kill_often(root: Path, kills: int, readers: int, seed: int) -> Ledger:
                     break
                 early.append(line)
             pid = int(line.split()[1])
-            time.sleep(moments.uniform(0.02, 0.2))
+            if moments.random() < 0.8:  # else in the midst of the first write
+                for line in lines:
+                    early.append(line)
+                    if line.startswith("done "):
+                        break
+            time.sleep(moments.uniform(0.0, 0.1))
             os.kill(pid, signal.SIGKILL)
             for line in [*early, *lines]:
                 ledger.note(line)
@@ -141,7 +146,7 @@ def kill_often(root: Path, kills: int, readers: int, seed: int) -> Ledger:
 def test_a_writer_is_killed_again_and_again(tmp_path: Path, kills: int, readers: int) -> None:
     root = tmp_path / "vault"
     ledger = kill_often(root, kills, readers, seed=11)
-    assert len(ledger.text) > kills
+    assert len(ledger.text) > kills // 2
     report = verify(root, deep=True)
     assert report.ok, report.problems
     assert len([path for path in root.rglob("*.arrow") if path.is_file()]) < 100

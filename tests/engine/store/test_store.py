@@ -244,26 +244,55 @@ def test_a_lock_file_that_is_replaced_guards_nothing(store: Store) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 class TestFork:
     def test_a_child_neither_keeps_the_lock_nor_commits(self, store: Store) -> None:
-        release = os.pipe()
+        tried, release = os.pipe(), os.pipe()
         with store.transaction() as transaction:
             add_links(transaction, ["parent"])
             child = os.fork()
             if child == 0:
-                status = 1
+                status = 2
                 try:
-                    os.read(release[0], 1)  # until the parent has written twice
-                    transaction.commit()
-                except VaultLocked:
-                    status = 0
+                    for _ in range(2):  # while the parent is writing, and after it has written twice
+                        try:
+                            transaction.commit()
+                        except VaultLocked:
+                            status -= 1
+                        os.write(tried[1], b"x")
+                        os.read(release[0], 1)
                 finally:
                     os._exit(status)
+            os.read(tried[0], 1)
         other = Store(store.root)
         commit_links(other, "other")  # the child lives, the lock is free
-        os.write(release[1], b"x")
+        os.write(release[1], b"xx")
         assert os.waitpid(child, 0)[1] == 0
         assert link_sources(store) == ["parent", "other"]
-        for descriptor in release:
+        for descriptor in (*tried, *release):
             os.close(descriptor)
+
+    def test_a_child_that_outlives_its_killed_parent_does_not_keep_the_lock(self, store: Store) -> None:
+        code = """
+import os, sys, time
+from pathlib import Path
+from lamina_engine.store.lock import write_lock
+with write_lock(Path(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    sys.stdin.readline()
+"""
+        parent = python(code, store.root)
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            os.kill(child, 0)
+            parent.kill()
+            parent.wait()
+            commit_links(store, "a")
+        finally:
+            os.kill(child, signal.SIGKILL)
+            parent.communicate()
 
     def test_a_child_that_leaves_the_block_does_not_free_its_parents_lock(self, store: Store) -> None:
         child = -1

@@ -1,0 +1,79 @@
+"""Adding: an Arrow table with vectors, redacted, durable and searchable; and one small memory at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+import lamina
+from bench.corpus import Corpus, Query
+from bench.handwritten import HandWritten
+from bench.peers import skip_unless
+from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
+from bench.systems import Lamina, System
+from bench.timing import describe, over
+
+KINDS = (Lamina, HandWritten, Lance, SqliteVec, QdrantEdge, Bm25s)
+SMALL_ADDS = 100
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind: type[System]) -> None:
+    versions = skip_unless(*kind.packages)
+    if corpus.size > kind.most_rows:
+        pytest.skip(f"{kind.label} is left out above {kind.most_rows:,} rows: building it takes too long")
+    folders = count()
+
+    def build() -> None:
+        folder = tmp_path / str(next(folders))
+        folder.mkdir()
+        system = kind.build(corpus, folder)
+        _check(system, corpus)
+        system.close()
+        shutil.rmtree(folder)
+
+    if benchmark.enabled and corpus.size <= 10_000:
+        build()
+    redaction = "redaction on, log and both indexes durable" if kind is Lamina else "no redaction"
+    benchmark.pedantic(build, rounds=3 if corpus.size <= 10_000 else 1)
+    describe(
+        benchmark, group="Adding a table with vectors", system=kind.label, kind="rate", settings=redaction,
+        size=corpus.size, amount=corpus.size, unit="rows/s", versions=versions, real_rows=corpus.real,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("found", [False, True], ids=["durable", "durable-and-found"])
+def bench_small(
+    benchmark: BenchmarkFixture, vaults: Callable[[int], Path], size: int, tmp_path: Path, found: bool
+) -> None:
+    copy = tmp_path / "vault"
+    shutil.copytree(vaults(size), copy)
+    with lamina.open(copy) as vault:
+        numbers = count()
+
+        def add(word: str) -> None:
+            unique = f"{word}{next(numbers)}"
+            text = f"The deployment {unique} was rolled back because its migration could not be undone."
+            (identity,) = vault.add(text, type="agent_memory")
+            if found:
+                assert vault.recall(unique, k=1)[0].id == identity
+
+        over(
+            benchmark, add, ["zebrafish"] * SMALL_ADDS, group="Adding one memory", size=size, unit="ms",
+            system="Lamina, durable and found by recall" if found else "Lamina, durable",
+            settings="text embedded, redacted, flushed to disk",
+        )  # fmt: skip
+
+
+def _check(system: System, corpus: Corpus) -> None:
+    """What was added can be found: a stored text is its own best hit, by whichever lane the system has."""
+    row = corpus.size // 2
+    query = Query(" ".join(corpus.texts[row].as_py().split()[:40]), corpus.vectors[row])
+    lane = getattr(system, "dense", None) or getattr(system, "lexical", None)
+    assert lane is not None
+    assert row in lane(query)

@@ -1,0 +1,101 @@
+"""One command for a recorded run: ``python -m bench.record --sizes 10k,100k``.
+
+Runs the bench files one after the other, each in a process of its own, appends their lines to the history and puts the
+tables into the README. Corpora and vaults are shared by way of ``$LAMINA_BENCH_DIR``, else of a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bench import history, report
+from bench.conftest import CACHE, TIMED
+
+FOLDER: Final = Path(__file__).parent
+QUIET_LOAD: Final = 0.5
+"""Processes that may want to run while a run is recorded, beside our own."""
+
+
+def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return several results of one run as one, with the date of the first.
+
+    Raises
+    ------
+    ValueError
+        When there is none, or they are of different machines or commits.
+    """
+    if not results:
+        raise ValueError("no bench file gave a result; nothing was recorded")
+    first = results[0]
+    for other in results[1:]:
+        same_stamp = other["machine_info"]["stamp"] == first["machine_info"]["stamp"]
+        if not same_stamp or other["commit_info"].get("id") != first["commit_info"].get("id"):
+            raise ValueError("the results are of different machines or commits; record them one by one")
+    return {**first, "benchmarks": [bench for result in results for bench in result["benchmarks"]]}
+
+
+def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str]]:
+    """Run bench files into ``folder/result.json``; return it, and the names of the files that failed."""
+    results, failed = [], []
+    for path in files:
+        target = folder / f"{path.stem}.json"
+        command = [sys.executable, "-m", "pytest", "-q", str(path), "--benchmark-only", f"--sizes={sizes}"]
+        done = subprocess.run(
+            [*command, f"--benchmark-json={target}", "--benchmark-quiet"], cwd=FOLDER.parent, check=False
+        )
+        if done.returncode != 0:
+            failed.append(path.name)
+        elif target.stat().st_size:  # empty where every bench of the file was skipped
+            results.append(json.loads(target.read_text(encoding="utf-8")))
+    target = folder / "result.json"
+    target.write_text(json.dumps(merged(results)), encoding="utf-8")
+    return target, failed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
+    parser.add_argument("--sizes", default=TIMED, help="rows, such as 10k,100k,1M")
+    parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,decay; all files unless given")
+    parser.add_argument("--twice", action="store_true", help="run everything again, and say where the two differ")
+    parser.add_argument("--busy", action="store_true", help="record although other programs are running")
+    given = parser.parse_args(arguments)
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > QUIET_LOAD and not given.busy:
+        load = os.getloadavg()[0]
+        print(
+            f"the machine is busy (load {load:.1f}); wait until it is below {QUIET_LOAD}, or give --busy",
+            file=sys.stderr,
+        )
+        return 2
+    names = (
+        given.only.split(",")
+        if given.only
+        else [path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")]
+    )
+    files = [FOLDER / f"bench_{name}.py" for name in sorted(names)]
+    with tempfile.TemporaryDirectory(prefix="lamina-bench-") as scratch:
+        os.environ.setdefault(CACHE, str(Path(scratch) / "cache"))
+        results, failed = [], list[str]()
+        for number in range(2 if given.twice else 1):
+            folder = Path(scratch) / f"run-{number}"
+            folder.mkdir()
+            result, wrong = run(files, given.sizes, folder)
+            results.append(result)
+            failed += wrong
+        for remark in history.record(*results):
+            print(remark)
+    report.main([])
+    for name in dict.fromkeys(failed):
+        print(f"{name} failed and was not recorded", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The README's tables, made from the newest recorded run of each bench: ``python -m bench.report [--check]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from bench.history import HISTORY, Line, read
+from bench.machine import sentence
+from bench.timing import size_name
+
+README: Final = Path(__file__).parents[1] / "README.md"
+START, END = "<!-- bench:start -->", "<!-- bench:end -->"
+ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "decay", "kernels")
+"""Benches by file, as the README shows them; others follow."""
+
+
+def newest(history: Sequence[Line]) -> dict[str, list[Line]]:
+    """Return by group the lines of its newest run, all systems of it: peers are from the same run as we are."""
+    last: dict[str, Line] = {line["group"]: line for line in history}
+    groups = {
+        group: [line for line in history if (line["group"], line["date"]) == (group, of["date"])]
+        for group, of in last.items()
+    }
+    return dict(sorted(groups.items(), key=lambda item: _place(item[1][0])))
+
+
+def render(history: Sequence[Line]) -> str:
+    """Return the tables as Markdown; nothing for an empty history."""
+    groups = newest(history)
+    if not groups:
+        return ""
+    lines = [line for group in groups.values() for line in group]
+    stamps = list(
+        dict.fromkeys(f"{sentence(line['machine'])}; {line['date'][:10]}, commit {line['commit']}" for line in lines)
+    )
+    versions = {name: version for line in lines for name, version in line.get("versions", {}).items()}
+    parts = [*(f"Measured on {stamp}." for stamp in stamps)]
+    if versions:
+        parts.append("Peers: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".")
+    return "\n\n".join([*parts, *(_table(group, rows) for group, rows in groups.items())]) + "\n"
+
+
+def _table(group: str, lines: list[Line]) -> str:
+    sizes = sorted({line["size"] for line in lines if line["size"]})
+    columns: list[int | None] = [*sizes] or [None]
+    if sizes and any(line["size"] is None for line in lines):
+        columns = [None, *sizes]
+    systems: dict[str, dict[int | None, Line]] = {}
+    for line in lines:
+        systems.setdefault(line["system"], {})[line["size"]] = line
+    grows = len(sizes) > 1
+    header = ["", *(f"{size_name(size)} rows" if size else "" for size in columns), *["growth"] * grows, "settings"]
+    rows = []
+    for system, cells in sorted(systems.items(), key=lambda item: _rank(item[1])):
+        name = f"**{system}**" if system.lower().startswith("lamina") else system
+        growth = [_growth([cells[size] for size in sizes if size in cells])] * grows
+        settings = next(iter(cells.values()))["settings"]
+        rows.append([name, *(_cell(cells.get(size)) for size in columns), *growth, settings])
+    table = [header, ["---"] * len(header), *rows]
+    return "\n".join([f"**{group}** ({_measure(lines)})", "", *("| " + " | ".join(row) + " |" for row in table)])
+
+
+def _measure(lines: list[Line]) -> str:
+    line = lines[0]
+    if line["kind"] != "latency":
+        return str(line["unit"])
+    beside = ", in brackets recall@10 of the vectors" if any("recall" in each for each in lines) else ""
+    return f"ms: p50 / p90 / p99{beside}"
+
+
+def _cell(line: Line | None) -> str:
+    if line is None:
+        return "-"
+    if line["kind"] == "latency":
+        cell = " / ".join(_number(line[p] * 1e3) for p in ("p50", "p90", "p99"))
+        return f"{cell} ({line['recall']:.3f})" if "recall" in line else cell
+    if line["kind"] == "value":
+        return f"{line['value']:.3f} [{line['low']:.3f}, {line['high']:.3f}]"
+    return _number(line["amount"] / line["median"])
+
+
+def _growth(lines: list[Line]) -> str:
+    """Time (or the time of one item) at the largest size over that at the smallest, and how many times larger it is."""
+    if len(lines) < 2:
+        return "-"
+    first, last = lines[0], lines[-1]
+    times = last["median"] / first["median"]
+    if last["kind"] == "rate":
+        times *= first["amount"] / last["amount"]
+        return f"×{times:.2g} a row"
+    return f"×{times:.2g} for ×{last['size'] // first['size']}"
+
+
+def _rank(cells: dict[int | None, Line]) -> tuple[int, float]:
+    """Best first at the largest size; a system that was left out there comes last."""
+    largest = max(cells, key=lambda size: size or 0)
+    line = cells[largest]
+    by = {"latency": line["median"], "rate": line["median"] / line.get("amount", 1.0), "value": -line.get("value", 0.0)}
+    return -(largest or 0), by[line["kind"]]
+
+
+def _place(line: Line) -> tuple[int, str]:
+    name = Path(line["bench"].partition("::")[0]).stem.removeprefix("bench_")
+    return (ORDER.index(name), "") if name in ORDER else (len(ORDER), name)
+
+
+def _number(value: float) -> str:
+    """Three significant digits, thousands with commas."""
+    if value >= 100:
+        return f"{value:,.0f}" if value < 1000 else f"{round(value, -len(str(int(value))) + 3):,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def replaced(readme: str, tables: str) -> str:
+    """Return the README with the tables between its marks.
+
+    Raises
+    ------
+    ValueError
+        When the marks are not there once each, in order.
+    """
+    if readme.count(START) != 1 or readme.count(END) != 1 or readme.index(START) > readme.index(END):
+        raise ValueError(f"the README needs {START} and, below it, {END}, once each")
+    head, _, rest = readme.partition(START)
+    return f"{head}{START}\n{tables}{END}{rest.partition(END)[2]}"
+
+
+def main(arguments: Iterable[str] | None = None, *, readme: Path = README, history: Path = HISTORY) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when the README is not up to date")
+    given = parser.parse_args(None if arguments is None else list(arguments))
+    old = readme.read_text(encoding="utf-8")
+    new = replaced(old, render(read(history)))
+    if given.check and new != old:
+        print(f"{readme.name} does not show the newest recorded run; run: python -m bench.report", file=sys.stderr)
+        return 1
+    if not given.check:
+        readme.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

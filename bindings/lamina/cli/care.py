@@ -1,0 +1,86 @@
+"""Commands that take care of a whole vault: forget for good, join small files, copy to a safe place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lamina.cli.command import Call, command
+from lamina.cli.documents import chunk_line
+from lamina.cli.filters import Where, filter_options
+from lamina.cli.terminal import printable, table
+
+if TYPE_CHECKING:
+    from lamina_engine.backup import BackupReport
+    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.compaction import CompactReport
+    from lamina_engine.forgetting import ForgetReport
+
+_SHOWN = 20
+
+
+@command(
+    "forget",
+    "lamina forget 4f1c09a2b7",
+    "lamina forget 4f1c09a2b7 --yes",
+    'lamina forget --where \'{"session": "2026-03-01"}\' --yes',
+)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@filter_options
+@click.option("--yes", is_flag=True, help="Do it; else it is only counted.")
+def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> None:
+    """Remove every byte of some chunks, for good.
+
+    Without --yes nothing changes: what would go is counted and listed. Backups and exports are not reached.
+    """
+    if bool(ids) == bool(where):
+        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection), and not both")
+    with call.open(mode="w" if yes else "r") as vault:
+        report = vault.forget(list(ids) or where, not yes)
+        shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
+    call.answer(asdict(report), lambda: _forget_lines(report, shown))
+    if report.dry_run and report.chunks and not call.as_json:
+        print("lamina: nothing was changed; --yes forgets them for good", file=sys.stderr)
+
+
+def _forget_lines(report: ForgetReport, shown: list[Chunk]) -> Iterator[str]:
+    yield from map(chunk_line, shown)
+    if report.chunks > len(shown) > 0:
+        yield f"and {report.chunks - len(shown):,} more"
+    count = f"{report.chunks:,} {'chunk' if report.chunks == 1 else 'chunks'}"
+    yield f"{'would forget' if report.dry_run else 'forgot'} {count}"
+    names = ("rows", "vectors", "events", "sources", "links")
+    yield from table(((name, f"{getattr(report, name):,}") for name in names), indent=2)
+
+
+@command("compact", "lamina compact")
+def compact(call: Call) -> None:
+    """Join small files of the log. Nothing is lost, readers go on."""
+    with call.open() as vault:
+        report = vault.compact()
+    call.answer(asdict(report), lambda: [_compact_line(report)])
+
+
+def _compact_line(report: CompactReport) -> str:
+    if report.segments_before == report.segments_after:
+        return f"nothing to join: {report.segments_after:,} files"
+    return f"joined {report.segments_before:,} files into {report.segments_after:,}"
+
+
+@command("backup", "lamina backup ~/backups/memory-2026-03-01")
+@click.argument("path", type=click.Path(path_type=Path))
+def backup(call: Call, path: Path) -> None:
+    """Copy the vault to an empty or new folder while others use it."""
+    with call.open(mode="r") as vault:
+        report = vault.snapshot(path)
+    call.answer(asdict(report), lambda: [_backup_line(report)])
+
+
+def _backup_line(report: BackupReport) -> str:
+    rows = f"{report.rows:,} {'row' if report.rows == 1 else 'rows'}"
+    return f"copied version {report.version} ({rows}, {report.bytes:,} bytes) to {printable(report.path)}"

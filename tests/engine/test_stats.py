@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from lamina import Vault
+from lamina_engine.stats import size_of
+
+
+def test_an_empty_vault(lexical_vault: Vault) -> None:
+    got = lexical_vault.stats()
+    assert (got["chunks"], got["rows"], got["sources"], got["links"], got["types"]) == (0, 0, 0, 0, {})
+    assert got["embedding"] == {"model": None, "dim": 0, "space": None}
+
+
+def test_counts_and_sizes(vault: Vault) -> None:
+    a, b, *_ = vault.add([{"text": f"t{i}", "type": "rule" if i % 2 else "note"} for i in range(5)])
+    vault.update(a, text="again")
+    vault.invalidate(b, "wrong")
+    got = vault.stats()
+    assert got["chunks"] == 4
+    assert got["rows"] == 6
+    assert got["status"] == {"active": 4, "superseded": 1, "invalidated": 1, "removed": 0, "forgotten": 0}
+    assert got["types"] == {"note": 3, "rule": 1}
+    assert got["embedding"]["dim"] == 256
+    assert got["bytes"] == size_of(vault.path) > 0
+    assert got["snapshot"] == vault.recall("t1").snapshot
+
+
+def test_the_size_of_what_is_not_there_is_nothing(vault: Vault) -> None:
+    assert size_of(vault.path / "nowhere") == 0

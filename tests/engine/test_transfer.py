@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lamina
+from lamina import FixedClock, Vault
+from lamina_engine.errors import IngestError, InvalidArgument
+from tests.conftest import NOW
+from tests.engine.recall.corpus import QUERIES, records, same_part
+
+Open = Callable[[str], Vault]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    def open_(name: str) -> Vault:
+        return lamina.open(tmp_path / name, create=True, clock=FixedClock(NOW))
+
+    return open_
+
+
+def fill(vault: Vault, folder: Path) -> None:
+    ids = vault.add(records(60))
+    notes = folder / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text(
+        "# Alpha\n\nThe first part speaks of zebras.\n\n## Beta\n\nThe second of yaks. " + "More words here. " * 60
+    )
+    (notes / "b.txt").write_text("plain words about Redis\n")
+    vault.ingest(notes)
+    vault.update(ids[3], text="told again", created_at="2026-02-02")
+    vault.invalidate(ids[4], "wrong")
+    vault.pin(ids[4])
+    vault.pin(ids[5])
+
+
+def answers(vault: Vault) -> list[Any]:
+    return [
+        same_part(vault.recall(query, profile="temporal").to_dict())
+        for query in (*QUERIES, "zebras", "yaks", "told again")
+    ]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet", "parquet.dat"])
+def test_a_vault_carried_over_is_the_same_vault(opened: Open, tmp_path: Path, name: str) -> None:
+    format_ = "jsonl" if name == "x.jsonl" else "parquet"
+    with opened("one") as one, opened("two") as two:
+        fill(one, tmp_path)
+        first, second = tmp_path / name, tmp_path / f"again-{name}"
+        n = one.export(first, format_)
+        assert len(two.import_(first)) == n == len(one.list({"status": {"in": ["active", "invalidated"]}}, limit=None))
+        assert two.export(second, format_) == n
+        assert second.read_bytes() == first.read_bytes()
+        assert two.stats()["status"]["invalidated"] == 1
+        assert [c.id for c in two.list({"pinned": True})] == [c.id for c in one.list({"pinned": True})]
+        ref = {c.id: (c.version, c.ordinal, c.start, c.stop, c.headings) for c in one.list(limit=None)}
+        assert {c.id: (c.version, c.ordinal, c.start, c.stop, c.headings) for c in two.list(limit=None)} == ref
+        before = two.stats()["snapshot"]
+        two.import_(first)
+        one.import_(first)
+        assert (two.stats()["snapshot"], one.stats()["rows"]) == (before, n + 1)  # a second time changes nothing
+        assert not [p.name for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
+
+
+def test_a_vault_carried_over_answers_the_same(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one, opened("two") as two:
+        one.add(records(60))
+        one.export(tmp_path / "x.jsonl")
+        two.import_(tmp_path / "x.jsonl")
+        assert answers(two) == answers(one)
+
+
+def test_a_part_can_be_exported(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one, opened("two") as two:
+        one.add(records(40))
+        n = one.export(tmp_path / "x.jsonl", where={"project": "api"})
+        two.import_(tmp_path / "x.jsonl")
+        assert 0 < n == two.stats()["chunks"] < 40
+        assert {c.project for c in two.list(limit=None)} == {"api"}
+
+
+def test_records_in_the_file_are_what_add_takes_and_say_what_came_before(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one:
+        one.add(
+            [
+                {"text": "a", "id": "a", "session": "s", "metadata": {"z": 1, "b": 2}},
+                {"text": "b", "id": "b", "session": "s"},
+            ]
+        )
+        one.export(tmp_path / "x.jsonl")
+    got = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert [(r["id"], r["text"], r["session"], r["after"], r["status"], r["pinned"]) for r in got] == [
+        ("a", "a", "s", None, "active", False), ("b", "b", "s", "a", "active", False),
+    ]  # fmt: skip
+    assert list(got[0]["metadata"]) == ["b", "z"]
+
+
+def test_an_undated_chunk_stays_undated(opened: Open, tmp_path: Path) -> None:
+    record = {"id": "a", "text": "weather", "type": "note", "collection": "notes", "created_at": None}
+    (tmp_path / "x.jsonl").write_text(json.dumps(record) + "\n\n")
+    with opened("one") as one:
+        one.import_(tmp_path / "x.jsonl")
+        assert one.get("a").created_at_us is None
+        hit = one.recall("weather", profile="temporal")[0]
+        assert (hit.terms["date_missing"], hit.created_at) == (True, None)
+        assert one.update("a", text="weather report").created_at_us is None
+
+
+def test_imports_are_cleaned_of_secrets(opened: Open, tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
+    (tmp_path / "x.jsonl").write_text(
+        json.dumps({"id": "a", "text": f"token {secret}", "type": "note", "collection": "notes"})
+    )
+    with opened("one") as one:
+        one.import_(tmp_path / "x.jsonl")
+        assert secret not in one.get("a").text
+
+
+FINE = {"id": "a", "text": "t", "type": "note", "collection": "notes"}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", ":2"), ("3", ":2"), ("[]", ":2"), (json.dumps({"text": "only"}), "id"), (json.dumps(FINE | {"text": None}), "text"),
+        (json.dumps(FINE | {"id": ""}), "id"), (json.dumps(FINE | {"tags": "x"}), "tags"), (json.dumps(FINE | {"created_at": "soon"}), "soon"),
+        (json.dumps(FINE | {"metadata": [1]}), "metadata"), (json.dumps(FINE | {"pinned": "yes"}), "pinned"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_record_is_named(opened: Open, tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "x.jsonl").write_text(json.dumps(FINE) + "\n" + line + "\n")
+    with opened("one") as one, pytest.raises(InvalidArgument, match=says):
+        one.import_(tmp_path / "x.jsonl")
+
+
+def test_files_that_cannot_be_read(opened: Open, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing more")
+    pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other.parquet")
+    with opened("one") as one:
+        for name, error in (
+            ("absent", IngestError),
+            ("broken.parquet", IngestError),
+            ("other.parquet", InvalidArgument),
+        ):
+            with pytest.raises(error):
+                one.import_(tmp_path / name)
+        (tmp_path / "empty.jsonl").write_text("")
+        assert one.import_(tmp_path / "empty.jsonl") == []
+        with pytest.raises(InvalidArgument, match="jsonl, parquet"):
+            one.export(tmp_path / "x", "xml")
+        with pytest.raises(InvalidArgument, match="nowhere"):
+            one.export(tmp_path / "nowhere" / "x")
+        assert one.stats()["rows"] == 0
+
+
+def test_an_empty_vault_is_carried_over_too(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one:
+        for format_ in ("jsonl", "parquet"):
+            assert one.export(tmp_path / format_, format_) == 0
+            assert one.import_(tmp_path / format_) == []
