@@ -16,7 +16,7 @@ from bench.handwritten import HandWritten
 from bench.peers import skip_unless
 from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
 from bench.systems import Lamina, System
-from bench.timing import describe, over
+from bench.timing import describe, over, repeat
 
 KINDS = (Lamina, HandWritten, Lance, SqliteVec, QdrantEdge, Bm25s)
 SMALL_ADDS = 100
@@ -40,7 +40,7 @@ def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind
     if benchmark.enabled and corpus.size <= 10_000:
         build()
     redaction = "redaction on, log and both indexes durable" if kind is Lamina else "no redaction"
-    benchmark.pedantic(build, rounds=3 if corpus.size <= 10_000 else 1)
+    repeat(benchmark, build, rounds=3 if corpus.size <= 10_000 else 1)
     describe(
         benchmark, group="Adding a table with vectors", system=kind.label, kind="rate", settings=redaction,
         size=corpus.size, amount=corpus.size, unit="rows/s", versions=versions, real_rows=corpus.real,

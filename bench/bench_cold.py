@@ -15,7 +15,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.corpus import NOW_S, Corpus
 from bench.handwritten import HandWritten
 from bench.peers import skip_unless
-from bench.timing import describe
+from bench.timing import describe, repeat
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 15
@@ -84,7 +84,7 @@ def _time(benchmark: BenchmarkFixture, command: list[str], system: str, size: in
     def run() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
-    out: str = benchmark.pedantic(run, rounds=ROUNDS, warmup_rounds=2)
+    out: str = repeat(benchmark, run, rounds=ROUNDS, warm=2)
     describe(
         benchmark, group=GROUP, system=system, kind="latency", unit="ms", size=size,
         settings="interpreter start counted, page cache warm",

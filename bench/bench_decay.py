@@ -68,7 +68,8 @@ def bench_blend_float32(benchmark: BenchmarkFixture, columns: Columns) -> None:
         np.negative(out, out=out)
         np.exp2(out, out=out)
         np.multiply(out, np.float32(1.0 - WEIGHT), out=out)
-        return np.add(out, semantic * np.float32(WEIGHT), out=out)
+        np.add(out, semantic * np.float32(WEIGHT), out=out)
+        return out
 
     np.testing.assert_allclose(work(), blend_numpy(*columns[:3], WEIGHT), atol=5e-6, rtol=0)
     _time(benchmark, work, columns, "NumPy float32", "exp2, in place")

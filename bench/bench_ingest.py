@@ -13,7 +13,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import lamina
-from bench.timing import describe, over
+from bench.timing import describe, over, repeat
 
 GROUP = "Ingesting real notes"
 
@@ -43,12 +43,12 @@ def bench_first(benchmark: BenchmarkFixture, notes: Path, tmp_path: Path) -> Non
         with lamina.open(tmp_path / str(next(numbers)), create=True) as vault:
             assert vault.ingest(notes).added
 
-    benchmark.pedantic(ingest, rounds=3, warmup_rounds=1)
+    repeat(benchmark, ingest, rounds=3, warm=1)
     _describe(benchmark, notes, "Lamina, first run", "chunked, redacted, embedded, indexed, durable")
 
 
 def bench_second(benchmark: BenchmarkFixture, notes: Path, filled: lamina.Vault) -> None:
-    report = benchmark.pedantic(lambda: filled.ingest(notes), rounds=5)
+    report = repeat(benchmark, lambda: filled.ingest(notes), rounds=5)
     assert not report.added
     assert report.unchanged
     _describe(benchmark, notes, "Lamina, second run", "nothing changed")
@@ -57,7 +57,7 @@ def bench_second(benchmark: BenchmarkFixture, notes: Path, filled: lamina.Vault)
 def bench_floor(benchmark: BenchmarkFixture, notes: Path) -> None:
     """The least that a first run must do: read every file and hash it."""
     paths = _markdown(notes)
-    benchmark.pedantic(lambda: [hashlib.blake2b(path.read_bytes()).digest() for path in paths], rounds=20)
+    repeat(benchmark, lambda: [hashlib.blake2b(path.read_bytes()).digest() for path in paths], rounds=20)
     _describe(benchmark, notes, "floor: files read and hashed", "no chunks, no index")
 
 

@@ -91,7 +91,8 @@ def bench_mask(benchmark: BenchmarkFixture, n: int, system: str) -> None:
     arrow_codes, arrow_seconds = pa.array(codes), pa.array(seconds)
 
     def compared() -> NDArray[np.bool_]:
-        return (codes == 3) & (seconds >= lo) & (seconds < hi)
+        marks: NDArray[np.bool_] = (codes == 3) & (seconds >= lo) & (seconds < hi)
+        return marks
 
     def computed() -> Any:
         window = pc.and_(pc.greater_equal(arrow_seconds, lo), pc.less(arrow_seconds, hi))

@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import lamina
 from bench.peers import skip_unless
-from bench.timing import describe
+from bench.timing import describe, repeat
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet, evaluate, load_set
 from lamina_engine.profiles import BUILT_IN
@@ -33,7 +33,7 @@ def bench_profile(benchmark: BenchmarkFixture, data: Path, tmp_path: Path, folde
         def search(query: EvaluationQuery, k: int) -> list[str]:
             return [hit.id for hit in vault.recall(query.text, k, profile=profile, where=query.where, now=now)]
 
-        report = benchmark.pedantic(lambda: evaluate(search, labelled), rounds=1)
+        report = repeat(benchmark, lambda: evaluate(search, labelled), rounds=1)
     _describe(benchmark, folder, f"Lamina, profile {profile}", report)
 
 
@@ -44,7 +44,7 @@ def bench_recipe(benchmark: BenchmarkFixture, data: Path, folder: str, method: s
     from bench.recipe_dialogue import run
 
     labelled = _load(data / folder, benchmark.enabled)
-    report = benchmark.pedantic(lambda: run(labelled)[method], rounds=1)
+    report = repeat(benchmark, lambda: run(labelled)[method], rounds=1)
     _describe(benchmark, folder, f"hand-written recipe, {method}", report)
 
 

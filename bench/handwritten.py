@@ -93,7 +93,8 @@ class HandWritten:
         return found
 
     def lexical(self, query: Query) -> list[int]:
-        return self._words(query.text, None, K).tolist()
+        found: list[int] = self._words(query.text, None, K).tolist()
+        return found
 
     def close(self) -> None:
         self._beside.shutdown()

@@ -236,7 +236,8 @@ class QdrantEdge:
             q.Prefetch(limit=DEPTH, query=self._nearest(query), params=q.SearchParams(hnsw_ef=128), filter=only),
             q.Prefetch(limit=DEPTH, query=q.Query.Nearest(self._bm25.embed_query(query.text), "words"), filter=only),
         ]
-        found = self._shard.query(q.QueryRequest(limit=K, query=q.Fusion.Rrf(60), prefetches=lanes, with_payload=True))
+        fusion: Any = q.Fusion.Rrf(60)  # its stubs do not know that this is a fusion
+        found = self._shard.query(q.QueryRequest(limit=K, query=fusion, prefetches=lanes, with_payload=True))
         return [point.payload["text"] for point in found]
 
     def dense(self, query: Query, project: int | None = None) -> list[int]:

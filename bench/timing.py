@@ -28,21 +28,29 @@ def over(benchmark: BenchmarkFixture, ask: Callable[[T], R], asked: Sequence[T],
         slowest = max(_seconds(ask, argument) for argument in asked)
         rounds = len(asked) * (1 if slowest > SLOW_S else 3)
     turn = cycle(asked)
-    result: R = benchmark.pedantic(ask, setup=lambda: ((next(turn),), {}), rounds=rounds)
+    pedantic: Any = benchmark.pedantic
+    result: R = pedantic(ask, setup=lambda: ((next(turn),), {}), rounds=rounds)
     describe(benchmark, kind="latency", **note)
+    return result
+
+
+def repeat(benchmark: BenchmarkFixture, work: Callable[[], R], *, rounds: int, warm: int = 0) -> R:
+    """Time a piece of work a number of times, after ``warm`` untimed ones, and return what it gave."""
+    pedantic: Any = benchmark.pedantic  # it has no types
+    result: R = pedantic(work, rounds=rounds, warmup_rounds=warm)
     return result
 
 
 def whole(benchmark: BenchmarkFixture, work: Callable[[], R], amount: float, *, rounds: int = 5, **note: Any) -> R:
     """Time one piece of work of an amount, such as a number of rows; note the amount, from which a rate follows.
 
-    Short work is repeated until a tenth of a second has gone by in each round's place.
+    Short work is repeated for about half a second, 200 times at most.
     """
     if benchmark.enabled:
         work()  # compiled, mapped and in the caches
         once = _seconds(lambda _: work(), None)
         rounds = max(rounds, min(200, int(0.5 / max(once, 1e-6))))
-    result: R = benchmark.pedantic(work, rounds=rounds)
+    result = repeat(benchmark, work, rounds=rounds)
     describe(benchmark, kind="rate", amount=amount, **note)
     return result
 

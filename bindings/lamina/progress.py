@@ -6,40 +6,21 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Any
 
 _PATIENCE_S = 1.0
 
 
-class Counted(Protocol):
-    """What a long run tells: an ingest's `Progress`, a reindex's `Step`."""
-
-    @property
-    def stage(self) -> str:
-        """What is being done."""
-        ...
-
-    @property
-    def done(self) -> int:
-        """How much of it."""
-        ...
-
-    @property
-    def total(self) -> int:
-        """Of how much."""
-        ...
-
-
-S = TypeVar("S", bound=Counted)
-Report = Callable[[Counted], None]
+Report = Callable[[Any], None]
+"""Receives the steps of a long run: an ingest's `Progress`, a reindex's `Step`; each has stage, done and total."""
 
 
 @contextlib.contextmanager
-def reporter(progress: bool | Callable[[S], None]) -> Iterator[Callable[[S], None] | None]:
+def reporter(progress: bool | Report) -> Iterator[Report | None]:
     """Give the engine something to report to: nothing, the caller's function, or a bar on stderr."""
     if progress is False or (progress is True and not sys.stderr.isatty()):
         yield None
-    elif isinstance(progress, bool):
+    elif progress is True:
         with _bar() as report:
             yield report
     else:
@@ -63,7 +44,7 @@ def _bar() -> Iterator[Report]:
     )
     tasks: dict[str, TaskID] = {}
 
-    def report(step: Counted) -> None:
+    def report(step: Any) -> None:
         if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
             return
         bar.start()

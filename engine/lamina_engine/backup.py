@@ -7,8 +7,9 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.store.files import Files
     from lamina_engine.store.snapshot import Snapshot
+
+
+_READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int]]]] = {
+    LEXICAL: (("folder",), lambda path: LexicalIndex.open(path, verify=True, linked=True).rows),
+    VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
+    KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
+}
+"""By index: what its record names, and how many rows a whole one covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +139,23 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
         name = terms_path(source, segment).name
         _try_copy(files, source / TERMS / name, target / TERMS / name, lambda path: open_terms(path, verify=True))
     files.flush_folder(target / TERMS)
-    checks: dict[str, tuple[tuple[str, ...], Callable[[Path], int]]] = {
-        LEXICAL: (("folder",), lambda path: LexicalIndex.open(path, verify=True, linked=True).rows),
-        VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
-        KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
-    }
     kept: dict[str, dict[str, Any]] = {}
     for name, record in snapshot.manifest.indexes.items():
-        fields, rows_of = checks.get(name, ((), len))
-
-        def is_equal(path: Path, rows: object = record.get("rows"), rows_of: Callable[[Path], int] = rows_of) -> bool:
-            return rows_of(path) == rows
-
-        parts = [str(record.get(field)) for field in fields]
-        if parts and all([_try_copy(files, source / part, target / part, is_equal) for part in parts]):
+        if name not in _READERS:
+            continue
+        fields, rows_of = _READERS[name]
+        # Tantivy's index grows in place; a file that was saved for a version may cover some of its tail
+        most = record["rows"] if name == LEXICAL else snapshot.rows("chunks")
+        fits = partial(_fits, rows_of, int(record["rows"]), int(most))
+        parts = [str(record[field]) for field in fields]
+        if all([_try_copy(files, source / part, target / part, fits) for part in parts]):
             kept[name] = record
     files.flush_folder(target)
     return kept
+
+
+def _fits(rows_of: Callable[[Path], int], least: int, most: int, path: Path) -> bool:
+    return least <= rows_of(path) <= most
 
 
 def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], object]) -> bool:

@@ -145,7 +145,9 @@ class Erasure:
         """Yield the segments with links that begin or end at one of them; such a row says nothing any more."""
         for segment in self._snapshot.segments("links"):
             ends = zip(segment.column("source").to_pylist(), segment.column("target").to_pylist(), strict=True)
-            offsets = np.array([i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64)
+            offsets = np.array(
+                [i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64
+            )
             if len(offsets):
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_LINK.items()}
                 yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
@@ -223,5 +225,9 @@ def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
 def _links_of(written: str | None, kept: Sequence[int]) -> str | None:
     """Return a source's links without those of the chunks that go; the others are renumbered with their chunks."""
     place = {position: i for i, position in enumerate(kept)}
-    links = [link | {"chunk": place[link["chunk"]]} for link in msgspec.json.decode(written or "[]") if link["chunk"] in place]
+    links = [
+        link | {"chunk": place[link["chunk"]]}
+        for link in msgspec.json.decode(written or "[]")
+        if link["chunk"] in place
+    ]
     return msgspec.json.encode(links).decode() if links else None

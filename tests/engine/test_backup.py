@@ -32,15 +32,15 @@ def embed(texts: list[str]) -> np.ndarray[Any, Any]:
 
 
 def opened(root: Path, files: Files | None = None, mode: str = "w") -> Memory:
-    return Memory(
-        root, create=mode == "w", mode=mode, files=files or Quick(), clock=FixedClock(MOMENT), embedder=embed
-    )
+    return Memory(root, create=mode == "w", mode=mode, files=files or Quick(), clock=FixedClock(MOMENT), embedder=embed)
 
 
 def build(root: Path, n: int = 20) -> Memory:
     memory = opened(root)
     for start in range(0, n, 5):
-        adding.add(memory, [{"text": f"note number {i}", "id": f"id{i}", "session": "s"} for i in range(start, start + 5)], {})
+        adding.add(
+            memory, [{"text": f"note number {i}", "id": f"id{i}", "session": "s"} for i in range(start, start + 5)], {}
+        )
     lifecycle.invalidate(memory, "id1", "never true")
     return memory
 
@@ -63,9 +63,15 @@ def test_the_copy_answers_the_same_and_goes_on_by_itself(tmp_path: Path, mode: s
     (tmp_path / "vault" / "vault.toml").write_text('name = "mine"\n')
     memory = opened(tmp_path / "vault", mode=mode)
     report = backup(memory, tmp_path / "deep" / "copy")
-    assert (report.path, report.rows, report.version) == (str(tmp_path / "deep" / "copy"), 20, memory.store.snapshot().version)
+    assert (report.path, report.rows, report.version) == (
+        str(tmp_path / "deep" / "copy"),
+        20,
+        memory.store.snapshot().version,
+    )
     assert report.indexes == ("keys", "lexical")
-    assert report.bytes == sum(s.ref.size for log in contents(memory.store.snapshot()) for s in memory.store.snapshot().segments(log))
+    assert report.bytes == sum(
+        s.ref.size for log in contents(memory.store.snapshot()) for s in memory.store.snapshot().segments(log)
+    )
     assert (tmp_path / "deep" / "copy" / "vault.toml").read_text() == 'name = "mine"\n'
     assert contents_at(tmp_path / "deep" / "copy") == contents(memory.store.snapshot())
     assert [p for p in verify(tmp_path / "deep" / "copy", deep=True).problems if p.code != "version"] == []

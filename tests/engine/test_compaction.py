@@ -28,9 +28,7 @@ def embed(texts: list[str]) -> np.ndarray[Any, Any]:
 
 
 def opened(root: Path, files: Files | None = None, mode: str = "w") -> Memory:
-    return Memory(
-        root, create=mode == "w", mode=mode, files=files or Quick(), clock=FixedClock(MOMENT), embedder=embed
-    )
+    return Memory(root, create=mode == "w", mode=mode, files=files or Quick(), clock=FixedClock(MOMENT), embedder=embed)
 
 
 def build(root: Path) -> Memory:

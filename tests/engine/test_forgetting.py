@@ -75,7 +75,7 @@ def build(root: Path, n: int, without: set[int] = frozenset()) -> Memory:  # typ
 
 
 def answers(memory: Memory, n: int, **options: Any) -> list[list[tuple[str, float]]]:
-    queries = [*NOUNS, "harbour ledger", "2026", *(f"unique{i}word harbour" for i in range(0, n, max(n // 20, 1)))]
+    queries = [*NOUNS[:5], "harbour ledger", "2026", *(f"unique{i}word piano" for i in range(0, n, max(n // 5, 1)))]
     found = [recall(memory, query, k=15, now=LATER, **options).found for query in queries]
     return [[(f.chunk["id"], f.score) for f in hits] for hits in found]
 
@@ -92,7 +92,10 @@ def secrets_of(memory: Memory, i: int) -> list[bytes]:
     rows = view.all_rows_of_id(f"identity{i:04d}")
     versions = view.snapshot.values("chunks", "version", rows)
     vectors = [view.vectors.gather(rows[k : k + 1]).tobytes() for k in range(len(rows))]
-    words = [f"identity{i:04d}", *(f"{kind}{i}word" for kind in ("unique", "Title", "tag", "metadata", "reason", "stamp", "edited"))]
+    words = [
+        f"identity{i:04d}",
+        *(f"{kind}{i}word" for kind in ("unique", "Title", "tag", "metadata", "reason", "stamp", "edited")),
+    ]
     project = [f"project{i}".encode()] if i % 10 == 3 else []
     return [*versions, *(v[:8] for v in versions), *vectors, *(w.encode() for w in words), *project]
 
@@ -130,16 +133,19 @@ def test_recall_of_the_rest_is_that_of_a_vault_that_never_had_them(tmp_path: Pat
     assert (report.chunks, report.rows, report.vectors) == (20, 20 + edited, 20 + edited)
     assert report.events == 2 * edited + invalid  # a supersede and a pin each; an invalidate each
     assert leaks(tmp_path / "got", secret) == []
-    expected = answers(ref, 200)
-    assert before != expected
-    for got in (memory, opened(tmp_path / "got")):
-        assert_equal(answers(got, 200), expected)
-        for profile in ("lexical", "temporal"):
-            assert_equal(answers(got, 200, profile=profile), answers(ref, 200, profile=profile))
-        for moment in ("2026-03-01T13:30:00Z", "2026-03-01T16:30:00Z"):
-            assert_equal(answers(got, 200, as_of=moment), answers(ref, 200, as_of=moment))
-        where = {"project": "common", "type": "note"}
-        assert_equal(answers(got, 200, where=where), answers(ref, 200, where=where))
+    assert before != answers(ref, 200)
+    moments = [{"as_of": f"2026-03-01T1{hour}:30:00Z"} for hour in (3, 6)]
+    fresh = opened(tmp_path / "got")
+    for options in (
+        {},
+        {"profile": "lexical"},
+        {"profile": "temporal"},
+        {"where": {"project": "common", "type": "note"}},
+        *moments,
+    ):
+        expected = answers(ref, 200, **options)
+        assert_equal(answers(memory, 200, **options), expected)
+        assert_equal(answers(fresh, 200, **options), expected)
     wrong = [p for p in verify(tmp_path / "got", deep=True).problems if p.code != "version"]
     assert wrong == []
     assert {p.name for p in (tmp_path / "got" / "index").iterdir()} == {
@@ -195,7 +201,15 @@ def test_a_filter_reaches_invalidated_and_removed_chunks_and_all_versions(tmp_pa
 
 @pytest.mark.parametrize(
     ("where", "ids"),
-    [(None, None), ({}, None), (None, []), ({"AND": []}, None), ({"NOT": {"OR": []}}, None), ({"type": "note"}, ["x"]), (None, "")],
+    [
+        (None, None),
+        ({}, None),
+        (None, []),
+        ({"AND": []}, None),
+        ({"NOT": {"OR": []}}, None),
+        ({"type": "note"}, ["x"]),
+        (None, ""),
+    ],
 )
 def test_everything_by_mistake_is_refused(tmp_path: Path, where: Any, ids: Any) -> None:
     memory = build(tmp_path / "vault", 5)
@@ -285,7 +299,7 @@ def test_sources_keep_their_rows_and_bring_nothing_back_unchanged(tmp_path: Path
     assert ingest(memory, [str(notes)]).unchanged == 3
     os.utime(notes / "one.md", ns=(0, 0))
     ingest(memory, [str(notes)])
-    assert recall(memory, "number1", lanes=("lexical",)).found == []
+    assert not any("number1" in f.chunk["text"] for f in recall(memory, "number1", lanes=("lexical",)).found)
     (notes / "one.md").write_text((notes / "one.md").read_text() + "\nOne more line.\n")
     ingest(memory, [str(notes)])
     assert "number1" in recall(memory, "number1", k=1, lanes=("lexical",)).found[0].chunk["text"]
@@ -304,7 +318,11 @@ def test_links_that_begin_or_end_there_say_nothing(tmp_path: Path) -> None:
         transaction.append("links", values, transaction.stamps(3))
     assert forget(memory, ids="identity0001", dry_run=False).links == 2
     got = memory.store.snapshot().records("links", np.arange(3), ("source", "target", "active", "note"))
-    assert [tuple(r.values()) for r in got] == [("", "", False, None), (*pairs[1], True, "because"), ("", "", False, None)]
+    assert [tuple(r.values()) for r in got] == [
+        ("", "", False, None),
+        (*pairs[1], True, "because"),
+        ("", "", False, None),
+    ]
 
 
 def test_a_damaged_file_is_not_written_anew(tmp_path: Path) -> None:
@@ -321,7 +339,9 @@ def test_a_damaged_file_is_not_written_anew(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_others_who_have_the_vault_open_go_on(tmp_path: Path) -> None:
     memory = build(tmp_path / "vault", 60)
-    reader, writer = (Memory(tmp_path / "vault", mode=m, clock=FixedClock(MOMENT), embedder=embed, files=Quick()) for m in "rw")
+    reader, writer = (
+        Memory(tmp_path / "vault", mode=m, clock=FixedClock(MOMENT), embedder=embed, files=Quick()) for m in "rw"
+    )
     old = reader.view()
     before = answers(reader, 60)
     answers(writer, 60)
@@ -345,16 +365,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         patch.setattr(indexer, "BLOCK_ROWS", 8)
-        build(folder / "base", 15)
+        build(folder / "base", 14)
     yield folder / "base"
     shutil.rmtree(folder)
 
 
 def without(token: str) -> Callable[[Memory], ForgetReport]:
-    return lambda memory: forget(memory, ids=["identity0001", "identity0013"], dry_run=False, token=iter([token] * 2).__next__)
+    return lambda memory: forget(
+        memory, ids=["identity0001", "identity0013"], dry_run=False, token=iter([token] * 2).__next__
+    )
 
 
-@pytest.mark.parametrize("kind", ["io", "crash"])
+LONG = (pytest.mark.slow, pytest.mark.usefixtures("long_form"))
+
+
+@pytest.mark.parametrize("kind", ["crash", *(pytest.param(k, marks=LONG) for k in ("nospace", "io", "crash after"))])
 def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
     operation = without("f" * 16)
@@ -383,7 +408,9 @@ def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.Mon
         shutil.rmtree(root)
 
 
-@pytest.mark.parametrize("what", ["index.indexer.write_terms", "index.lexical.LexicalIndex.append", "index.keys.KeyIndex.save"])
+@pytest.mark.parametrize(
+    "what", ["index.indexer.write_terms", "index.lexical.LexicalIndex.append", "index.keys.KeyIndex.save"]
+)
 def test_indexes_that_cannot_be_built_again_are_gone_all_the_same(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -402,9 +429,9 @@ def test_indexes_that_cannot_be_built_again_are_gone_all_the_same(
     assert before
     assert before.isdisjoint(path.name for path in (root / "index").iterdir())
     assert leaks(root, secret) == []
-    ref = build(tmp_path / "ref", 15, {1, 13})
-    assert_equal(answers(memory, 15), answers(ref, 15))
-    assert_equal(answers(opened(root), 15), answers(ref, 15))
+    ref = build(tmp_path / "ref", 14, {1, 13})
+    assert_equal(answers(memory, 14), answers(ref, 14))
+    assert_equal(answers(opened(root), 14), answers(ref, 14))
 
 
 def test_store_without_a_space(tmp_path: Path) -> None:

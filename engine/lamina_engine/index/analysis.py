@@ -270,8 +270,8 @@ class Pieces:
         """Append pieces whose forms end at ``stops``; everything in whole lists, nothing a term."""
         self._add_stems(set(bases))
         stems = list(map(self._stem_of.__getitem__, bases))
-        if max(map(len, surfaces), default=0) > MAX_TERM_CHARS or max(map(len, stems), default=0) > MAX_TERM_CHARS:
-            stems, surfaces = list(map(_cut, stems)), list(map(_cut, surfaces))
+        for i in [i for i, surface in enumerate(surfaces) if len(surface) > MAX_TERM_CHARS]:
+            stems[i], surfaces[i] = _cut(stems[i]), _cut(surfaces[i])
         hashes = np.empty((len(stems), 2), np.uint32)
         hashes[:, 0] = _crcs(stems, 0)
         hashes[:, 1] = _crcs(surfaces, _SURFACE_CRC)

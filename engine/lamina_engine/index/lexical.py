@@ -333,7 +333,7 @@ def _note(path: Path, files: dict[str, int]) -> None:
 def _read_checksums(path: Path) -> _Checksums:
     try:
         return msgspec.json.decode((path / _CHECKSUMS).read_bytes(), type=_Checksums)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise LexicalDamaged(f"{path} holds no lexical index: {error}; build it again from the log") from error
 
 

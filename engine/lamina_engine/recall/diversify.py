@@ -14,6 +14,7 @@ from lamina_kernels.layouts import F32, I64
 
 _REORDERED: Final = 4
 """Times k: how far down hits are looked at for repetition."""
+_ROUNDING: Final = 1e-5
 
 
 def diversify(
@@ -26,29 +27,48 @@ def diversify(
     (positions, folded)
         ``folded`` has, by position, the ids of the hits that were folded into it.
     """
-    head, rest = order[: _REORDERED * k], order[_REORDERED * k :]
+    head, folded, seen = _fold(view, candidates, order, _REORDERED * k)
     rows = candidates.rows[head]
-    versions = view.snapshot.values("chunks", "version", rows)
     keep = np.ones(len(head), np.bool_)
-    owner: dict[bytes, int] = {}
-    folded: dict[int, list[str]] = {}
-    names: dict[int, str] = {}
-    for i, version in enumerate(versions):
-        if version in owner:
-            keep[i] = False
-            names[i] = str(view.snapshot.values("chunks", "id", rows[i : i + 1])[0])
-            folded.setdefault(head[owner[version]], []).append(names[i])
-        else:
-            owner[version] = i
     settings = profile.diversity
     vectors = _head_vectors(view, rows) if settings.near_duplicate < 1.0 or settings.mmr < 1.0 else None
     if vectors is not None and settings.near_duplicate < 1.0:
-        keep &= near_duplicates(vectors, np.arange(len(head), dtype=np.int64), settings.near_duplicate)
+        keep = near_duplicates(vectors, np.arange(len(head), dtype=np.int64), settings.near_duplicate)
+        names = view.snapshot.values("chunks", "id", rows[~keep])
+        for name, i in zip(names, np.flatnonzero(~keep).tolist(), strict=True):
+            # the first kept hit before it that is as near as the threshold says
+            near = np.flatnonzero(keep[:i])[vectors[:i][keep[:i]] @ vectors[i] >= settings.near_duplicate - _ROUNDING]
+            if len(near):
+                folded.setdefault(head[near[0]], []).append(str(name))
     chosen = np.flatnonzero(keep)
     if vectors is not None and settings.mmr < 1.0 and len(chosen) > 1:
         relevance = candidates.score[np.array(head)[chosen]]
         chosen = chosen[maximal_marginal_relevance(relevance, vectors[chosen], settings.mmr, len(chosen))]
-    return [head[i] for i in chosen.tolist()] + rest, folded
+    return [head[i] for i in chosen.tolist()] + order[seen:], folded
+
+
+def _fold(
+    view: View, candidates: Candidates, order: list[int], wanted: int
+) -> tuple[list[int], dict[int, list[str]], int]:
+    """Go down the order until ``wanted`` hits of distinct content are found.
+
+    Returns
+    -------
+    (positions, folded, seen)
+        The first of each content, the ids folded into it, and how far down was looked.
+    """
+    owner: dict[bytes, int] = {}
+    folded: dict[int, list[str]] = {}
+    seen = 0
+    while len(owner) < wanted and seen < len(order):
+        part = order[seen : seen + wanted]
+        seen += len(part)
+        rows = candidates.rows[part]
+        for position, row, version in zip(part, rows, view.snapshot.values("chunks", "version", rows), strict=True):
+            first = owner.setdefault(version, position)
+            if first != position:
+                folded.setdefault(first, []).append(str(view.snapshot.values("chunks", "id", np.array([row]))[0]))
+    return list(owner.values()), folded, seen
 
 
 def _head_vectors(view: View, rows: I64) -> F32 | None:

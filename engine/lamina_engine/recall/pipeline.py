@@ -13,6 +13,7 @@ import numpy as np
 
 from lamina_engine.chunks.reading import Chunk
 from lamina_engine.chunks.reading import select as select_chunks
+from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
@@ -103,10 +104,12 @@ def listed(memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None)
 
 def _vector_share(memory: Memory, view: View, request: Request) -> float:
     """Return the vector lane's part of the score."""
+    if "lexical" not in request.lanes:
+        if view.snapshot.space is None and view.rows:
+            raise InvalidArgument("lanes=['vector'] was given, but this vault has no vectors; ask the lexical lane, or reindex with an embedder")
+        return 1.0 if view.vector_rows else 0.0
     if "vector" not in request.lanes or not view.vector_rows:
         return 0.0
-    if "lexical" not in request.lanes:
-        return 1.0
     share = request.profile.vector_share
     return memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
 

@@ -242,3 +242,20 @@ def test_another_model_is_refused_and_nothing_is_written(tmp_path: Path) -> None
         assert len(vault.recall("first", vector=[1.0, 0.0])) == 1  # the caller answers for the vector
         with pytest.raises(InvalidArgument, match="dimension 2"):
             vault.recall("first", vector=[1.0, 0.0, 0.0])
+
+
+def test_equal_content_is_folded_however_often_it_stands(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add([{"text": "the same heron", "project": f"p{i}"} for i in range(60)])
+        vault.add("another heron")
+        hits = vault.recall("heron", k=10)
+        assert [hit.text for hit in hits].count("the same heron") == 1
+        assert len(hits) == 2
+        assert sorted(len(hit.terms["folded"]) for hit in hits) == [0, 59]
+
+
+def test_a_lane_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add("a heron")
+        with pytest.raises(InvalidArgument, match="no vectors"):
+            vault.recall("heron", lanes=["vector"])

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.report import END, START, main, newest, render, replaced
+
+MACHINE = {"cpu": "A processor", "cores": 2, "memory_gib": 24, "system": "Linux", "python": "3.11.7", "numpy": "2.4.6"}
+
+
+def line(
+    system: str, ms: float, size: int | None = 10_000, *, date: str = "2026-03-01T10:00:00Z", **more: Any
+) -> dict[str, Any]:
+    times = {"median": ms / 1e3, "p50": ms / 1e3, "p90": 2 * ms / 1e3, "p99": 3 * ms / 1e3}
+    given = {
+        "date": date, "commit": "0123456789ab", "bench": "bench/bench_recall.py::bench_hybrid", "param": "x", "group": "Hybrid",
+        "system": system, "kind": "latency", "settings": "as set", "size": size, "unit": "ms", "machine": MACHINE,
+    }  # fmt: skip
+    return given | times | more
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines() if row.startswith("|")]
+
+
+def test_no_history_no_tables() -> None:
+    assert render([]) == ""
+
+
+def test_a_losing_row_stays_and_stands_where_it_belongs() -> None:
+    text = render([line("Lamina", 2.0, recall=0.991), line("peer", 1.0, recall=0.95, versions={"peer": "1.2"})])
+    assert [row[0] for row in rows(text)[2:]] == ["peer", "**Lamina**"]
+    assert rows(text)[2][1] == "1.00 / 2.00 / 3.00 (0.950)"
+    assert rows(text)[3][1] == "2.00 / 4.00 / 6.00 (0.991)"
+    assert "A processor, 2 cores, 24 GiB, Linux, Python 3.11.7, numpy 2.4.6; 2026-03-01, commit 0123456789ab" in text
+    assert "Peers: peer 1.2." in text
+
+
+def test_sizes_are_columns_with_the_growth_between_them() -> None:
+    text = render([line("Lamina", 1.0), line("Lamina", 6.5, 100_000), line("small", 0.5)])
+    header, _, first, second = rows(text)
+    assert header == ["", "10k rows", "100k rows", "growth", "settings"]
+    assert first == ["**Lamina**", "1.00 / 2.00 / 3.00", "6.50 / 13.0 / 19.5", "×6.5 for ×10", "as set"]
+    assert second == ["small", "0.50 / 1.00 / 1.50", "-", "-", "as set"]
+
+
+def test_rates_and_values_have_their_own_cells() -> None:
+    rate = line("Lamina", 250.0, kind="rate", amount=10_000, unit="rows/s")
+    value = line(
+        "Lamina", 1.0, None, group="recall@10", kind="value", value=0.785, low=0.7, high=0.85, unit="recall@10"
+    )
+    text = render([rate, value])
+    assert "**Hybrid** (rows/s)" in text
+    assert rows(text)[2][1] == "40,000"
+    assert rows(text)[5][1] == "0.785 [0.700, 0.850]"
+
+
+def test_the_newest_run_of_a_group_counts_with_its_own_peers_alone() -> None:
+    old = [line("Lamina", 9.0), line("peer", 1.0), line("Lamina", 5.0, group="Other", date="2026-02-01T00:00:00Z")]
+    new = [line("Lamina", 2.0, date="2026-03-02T00:00:00Z")]
+    got = newest([*old, *new])
+    assert got["Hybrid"] == new
+    assert [each["median"] for each in got["Other"]] == [0.005]
+
+
+def test_only_what_is_between_the_marks_is_replaced() -> None:
+    assert replaced(f"head\n{START}\nold\n{END}\ntail", "new\n") == f"head\n{START}\nnew\n{END}\ntail"
+    for wrong in ("no marks", f"{END}{START}", f"{START}{END}{START}{END}"):
+        with pytest.raises(ValueError, match="the README needs"):
+            replaced(wrong, "new\n")
+
+
+def test_check_fails_until_the_readme_shows_the_history(tmp_path: Path) -> None:
+    readme, history = tmp_path / "README.md", tmp_path / "history.jsonl"
+    readme.write_text(f"# Lamina\n{START}\n{END}\n")
+    assert main(["--check"], readme=readme, history=history) == 0
+    history.write_text(json.dumps(line("Lamina", 1.0)) + "\n")
+    assert main(["--check"], readme=readme, history=history) == 1
+    assert main([], readme=readme, history=history) == 0
+    assert main(["--check"], readme=readme, history=history) == 0
+    assert "**Lamina**" in readme.read_text()
+
+
+def test_the_projects_own_readme_shows_its_history() -> None:
+    assert main(["--check"]) == 0

@@ -1,0 +1,117 @@
+"""forget, compact and backup, on the command line and as methods."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lamina
+from lamina.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    path = tmp_path / "vault"
+    with lamina.open(path, create=True, clock=lamina.FixedClock("2026-03-01T12:00:00Z"), embedder="none") as vault:
+        for i in range(4):
+            vault.add(f"note {i}", id=f"a1b2c3d{i}", project="api" if i % 2 else "web", created_at="2026-02-01")
+    return path
+
+
+@pytest.fixture
+def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", out)
+            patch.setattr("sys.stderr", err)
+            patch.setenv("LAMINA_EMBEDDER", "none")
+            code = main(["--vault", str(root), *arguments])
+            out.flush()
+        return int(code or 0), out.buffer.getvalue().decode(), err.getvalue()  # type: ignore[attr-defined]
+
+    return call
+
+
+def ids(root: Path) -> list[str]:
+    with lamina.open(root, mode="r") as vault:
+        return sorted(chunk.id for chunk in vault.list())
+
+
+def test_forget_counts_first_and_forgets_with_yes(root: Path, run: Run) -> None:
+    code, out, err = run("forget", "--project", "api")
+    assert (code, "would forget 2 chunks" in out, "--yes" in err) == (0, True, True)
+    assert "a1b2c3d1" in out
+    assert len(ids(root)) == 4
+    code, out, err = run("forget", "a1b2c3d1", "--yes")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "forgot 1 chunk"
+    assert ids(root) == ["a1b2c3d0", "a1b2c3d2", "a1b2c3d3"]
+
+
+def test_forget_says_the_same_in_json(root: Path, run: Run) -> None:
+    code, out, err = run("forget", "--where", '{"project": "web"}', "--yes", "--json")
+    document: dict[str, Any] = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document.pop("bytes") > 0
+    assert document == {
+        "chunks": 2, "rows": 2, "vectors": 0, "events": 0, "sources": 0, "links": 0, "dry_run": False,
+        "ids": ["a1b2c3d0", "a1b2c3d2"],
+    }  # fmt: skip
+    assert ids(root) == ["a1b2c3d1", "a1b2c3d3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [((), 2), (("a1b2c3d1", "--project", "api"), 2), (("nothing",), 3), (("--where", "{}"), 2)]
+)
+def test_forget_refuses(root: Path, run: Run, arguments: tuple[str, ...], code: int) -> None:
+    got, out, err = run("forget", *arguments, "--yes")
+    assert (got, out) == (code, "")
+    assert err
+    assert len(ids(root)) == 4
+
+
+def test_compact(root: Path, run: Run) -> None:
+    assert run("compact")[1] == "joined 4 files into 1\n"
+    assert run("compact")[1] == "nothing to join: 1 files\n"
+    code, out, _ = run("compact", "--json")
+    document = json.loads(out)
+    assert (code, document["segments_before"], document["segments_after"]) == (0, 1, 1)
+
+
+def test_backup(root: Path, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("backup", str(tmp_path / "copy"), "--json")
+    document = json.loads(out)
+    assert (code, document["path"], document["rows"]) == (0, str(tmp_path / "copy"), 4)
+    assert ids(tmp_path / "copy") == ids(root)
+    code, out, err = run("backup", str(tmp_path / "copy"))
+    assert (code, out) == (1, "")
+    assert "not empty" in err
+    code, out, _ = run("backup", str(tmp_path / "other"))
+    assert out.startswith("copied version ")
+
+
+def test_methods(root: Path, tmp_path: Path) -> None:
+    with lamina.open(root, embedder="none") as vault:
+        assert vault.forget({"project": "api"}) == vault.forget(where={"project": "api"})
+        assert vault.forget("a1b2c3d1") == vault.forget(["a1b2c3d1"]) == vault.forget(ids="a1b2c3d1", dry_run=True)
+        for wrong in ({}, [], None):
+            with pytest.raises(lamina.InvalidArgument):
+                vault.forget(wrong, False)
+        with pytest.raises(lamina.InvalidArgument, match="once"):
+            vault.forget("a1b2c3d1", where={"project": "api"})
+        with pytest.raises(lamina.ChunkNotFound):
+            vault.forget("nothing", dry_run=False)
+        assert vault.forget("#a1b2c3d1", dry_run=False).ids == ("a1b2c3d1",)
+        with pytest.raises(lamina.ChunkNotFound):
+            vault.get("a1b2c3d1")
+        assert vault.compact().segments_after == 2
+        assert vault.snapshot(tmp_path / "copy").rows == 4
+    assert len(ids(tmp_path / "copy")) == 3
