@@ -7,6 +7,7 @@ their names alone, so a small corpus is the beginning of a large one.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -75,20 +76,21 @@ def cut(paragraphs: Iterable[str]) -> Iterator[Chunk]:
 
 
 def _files() -> list[Path]:
-    roots = dict.fromkeys(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
     found: dict[str, Path] = {}
-    for root in roots:
-        for path in root.rglob("*"):
-            name = path.relative_to(root)
-            inside_another = any(part == "site-packages" or part.endswith(".dist-info") for part in name.parts)
-            if path.suffix in SUFFIXES and not inside_another and path.is_file() and path.stat().st_size <= MOST_BYTES:
-                found.setdefault(name.as_posix(), path)
+    for root in dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")):
+        for folder, folders, names in os.walk(root):
+            # packages have their turn, and their licences and lists of files are nobody's memories
+            folders[:] = [name for name in folders if name != "site-packages" and not name.endswith("-info")]
+            for name in names:
+                if name.endswith(SUFFIXES):
+                    path = Path(folder, name)
+                    found.setdefault(path.relative_to(root).as_posix(), path)
     return [found[name] for name in sorted(found, key=lambda name: hashlib.blake2b(name.encode()).digest())]
 
 
 def _paragraphs(path: Path) -> Iterator[str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.stat().st_size <= MOST_BYTES else ""
     except (OSError, UnicodeDecodeError):
         return
     if path.suffix in (".py", ".pyi", ".pyx"):

@@ -29,6 +29,12 @@ def read(history: Path = HISTORY) -> list[Line]:
     return [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines() if line]
 
 
+def load(result: Path) -> dict[str, Any]:
+    """Return what pytest-benchmark wrote."""
+    loaded: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return loaded
+
+
 def lines_of(result: dict[str, Any], second: dict[str, Any] | None = None) -> list[Line]:
     """Return a line for each bench of a pytest-benchmark result; times are in seconds.
 
@@ -71,12 +77,11 @@ def remarks(new: Iterable[Line], old: Sequence[Line]) -> list[str]:
     return found
 
 
-def record(result: Path, second: Path | None = None, history: Path = HISTORY) -> list[str]:
+def record(result: Path, second: Path | None = None, *, history: Path = HISTORY) -> list[str]:
     """Append a result's lines to the history; return `remarks` on them."""
-    loaded = [json.loads(path.read_text(encoding="utf-8")) for path in (result, second) if path is not None]
-    new, old = lines_of(*loaded), read(history)
+    new, old = lines_of(*(load(path) for path in (result, second) if path is not None)), read(history)
     with history.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, sort_keys=False) + "\n" for line in new)
+        file.writelines(json.dumps(line) + "\n" for line in new)
     return remarks(new, old)
 
 

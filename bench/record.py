@@ -54,7 +54,7 @@ def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str
         if done.returncode != 0:
             failed.append(path.name)
         elif target.stat().st_size:  # empty where every bench of the file was skipped
-            results.append(json.loads(target.read_text(encoding="utf-8")))
+            results.append(history.load(target))
     target = folder / "result.json"
     target.write_text(json.dumps(merged(results)), encoding="utf-8")
     return target, failed
@@ -65,9 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", default=TIMED, help="rows, such as 10k,100k,1M")
     parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,decay; all files unless given")
     parser.add_argument("--twice", action="store_true", help="run everything again, and say where the two differ")
+    parser.add_argument("--show", action="store_true", help="print the tables and record nothing")
     parser.add_argument("--busy", action="store_true", help="record although other programs are running")
     given = parser.parse_args(arguments)
-    if hasattr(os, "getloadavg") and os.getloadavg()[0] > QUIET_LOAD and not given.busy:
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > QUIET_LOAD and not (given.busy or given.show):
         load = os.getloadavg()[0]
         print(
             f"the machine is busy (load {load:.1f}); wait until it is below {QUIET_LOAD}, or give --busy",
@@ -89,9 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result, wrong = run(files, given.sizes, folder)
             results.append(result)
             failed += wrong
-        for remark in history.record(*results):
-            print(remark)
-    report.main([])
+        if given.show:
+            print(report.render(history.lines_of(*map(history.load, results))))
+        else:
+            for remark in history.record(*results):
+                print(remark)
+            report.main([])
     for name in dict.fromkeys(failed):
         print(f"{name} failed and was not recorded", file=sys.stderr)
     return 1 if failed else 0

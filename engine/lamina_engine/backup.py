@@ -148,7 +148,7 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
         most = record["rows"] if name == LEXICAL else snapshot.rows("chunks")
         fits = partial(_fits, rows_of, int(record["rows"]), int(most))
         parts = [str(record[field]) for field in fields]
-        if all([_try_copy(files, source / part, target / part, fits) for part in parts]):
+        if all(_try_copy(files, source / part, target / part, fits) for part in parts):
             kept[name] = record
     files.flush_folder(target)
     return kept

@@ -10,7 +10,6 @@ import contextlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -65,13 +64,17 @@ class ForgetReport:
     """Their ids."""
 
 
+def _random() -> str:
+    return secrets.token_hex(8)
+
+
 def forget(
     memory: Memory,
     where: Mapping[str, Any] | None = None,
     ids: str | Sequence[str] | None = None,
     *,
     dry_run: bool = True,
-    token: Callable[[], str] = partial(secrets.token_hex, 8),
+    token: Callable[[], str] = _random,
 ) -> ForgetReport:
     """Remove every byte of some chunks: all versions, vectors, words in events, places in sources, links.
 

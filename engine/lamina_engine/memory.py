@@ -84,7 +84,7 @@ class Memory:
         if mode not in ("r", "w"):
             raise InvalidArgument(f"mode={mode!r} must be 'r' (read) or 'w' (read and write)")
         if create and mode == "w":
-            Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s)
+            Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s, trust=trust)
         self.root = root
         self.store = Store(root, mode=mode, clock=clock, files=files, trust=trust)
         self.config = configuration.load(root)
@@ -101,6 +101,7 @@ class Memory:
         self._view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
+        self._closed = False
         self._lock = threading.Lock()
         self._view_lock = threading.Lock()
 
@@ -184,7 +185,15 @@ class Memory:
         self.config = configuration.load(self.root)
 
     def view(self) -> View:
-        """Return the newest version, ready to be read; the same object until something is committed."""
+        """Return the newest version, ready to be read; the same object until something is committed.
+
+        Raises
+        ------
+        InvalidArgument
+            When the vault has been closed.
+        """
+        if self._closed:
+            raise InvalidArgument(f"{self.root} was closed; open it again")
         return self.view_of(self.store.snapshot())
 
     def view_of(self, snapshot: Snapshot) -> View:
@@ -219,6 +228,7 @@ class Memory:
         ------
         VaultReadOnly, VaultLocked, OSError
         """
+        self.view()  # a closed vault is not written either
         with self.store.exclusive(self.lock_timeout_s):
             try:
                 with self.store.transaction(self.lock_timeout_s) as transaction:
@@ -300,6 +310,7 @@ class Memory:
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""
+        self._closed = True
         self._view = None
         self.tables.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -26,16 +25,14 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("LAMINA_VAULT", str(root))
+    monkeypatch.setenv("LAMINA_EMBEDDER", "none")
+
     def call(*arguments: str) -> tuple[int, str, str]:
-        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-        with monkeypatch.context() as patch:
-            patch.setattr("sys.stdout", out)
-            patch.setattr("sys.stderr", err)
-            patch.setenv("LAMINA_EMBEDDER", "none")
-            code = main(["--vault", str(root), *arguments])
-            out.flush()
-        return int(code or 0), out.buffer.getvalue().decode(), err.getvalue()  # type: ignore[attr-defined]
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return call
 
@@ -102,7 +99,8 @@ def test_methods(root: Path, tmp_path: Path) -> None:
     with lamina.open(root, embedder="none") as vault:
         assert vault.forget({"project": "api"}) == vault.forget(where={"project": "api"})
         assert vault.forget("a1b2c3d1") == vault.forget(["a1b2c3d1"]) == vault.forget(ids="a1b2c3d1", dry_run=True)
-        for wrong in ({}, [], None):
+        wrongs: list[Any] = [{}, [], None]
+        for wrong in wrongs:
             with pytest.raises(lamina.InvalidArgument):
                 vault.forget(wrong, False)
         with pytest.raises(lamina.InvalidArgument, match="once"):

@@ -30,7 +30,20 @@ from tests.engine.store.faults import Crash, FaultyFiles, Quick, contents_at, co
 MOMENT = "2026-03-01T12:00:00Z"
 LATER = "2026-03-05T12:00:00Z"
 DIM = 12
-NOUNS = "harbour lantern ledger orchard piano quarry ribbon saddle teapot violin walnut zeppelin".split()
+NOUNS = [
+    "harbour",
+    "lantern",
+    "ledger",
+    "orchard",
+    "piano",
+    "quarry",
+    "ribbon",
+    "saddle",
+    "teapot",
+    "violin",
+    "walnut",
+    "zeppelin",
+]
 
 
 def embed(texts: list[str]) -> np.ndarray[Any, Any]:
@@ -136,13 +149,14 @@ def test_recall_of_the_rest_is_that_of_a_vault_that_never_had_them(tmp_path: Pat
     assert before != answers(ref, 200)
     moments = [{"as_of": f"2026-03-01T1{hour}:30:00Z"} for hour in (3, 6)]
     fresh = opened(tmp_path / "got")
-    for options in (
+    every: list[dict[str, Any]] = [
         {},
         {"profile": "lexical"},
         {"profile": "temporal"},
         {"where": {"project": "common", "type": "note"}},
         *moments,
-    ):
+    ]
+    for options in every:
         expected = answers(ref, 200, **options)
         assert_equal(answers(memory, 200, **options), expected)
         assert_equal(answers(fresh, 200, **options), expected)
@@ -153,14 +167,13 @@ def test_recall_of_the_rest_is_that_of_a_vault_that_never_had_them(tmp_path: Pat
     }  # fmt: skip
 
 
-@pytest.fixture
-def long_form(request: pytest.FixtureRequest) -> None:
-    if "slow" not in str(request.config.getoption("-m")):
+@pytest.fixture(autouse=True)
+def long_forms_when_asked(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("slow") and "slow" not in str(request.config.getoption("-m")):
         pytest.skip("long form; run with -m slow")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("long_form")
 def test_a_hundred_thousand(tmp_path: Path) -> None:
     gone = {i for i in range(100_000) if i % 100 == 3}
     memories = []
@@ -376,10 +389,9 @@ def without(token: str) -> Callable[[Memory], ForgetReport]:
     )
 
 
-LONG = (pytest.mark.slow, pytest.mark.usefixtures("long_form"))
-
-
-@pytest.mark.parametrize("kind", ["crash", *(pytest.param(k, marks=LONG) for k in ("nospace", "io", "crash after"))])
+@pytest.mark.parametrize(
+    "kind", ["crash", *(pytest.param(k, marks=pytest.mark.slow) for k in ("nospace", "io", "crash after"))]
+)
 def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
     operation = without("f" * 16)

@@ -302,7 +302,7 @@ def test_arguments_are_checked(filled: lamina.Vault, options: dict[str, Any]) ->
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reindex") / "vault"
     with lamina.open(path, create=True, clock=lamina.FixedClock("2026-03-01")) as vault:
-        vault.add(records(17_000))
+        vault.add([{**record, "text": record["title"]} for record in records(16_400)])
     return path
 
 
@@ -449,22 +449,22 @@ _JOB = textwrap.dedent(
 
 
 def test_a_kill_costs_the_batch_in_flight_only(filled: lamina.Vault, tmp_path: Path) -> None:
-    journal, draw, sizes = tmp_path / "calls", random.Random(5), [32, 7, 19, 50, 11]
+    journal, draw, sizes = tmp_path / "calls", random.Random(5), [64, 17, 50, 31]
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     kills = 0
     for attempt in range(30):
         command = [sys.executable, "-c", _JOB, str(filled.path), str(journal), str(sizes[attempt % len(sizes)])]
         job = subprocess.Popen(command, env=environ)
         before = journal.stat().st_size if journal.exists() else 0
-        while kills < 4 and job.poll() is None and (journal.stat().st_size if journal.exists() else 0) == before:
+        while kills < 3 and job.poll() is None and (journal.stat().st_size if journal.exists() else 0) == before:
             time.sleep(0.002)
-        if kills < 4 and job.poll() is None:
+        if kills < 3 and job.poll() is None:
             time.sleep(draw.random() * 0.06)
             job.send_signal(signal.SIGKILL)
             kills += 1
         if job.wait() == 0:
             break
-    assert kills >= 3
+    assert kills == 3
     snapshot = filled._memory.store.snapshot()
     rows = embedded_range(snapshot, 0, 300)
     assert snapshot.manifest.space == space_name(snapshot, model().identity)

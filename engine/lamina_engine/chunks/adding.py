@@ -70,26 +70,29 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
 
 
 def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
-    """Mask the secrets of a batch in place; return the kinds found, by position."""
+    """Mask the secrets of a batch in place; return the kinds found, by position.
+
+    Raises
+    ------
+    InvalidArgument
+        When an id holds a secret: masked, it would no longer be the id that the caller knows.
+    """
     found: dict[int, list[str]] = {}
+    for i, kinds in _redact_column(memory, batch.ids).items():
+        raise InvalidArgument(f"the id of record {i} holds a secret ({', '.join(kinds)}); give another id")
     columns: tuple[list[Any], ...] = (
         batch.texts,
         batch.titles,
         batch.sources,
+        batch.collections,
+        batch.types,
         batch.sessions,
         batch.agents,
         batch.projects,
     )
     for column in columns:
-        present = [i for i, value in enumerate(column) if value]
-        if len(set(column)) < len(column) // 2:  # a narrow column: look at each value once
-            present = list({column[i]: i for i in present}.values())
-        for at, clean, findings in memory.redactor.clean_batch([column[i] for i in present]):
-            original = column[present[at]]
-            for i, value in enumerate(column):
-                if value == original:
-                    column[i] = clean
-                    found.setdefault(i, []).extend(f.kind for f in findings)
+        for i, kinds in _redact_column(memory, column).items():
+            found.setdefault(i, []).extend(kinds)
     for i, (tags, metadata) in enumerate(zip(batch.tags, batch.metadata, strict=True)):
         if tags:
             batch.tags[i] = [memory.redact(tag) for tag in tags]
@@ -97,6 +100,18 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
             batch.metadata[i], kinds = memory.redact_json(metadata)
             if kinds:
                 found.setdefault(i, []).extend(kinds)
+    return found
+
+
+def _redact_column(memory: Memory, column: list[Any]) -> dict[int, list[str]]:
+    """Mask the secrets of one column in place, looking at each distinct value once; return the kinds, by position."""
+    values = [value for value in dict.fromkeys(column) if value]
+    changed = {values[at]: (clean, [f.kind for f in kinds]) for at, clean, kinds in memory.redactor.clean_batch(values)}
+    found: dict[int, list[str]] = {}
+    if changed:
+        for i, value in enumerate(column):
+            if value in changed:
+                column[i], found[i] = changed[value]
     return found
 
 

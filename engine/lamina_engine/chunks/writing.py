@@ -13,7 +13,7 @@ from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
 from lamina_engine.chunks.chains import previous_rows
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.state import ACTIVE, REMOVED
+from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.writer import Transaction
 
@@ -209,6 +209,11 @@ def _supersede(
         stamps[positions],
         [None] * len(positions),
     )
+    wrong = [p for p, row in older.items() if _says_what_was_invalidated(view, batch, p, row)]
+    if wrong:
+        reasons = ["invalidated before it moved or its labels changed"] * len(wrong)
+        rows = np.array(wrong, np.int64) + first
+        add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons)
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
         if row - first in pinned or (row < view.rows and view.state.pinned[row]):
@@ -223,6 +228,13 @@ def _supersede(
             stamps[positions],
             [None] * len(positions),
         )
+
+
+def _says_what_was_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
+    """Tell whether a new row repeats an invalidated one: a file that moves or a new title does not make it true again."""
+    if row >= view.rows or view.state.status[row] != INVALIDATED:
+        return False
+    return bool(view.snapshot.values("chunks", "text", np.array([row]))[0] == batch.texts[position])
 
 
 def add_events(

@@ -270,6 +270,7 @@ class Pieces:
         """Append pieces whose forms end at ``stops``; everything in whole lists, nothing a term."""
         self._add_stems(set(bases))
         stems = list(map(self._stem_of.__getitem__, bases))
+        # neither joining nor stemming makes a word longer, so a long stem has a long surface
         for i in [i for i, surface in enumerate(surfaces) if len(surface) > MAX_TERM_CHARS]:
             stems[i], surfaces[i] = _cut(stems[i]), _cut(surfaces[i])
         hashes = np.empty((len(stems), 2), np.uint32)
@@ -278,7 +279,7 @@ class Pieces:
         held = np.ones(hashes.shape, np.bool_)
         held[:, 1] = np.fromiter(map(operator.ne, stems, surfaces), np.bool_, len(stems))
         stop = np.array(stops)
-        ends = np.concatenate([[0], np.cumsum(held.sum(axis=1))])[stop] + len(self.hashes)
+        ends = np.concatenate([[0], np.cumsum(held[:, 1] + np.int64(1))])[stop] + len(self.hashes)
         self.hashes.frombytes(hashes[held].tobytes())
         self.starts.frombytes(ends.astype(np.int64).tobytes())
         self.found.frombytes(np.diff(stop, prepend=0).astype(np.int64).tobytes())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
 
-GROUP_CHUNKS = 4_096
+GROUP_CHUNKS = 1_024
 """Chunks of one commit: an interrupt loses less than a second of reading."""
 
 

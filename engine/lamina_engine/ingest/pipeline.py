@@ -145,7 +145,7 @@ class _Run:
         """Digest of everything but the bytes that shapes a source's chunks."""
         kind = self.kind_of(entry) or kind_of(entry.path)
         if kind not in self._settings:
-            given = (*self.overrides.values(), self.memory.redactor.policy, self.memory.config.tz)
+            given = (*self.overrides.values(), self.memory.redactor.fingerprint, self.memory.config.tz)
             parts = (kind, *given, *sorted((self.columns or {}).items()))
             self._settings[kind] = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         return self._settings[kind]

@@ -142,9 +142,9 @@ def _outline(text: str, draft: SourceDraft) -> Outline:
 def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor[Any] | None) -> None:
     title = draft.title or found.title
     if not title:
-        named = mask(_title_of_path(draft.source, draft.kind), redactor)
+        named = mask(draft.source, redactor)  # before its joiners become spaces: a token would no longer look like one
         draft.redactions += len(named.spans)
-        title = named.text
+        title = _title_of_path(named.text, draft.kind)
         draft.title_is_name = True
     draft.title = title[:MAX_TITLE_CHARS]
 

@@ -64,7 +64,14 @@ def reindex(
         job = _Job(
             memory, made, engine, accept, tolerance, batch_rows, executor or InlineExecutor(), Teller(listener), resume=resume
         )  # fmt: skip
-        return job.run(place, drop_old=drop_old or job.damaged)
+        try:
+            return job.run(place, drop_old=drop_old or job.damaged)
+        except BaseException:
+            with contextlib.suppress(
+                LaminaError, OSError
+            ):  # forward lists of segments that went meanwhile must not stay
+                job.tidy()
+            raise
 
 
 def _check(engine: str | None, tolerance: float, batch_rows: int, embedder: Spec) -> None:
@@ -302,9 +309,14 @@ class _Job:
             memory.indexer.catch_up(memory.view)
             memory.indexer.remove_stale()
             self.snapshot = memory.store.snapshot()
-            drop_unnamed_terms(memory.tables.folder, self.snapshot)
+            self.tidy()
         self.report.generation, self.report.swapped = self.snapshot.version, True
         self.tell("swap", 1, 1)
+
+    def tidy(self) -> None:
+        """Remove forward lists that no version needs."""
+        with self.memory.store.exclusive(self.memory.lock_timeout_s):
+            drop_unnamed_terms(self.memory.tables.folder, self.memory.store.snapshot())
 
     def _follow(self) -> None:
         """Let the configuration and this process go with the vault."""

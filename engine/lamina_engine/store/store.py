@@ -77,6 +77,7 @@ class Store:
         clock: Clock | None = None,
         files: Files | None = None,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
+        trust: bool = False,
     ) -> Store:
         """Make an empty vault; one that is there already is opened.
 
@@ -106,7 +107,7 @@ class Store:
                 if not (root / manifests.CURRENT).exists():
                     empty = Manifest(FORMAT_VERSION, 1, secrets.token_hex(8), 0, {}, {}, "", {})
                     manifests.publish(layer, root, empty)
-        return cls(root, clock=clock, files=files)
+        return cls(root, clock=clock, files=files, trust=trust)
 
     def snapshot(self) -> Snapshot:
         """Return the newest committed version; the same object until another is committed. Reads CURRENT each time."""
