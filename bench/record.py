@@ -55,6 +55,7 @@ def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str
             failed.append(path.name)
         elif target.stat().st_size:  # empty where every bench of the file was skipped
             results.append(history.load(target))
+            merged(results)  # a commit made in between shows now, not after an hour
     target = folder / "result.json"
     target.write_text(json.dumps(merged(results)), encoding="utf-8")
     return target, failed

@@ -60,7 +60,7 @@ def _forget_lines(report: ForgetReport, shown: list[Chunk]) -> Iterator[str]:
 
 @command("compact", "lamina compact")
 def compact(call: Call) -> None:
-    """Join small files of the log. Nothing is lost, readers go on."""
+    """Join small files of the log; nothing is lost."""
     with call.open() as vault:
         report = vault.compact()
     call.answer(asdict(report), lambda: [_compact_line(report)])
@@ -75,7 +75,7 @@ def _compact_line(report: CompactReport) -> str:
 @command("backup", "lamina backup ~/backups/memory-2026-03-01")
 @click.argument("path", type=click.Path(path_type=Path))
 def backup(call: Call, path: Path) -> None:
-    """Copy the vault to an empty or new folder while others use it."""
+    """Copy the vault, while others use it."""
     with call.open(mode="r") as vault:
         report = vault.snapshot(path)
     call.answer(asdict(report), lambda: [_backup_line(report)])

@@ -67,7 +67,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
 def reindex(
     call: Call, embedder: str | None, restart: bool, events: str | None, no_progress: bool, **options: Any
 ) -> None:
-    """Make everything derived again from the log: for a new model, or damaged indexes.
+    """Build indexes and vectors again, from the log.
 
     Recall and writes go on meanwhile; the new generation is swapped in at once, if it passes its gate: equal counts,
     and recall on the vault's own titles and headings. Run it again after an interruption: it goes on where it was.

@@ -106,7 +106,9 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
     """Return the vector lane's part of the score."""
     if "lexical" not in request.lanes:
         if view.snapshot.space is None and view.rows:
-            raise InvalidArgument("lanes=['vector'] was given, but this vault has no vectors; ask the lexical lane, or reindex with an embedder")
+            raise InvalidArgument(
+                "lanes=['vector'] was given, but this vault has no vectors; ask the lexical lane, or reindex with an embedder"
+            )
         return 1.0 if view.vector_rows else 0.0
     if "vector" not in request.lanes or not view.vector_rows:
         return 0.0

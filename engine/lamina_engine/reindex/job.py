@@ -67,9 +67,8 @@ def reindex(
         try:
             return job.run(place, drop_old=drop_old or job.damaged)
         except BaseException:
-            with contextlib.suppress(
-                LaminaError, OSError
-            ):  # forward lists of segments that went meanwhile must not stay
+            # forward lists of segments that went meanwhile must not stay
+            with contextlib.suppress(LaminaError, OSError):
                 job.tidy()
             raise
 

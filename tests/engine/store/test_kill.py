@@ -40,7 +40,7 @@ while not stopped.is_set():
     assert outcome.version >= last, (outcome.version, last)
     last = outcome.version
     for found in outcome.found:
-        assert found.chunk.text
+        assert found.chunk["text"]
     recalls += 1
 print("recalls", recalls)
 """

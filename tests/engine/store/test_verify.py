@@ -148,7 +148,7 @@ def test_the_newest_whole_version_is_chosen_and_stale_indexes_are_left_out(vault
     repaired = opened(vault)
     assert repaired.store.snapshot().manifest.indexes == {}
     adding.add(repaired, [{"text": f"other thing{i}", "id": f"other{i}"} for i in range(40)], {})
-    assert recall(repaired, "thing7", k=1).found[0].chunk.id == "other7"
+    assert recall(repaired, "thing7", k=1).found[0].chunk["id"] == "other7"
     assert recall(repaired, "lost", k=5, lanes=("lexical",)).found == []
     got = verify(vault, deep=True)
     assert got.ok, got.problems
@@ -222,7 +222,7 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
         memory = opened(vault)
         adding.add(memory, "word1 once more", {"id": "again"})
         lifecycle.pin(memory, "id1", pinned=not memory.view().state.pinned[1])
-        assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+        assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
         got = verify(vault, deep=True)
         assert got.ok, (path, got.problems)
     assert contents_at(vault)["chunks"][: len(log["chunks"])] == log["chunks"]
@@ -234,9 +234,9 @@ def test_index_files_that_cannot_be_opened_are_built_again_by_the_next_writer(va
         if path.is_file():
             path.write_bytes(content)
     memory = opened(vault)
-    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
     adding.add(memory, "one more", {"id": "more"})
-    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
     got = verify(vault, deep=True)
     assert got.ok, got.problems
     assert len(list((vault / "index").glob("lexical-*"))) == 1
@@ -246,7 +246,7 @@ def test_no_index_at_all_is_no_problem(vault: Path) -> None:
     for path in sorted((vault / "index").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     memory = opened(vault)
-    assert recall(memory, "word17", k=1).found[0].chunk.id == "id17"
+    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
     assert codes(verify(vault)) == {"index"}
     adding.add(memory, "one more", {"id": "more"})
     assert verify(vault, deep=True).ok
