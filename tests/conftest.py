@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,8 @@ DATA = ROOT.parent / "shared" / "data"
 NOW = "2026-03-01T12:00:00Z"
 
 # no deadlines: a busy machine is not a wrong answer
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=40)
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
@@ -65,3 +66,28 @@ def lexical_vault(tmp_path: Path, clock: FixedClock) -> Iterator[Vault]:
 
     with lamina.open(tmp_path / "vault", create=True, clock=clock, embedder="none") as opened:
         yield opened
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long forms run only when asked for: ``pytest -m slow``."""
+    if "slow" not in str(config.getoption("-m")):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="long form; run with -m slow"))
+
+
+_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(scope="module")
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory where the system has one: tests that never really cut the power need no disk."""
+    in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
+    with tempfile.TemporaryDirectory(prefix="lamina-test-", dir=_MEMORY if in_memory else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def quick_path(quick_folder: Path) -> Path:
+    """A folder of a test's own in memory."""
+    return Path(tempfile.mkdtemp(dir=quick_folder))

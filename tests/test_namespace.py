@@ -14,18 +14,18 @@ from lamina import AsyncVault, Hits, LaminaError, Vault
 PUBLIC = {
     "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "FixedClock", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
-    "LaminaError", "MissingExtra", "Redactor", "SchemaMismatch", "SystemClock", "Vault", "VaultCorrupt",
+    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SystemClock", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 METHODS = {
-    "add", "close", "export", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
-    "recall", "restore", "stats", "update",
+    "add", "close", "compact", "export", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
+    "recall", "reindex", "restore", "snapshot", "stats", "update", "verify",
 }  # fmt: skip
 CANNOT_FAIL = {"close", "path"}
 BUILT_IN = {
     "AmbiguousId": LookupError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
-    "InvalidConfig": ValueError, "MissingExtra": ImportError, "SchemaMismatch": TypeError, "VaultCorrupt": OSError,
+    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
     "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike
 
-    from lamina_engine.backup import BackupReport
+    from lamina_engine.care.backup import BackupReport
+    from lamina_engine.care.compaction import CompactReport
+    from lamina_engine.care.findings import VerifyReport
+    from lamina_engine.care.forgetting import ForgetReport
     from lamina_engine.chunks.reading import Chunk
-    from lamina_engine.compaction import CompactReport
     from lamina_engine.embed.resolve import EmbedderSpec as Spec
-    from lamina_engine.forgetting import ForgetReport
     from lamina_engine.ingest.redact import Redactor
     from lamina_engine.ingest.report import IngestReport, Progress
     from lamina_engine.recall.explain import Found
@@ -78,7 +79,7 @@ def open_vault(
     """
     from lamina_engine.memory import Memory
 
-    root = Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
+    root = vault_path(path)
     memory = Memory(
         root,
         mode=mode,
@@ -90,6 +91,11 @@ def open_vault(
         lock_timeout_s=lock_timeout_s,
     )
     return Vault(memory)
+
+
+def vault_path(path: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder that is meant: the path, else ``$LAMINA_VAULT``, else ``./.lamina``."""
+    return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
 
 
 class Vault:
@@ -149,7 +155,7 @@ class Vault:
         -----
         Complexity: O(records); one flush to disk per 65,536 of them.
         """
-        from lamina_engine.chunks.adding import add
+        from lamina_engine.ingest.adding import add
 
         return add(self._memory, records, fields)
 
@@ -213,7 +219,7 @@ class Vault:
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
         """
-        from lamina_engine.chunks.adding import update
+        from lamina_engine.ingest.adding import update
 
         return update(self._memory, id, changes)
 
@@ -229,13 +235,23 @@ class Vault:
         return invalidate(self._memory, id, reason, self._memory.redact(stamp))
 
     def restore(self, id: str, reason: str | None = None) -> Chunk:
-        """Make an invalidated or removed chunk current again."""
+        """Make an invalidated or removed chunk current again.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
         from lamina_engine.chunks.lifecycle import restore
 
         return restore(self._memory, id, reason)
 
     def pin(self, id: str, *, pinned: bool = True) -> Chunk:
-        """Pin a chunk (or unpin it)."""
+        """Pin a chunk (or unpin it).
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
         from lamina_engine.chunks.lifecycle import pin
 
         return pin(self._memory, id, pinned=pinned)
@@ -319,7 +335,12 @@ class Vault:
         return self.get_many([id])[0]
 
     def get_many(self, ids: Sequence[str]) -> builtins.list[Chunk]:
-        """Return several chunks, in the order of the ids; see `get`."""
+        """Return several chunks, in the order of the ids; see `get`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
         import numpy as np
 
         from lamina_engine.chunks.reading import chunks_at, current_rows
@@ -330,7 +351,12 @@ class Vault:
         return chunks_at(view, np.array(current_rows(view, ids), np.int64))
 
     def history(self, id: str) -> builtins.list[dict[str, Any]]:
-        """Return what happened to a chunk, oldest first; see `lamina_engine.chunks.reading.history`."""
+        """Return what happened to a chunk, oldest first; see `lamina_engine.chunks.reading.history`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
         from lamina_engine.chunks.reading import history
 
         return history(self._memory.view(), id)
@@ -444,7 +470,7 @@ class Vault:
         Backups and exports are not reached. A source that is ingested again unchanged brings nothing back; one whose
         file was changed or moved, and still has the text, does.
         """
-        from lamina_engine.forgetting import forget
+        from lamina_engine.care.forgetting import forget
 
         if what is not None:
             if where is not None or ids is not None:
@@ -459,7 +485,7 @@ class Vault:
         ------
         VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.compaction import compact
+        from lamina_engine.care.compaction import compact
 
         return compact(self._memory)
 
@@ -471,12 +497,41 @@ class Vault:
         VaultExists, InvalidArgument, VaultCorrupt, OSError
             What was copied is removed again.
         """
-        from lamina_engine.backup import backup
+        from lamina_engine.care.backup import backup
 
         return backup(self._memory, Path(path))
 
+    def verify(self, deep: bool = False, *, repair: bool = False) -> VerifyReport:
+        """Check that the vault is what was written.
+
+        Parameters
+        ----------
+        deep : bool
+            Read every byte; otherwise names, sizes and order are checked.
+        repair : bool
+            Set CURRENT to the newest whole version where it is lost, and remove damaged index files (they are derived).
+
+        Returns
+        -------
+        VerifyReport
+            ``ok``, ``checked`` and ``problems``: each says what is wrong, which rows it touches, and what to do.
+
+        Raises
+        ------
+        VaultReadOnly, VaultLocked
+            When a repair cannot write.
+        """
+        from lamina_engine.care.verify import verify
+
+        return verify(self._memory, deep=deep, repair=repair)
+
     def stats(self) -> dict[str, Any]:
-        """Return counts and sizes; the shape of ``lamina stats --json``."""
+        """Return counts and sizes; the shape of ``lamina stats --json``.
+
+        Raises
+        ------
+        VaultCorrupt
+        """
         from lamina_engine.stats import stats
 
         return stats(self._memory)
@@ -495,7 +550,12 @@ class Vault:
         return export(self._memory, Path(path), format, where)
 
     def import_(self, path: str | os.PathLike[str]) -> builtins.list[str]:
-        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids."""
+        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids.
+
+        Raises
+        ------
+        IngestError, InvalidArgument, EmbedderMismatch, VaultReadOnly, VaultLocked, OSError
+        """
         from lamina_engine.transfer import import_
 
         return import_(self._memory, Path(path))

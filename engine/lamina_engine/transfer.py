@@ -19,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Meta, Struct
 
-from lamina_engine.chunks import adding, writing
+from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.index.state import INVALIDATED, REMOVED
+from lamina_engine.ingest import adding
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.select import alive
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lamina_engine
 from lamina_engine.clock import MISSING_US, FixedClock, SystemClock, format_instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 
@@ -80,3 +83,12 @@ def test_a_fixed_clock_stands_until_it_is_moved() -> None:
     clock.advance(-0.5)
     assert clock.now_us() == before - 500_000
     assert SystemClock().now_us() > before
+
+
+def test_only_the_system_clock_reads_the_machine_s_clock() -> None:
+    engine = Path(lamina_engine.__file__).parent
+    reads = re.compile(
+        r"\btime\.time(_ns)?\(|\bdatetime\.(now|utcnow|today)\(|\bdate\.today\(|\btime\.localtime\(|\btime\.gmtime\("
+    )
+    found = {path.relative_to(engine).as_posix() for path in engine.rglob("*.py") if reads.search(path.read_text())}
+    assert found == {"clock.py"}

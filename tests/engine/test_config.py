@@ -58,3 +58,12 @@ def test_the_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DECAY_TYPE_OVERRIDES", "a:x")
     with pytest.raises(InvalidConfig, match="a:x"):
         type_half_lives()
+
+
+@pytest.mark.parametrize(
+    "line", ['url = "http://127.0.0.1:1/v1"', 'api_key = "x"', 'endpoint = "http://x"', 'model = "http://x/v1"']
+)
+def test_a_vault_cannot_name_an_endpoint_or_a_key(tmp_path: Path, line: str) -> None:
+    (tmp_path / "vault.toml").write_text(f"[embedding]\n{line}\n")
+    with pytest.raises(InvalidConfig, match=r"vault\.toml"):
+        load(tmp_path)

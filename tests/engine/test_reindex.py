@@ -30,7 +30,24 @@ from lamina_engine.reindex.report import Step
 from lamina_engine.reindex.texts import embedded_range
 from lamina_engine.schema import vector_log
 
-WORDS = ["postgres", "redis", "session", "token", "queue", "cache", "index", "shard", "lease", "clock", "draft", "merge", "paper", "river", "stone", "cloud"]
+WORDS = [
+    "postgres",
+    "redis",
+    "session",
+    "token",
+    "queue",
+    "cache",
+    "index",
+    "shard",
+    "lease",
+    "clock",
+    "draft",
+    "merge",
+    "paper",
+    "river",
+    "stone",
+    "cloud",
+]
 
 
 def bag(texts: list[str]) -> NDArray[np.float32]:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 
 import pytest
-from hypothesis import settings
 
 import lamina_kernels
 from lamina_kernels._jit import Kernel
-
-if not (os.environ.get("HYPOTHESIS_PROFILE") or os.environ.get("CI")):  # another profile was asked for
-    settings.register_profile("kernels", deadline=None, max_examples=40)
-    settings.load_profile("kernels")
 
 Named = dict[str, Kernel[..., object]]
 

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "forget": "care:forget",
     "compact": "care:compact",
     "backup": "care:backup",
+    "verify": "care:verify",
     "stats": "vaults:stats",
     "reindex": "reindexing:reindex",
     "export": "vaults:export",

@@ -12,14 +12,17 @@ import click
 
 from lamina.cli.command import Call, command
 from lamina.cli.documents import chunk_line
+from lamina.cli.failures import PROBLEM
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import printable, table
+from lamina.vault import vault_path
 
 if TYPE_CHECKING:
-    from lamina_engine.backup import BackupReport
+    from lamina_engine.care.backup import BackupReport
+    from lamina_engine.care.compaction import CompactReport
+    from lamina_engine.care.findings import VerifyReport
+    from lamina_engine.care.forgetting import ForgetReport
     from lamina_engine.chunks.reading import Chunk
-    from lamina_engine.compaction import CompactReport
-    from lamina_engine.forgetting import ForgetReport
 
 _SHOWN = 20
 
@@ -84,3 +87,35 @@ def backup(call: Call, path: Path) -> None:
 def _backup_line(report: BackupReport) -> str:
     rows = f"{report.rows:,} {'row' if report.rows == 1 else 'rows'}"
     return f"copied version {report.version} ({rows}, {report.bytes:,} bytes) to {printable(report.path)}"
+
+
+@command("verify", "lamina verify", "lamina verify --deep --json", "lamina verify --repair")
+@click.option("--deep", is_flag=True, help="Read every byte; else names, sizes and order are checked.")
+@click.option("--repair", is_flag=True, help="Set CURRENT to the newest whole version; remove damaged index files.")
+def verify(call: Call, deep: bool, repair: bool) -> None:
+    """Check that the vault is what was written.
+
+    Works where a vault cannot be opened, too. Exit code 1 where something is wrong.
+    """
+    from lamina_engine.care.verify import verify as check
+
+    report = check(vault_path(call.vault), deep=deep, repair=repair)
+    document = {
+        "ok": report.ok,
+        "checked": dict(report.checked),
+        "problems": [asdict(problem) for problem in report.problems],
+        "repaired": report.repaired,
+    }
+    call.answer(document, lambda: _verify_lines(report))
+    if not report.ok:
+        raise click.exceptions.Exit(PROBLEM)
+
+
+def _verify_lines(report: VerifyReport) -> Iterator[str]:
+    for problem in report.problems:
+        yield f"{problem.code}: {printable(problem.where)}: {printable(problem.message)}"
+        yield f"  {printable(problem.advice)}"
+    if report.repaired:
+        yield f"repaired: {printable(report.repaired)}"
+    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(report.checked.items()))
+    yield f"{'whole' if report.ok else f'{len(report.problems):,} problems'}: {counts}"

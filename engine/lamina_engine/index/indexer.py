@@ -11,11 +11,10 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import FIELDS, facet
@@ -31,6 +30,9 @@ from lamina_engine.store.store import Store
 from lamina_kernels.layouts import TermRows
 
 logger = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from lamina_engine.chunks.batch import ChunkBatch
 
 BLOCK_ROWS: Final = 4_096
 """Rows that Tantivy takes at a time: what is left over is the tail."""

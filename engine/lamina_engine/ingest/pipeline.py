@@ -274,6 +274,8 @@ def _existing(path: str) -> Path:
     """
     try:
         top = Path(path).resolve(strict=True) if path else None
+    except FileNotFoundError as error:
+        raise IngestError(f"{path} does not exist; give a file or folder, or - for standard input") from error
     except (OSError, RuntimeError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise IngestError(f"{path} cannot be read ({said}); give a file or folder, or - for standard input") from error

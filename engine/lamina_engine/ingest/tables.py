@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamina_engine.chunks import adding, identity, writing
+from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest import adding
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.records import Record, normalise_record
 

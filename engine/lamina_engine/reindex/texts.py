@@ -32,7 +32,7 @@ class Embedded(NamedTuple):
 def embedded(snapshot: Snapshot, rows: Rows) -> list[Embedded]:
     """Return what is embedded for some rows. O(bytes of their text)."""
     return [
-        _of(record["version"], record["text"], record["title"], record["headings"], record["created_at"])
+        embedded_of(record["version"], record["text"], record["title"], record["headings"], record["created_at"])
         for record in snapshot.records("chunks", rows, _COLUMNS)
     ]
 
@@ -42,9 +42,10 @@ def embedded_range(snapshot: Snapshot, start: int, stop: int) -> list[Embedded]:
     return embedded(snapshot, np.arange(start, stop, dtype=np.int64))
 
 
-def _of(
+def embedded_of(
     version: bytes, text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None
 ) -> Embedded:
+    """Return what is embedded for a row with these values."""
     for candidate in _candidates(text, title, headings, created_at):
         if version_of(candidate) == version:
             return Embedded(version if candidate.strip() else b"", candidate, matched=True)

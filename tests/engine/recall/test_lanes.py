@@ -157,3 +157,11 @@ def test_codes_find_the_nearest_and_scores_are_exact(
             )
         agreed += len({f"r{row:05}" for row in best} & {hit.id for hit in hits})
     assert agreed >= 98  # of 100: codes choose 200 candidates, exact vectors rank them
+
+
+def test_a_narrow_filter_still_fills_k(blocks: Vault) -> None:
+    rare = blocks.add([{"text": f"Redis note {i}", "project": "rare", "metadata": {"rank": i}} for i in range(12)])
+    for filter_ in ({"project": "rare"}, {"id": {"in": rare}}, {"rank": {"gte": 0}}):
+        hits = blocks.recall("Redis", k=10, where=filter_)
+        assert len(hits) == 10
+        assert {hit.id for hit in hits} <= set(rare)

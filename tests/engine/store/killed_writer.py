@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.chunks import lifecycle
+from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 
 KINDS = ("add", "add", "update", "add", "invalidate", "add", "add", "bulk")

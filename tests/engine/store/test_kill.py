@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamina_engine.care.verify import verify
 from lamina_engine.chunks.reading import chunks_at, find_row
 from lamina_engine.errors import ChunkNotFound
 from lamina_engine.memory import Memory
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.store import Store
-from lamina_engine.store.verify import verify
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lamina.vault import Vault
+from lamina_engine.care.verify import verify
 from lamina_engine.clock import FixedClock
 from lamina_engine.memory import Memory
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
-from lamina_engine.store.verify import verify
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, orphans
 
 _IN_MEMORY = Path("/dev/shm")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.care.findings import VerifyReport
 from lamina_engine.errors import LaminaError
-from lamina_engine.store.report import VerifyReport
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import TermRows

@@ -8,15 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.care.verify import VerifyReport, newest_whole, verify
+from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
 from lamina_engine.index import indexer
+from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.store import Store
-from lamina_engine.store.verify import VerifyReport, newest_whole, verify
 from tests.engine.store.faults import Quick, contents_at, copy
 
 MOMENT = "2026-03-01T12:00:00Z"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lamina_engine.care.findings import VerifyProblem, VerifyReport
+from lamina_engine.care.index_check import check_indexes, remove
+from lamina_engine.care.log_check import check_log, whole
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import Files
-from lamina_engine.store.index_check import check_indexes, remove
 from lamina_engine.store.lock import write_lock
-from lamina_engine.store.log_check import check_log, whole
 from lamina_engine.store.manifest import Manifest
-from lamina_engine.store.report import VerifyProblem, VerifyReport
 from lamina_engine.store.segments import LOG
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store

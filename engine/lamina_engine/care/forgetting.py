@@ -1,6 +1,6 @@
 """Forgetting: every byte of some chunks leaves the vault; contentless tombstones keep the row numbers of all others.
 
-What is written anew is decided in `lamina_engine.erasure`, log by log; one commit makes it so, after which the old files
+What is written anew is decided in `lamina_engine.care.erasure`, log by log; one commit makes it so, after which the old files
 go, and everything derived is made again from what is left.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lamina_engine.care.erasure import Change, Erasure
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.chunks.writing import add_events
-from lamina_engine.erasure import Change, Erasure
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import mask

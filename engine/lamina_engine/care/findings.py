@@ -22,7 +22,7 @@ class VerifyProblem:
 
 @dataclass(slots=True)
 class VerifyReport:
-    """The outcome of `lamina_engine.store.verify.verify`."""
+    """The outcome of `lamina_engine.care.verify.verify`."""
 
     checked: Counter[str] = field(default_factory=Counter)
     """How many of each kind were looked at: manifests, segments, rows, bytes, indexes, ..."""

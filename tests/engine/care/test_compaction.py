@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.care.compaction import compact
+from lamina_engine.care.verify import verify
+from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
-from lamina_engine.compaction import compact
 from lamina_engine.errors import VaultReadOnly
+from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import segments
 from lamina_engine.store.files import Files
-from lamina_engine.store.verify import verify
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, contents, contents_at, copy, orphans
 
 MOMENT = "2026-03-01T12:00:00Z"

@@ -13,18 +13,19 @@ import msgspec
 import numpy as np
 import pytest
 
-from lamina_engine.chunks import adding, lifecycle
+from lamina_engine.care.forgetting import ForgetReport, forget
+from lamina_engine.care.verify import verify
+from lamina_engine.chunks import lifecycle
 from lamina_engine.chunks.reading import find_row, history
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, VaultCorrupt
-from lamina_engine.forgetting import ForgetReport, forget
 from lamina_engine.index import indexer
+from lamina_engine.ingest import adding
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
-from lamina_engine.store.verify import verify
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, contents_at, copy, orphans
 
 MOMENT = "2026-03-01T12:00:00Z"

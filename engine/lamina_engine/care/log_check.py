@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from lamina_engine import columns
+from lamina_engine.care.findings import VerifyReport
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.store.manifest import Manifest, SegmentRef
-from lamina_engine.store.report import VerifyReport
 from lamina_engine.store.segments import LOG, Segment
 
 _UNIT_TOLERANCE = 1e-3
@@ -158,14 +158,12 @@ def _check_vectors(parts: list[Segment], report: VerifyReport) -> None:
 
 def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
     """Hash every row's content again; a row without text is a tombstone and keeps no promise."""
-    from lamina_engine.chunks.identity import embedded_text, version_of
+    from lamina_engine.reindex.texts import embedded_of
 
     for segment in parts:
         batch = segment.batch
         try:
-            texts, titles, headings, versions = (
-                batch.column(n).to_pylist() for n in ("text", "title", "headings", "version")
-            )
+            columns = [batch.column(n).to_pylist() for n in ("version", "text", "title", "headings", "created_at")]
         except (UnicodeDecodeError, pa.ArrowException) as error:
             report.add(
                 "segment",
@@ -174,9 +172,8 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
                 "put it back from a copy",
             )
             continue
-        report.checked["versions"] += len(texts)
-        hashed = [version_of(embedded_text(*row)) for row in zip(titles, headings, texts, strict=True)]
-        bad = [i for i, (text, ref, got) in enumerate(zip(texts, versions, hashed, strict=True)) if text and ref != got]
+        report.checked["versions"] += batch.num_rows
+        bad = [i for i, row in enumerate(zip(*columns, strict=True)) if not embedded_of(*row).matched]
         if bad:
             message = (
                 f"{len(bad)} rows, the first {segment.start + bad[0]}, do not have the content that their version says"

@@ -1,0 +1,1 @@
+"""Care of a vault: verification, forgetting, compaction, backup."""
