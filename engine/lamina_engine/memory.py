@@ -301,6 +301,7 @@ class Memory:
             warm(
                 [
                     terms.gather_counts,
+                    terms.score_bm25,
                     terms.scan_bm25,
                     terms.document_frequencies,
                     distances.gather_dots,

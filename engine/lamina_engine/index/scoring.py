@@ -37,6 +37,7 @@ from lamina_kernels.terms import (
     gather_counts_numpy,
     scan_bm25,
     scan_bm25_numpy,
+    score_bm25,
 )
 
 _COMPILE_ROWS = 32_768
@@ -217,16 +218,22 @@ class ForwardLists:
         InvalidArgument
             When a row number is outside.
         """
-        counts, lengths = self._gather(rows, query)
-        return bm25_scores(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        if not score_bm25.ready:  # its twin: the same operations in the same order
+            counts, lengths = self._gather(rows, query)
+            return bm25_scores(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        out = np.empty(rows.size)
+        for block, chosen, local in self._homes(rows):
+            scores = np.empty(local.size)
+            score_bm25(block, np.ascontiguousarray(local), *fixed, scores)
+            out[chosen] = scores
+        return out
 
     def context_lengths(self, rows: I64) -> NDArray[np.uint16]:
         """Return how many context terms each row was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
         out = np.zeros(rows.size, np.uint16)
-        home = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.flatnonzero(np.bincount(home)).tolist():
-            chosen = np.flatnonzero(home == number)
-            out[chosen] = self.blocks[number].lengths[rows[chosen] - self.starts[number], 2]
+        for block, chosen, local in self._homes(rows):
+            out[chosen] = block.lengths[local, 2]
         return out
 
     def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
@@ -270,18 +277,24 @@ class ForwardLists:
 
     def _gather(self, rows: I64, query: WeightedQuery) -> tuple[F32, U16]:
         """Return the counts and lengths of chosen rows, block by block."""
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.rows):
-            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
         counts = np.zeros((rows.size, query.hashes.size, ZONES), np.float32)
         lengths = np.zeros((rows.size, ZONES), np.uint16)
-        home = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.flatnonzero(np.bincount(home)).tolist():
-            block = self.blocks[number]
-            chosen = np.flatnonzero(home == number)
-            local = rows[chosen] - self.starts[number]
+        for block, chosen, local in self._homes(rows):
             lengths[chosen] = block.lengths[local]
             counts[chosen] = _gather_block(block, local, query.hashes)
         return counts, lengths
+
+    def _homes(self, rows: I64) -> Iterator[tuple[TermRows, I64 | slice, I64]]:
+        """Yield each block that holds some of the rows, which of them it holds, and where they lie in it."""
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.rows):
+            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
+        if len(self.blocks) == 1:
+            yield self.blocks[0], slice(None), rows
+            return
+        home = np.searchsorted(self.starts, rows, side="right") - 1
+        for number in np.flatnonzero(np.bincount(home)).tolist():
+            chosen = np.flatnonzero(home == number)
+            yield self.blocks[number], chosen, rows[chosen] - self.starts[number]
 
 
 def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:

@@ -6,7 +6,7 @@ Parts are built when first asked for, from the tables that all versions share; a
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,13 @@ from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
 from lamina_engine.index.tables import Tables
+from lamina_engine.index.terms import concat_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
+
+SMALL_ROWS: Final = 8_192
+"""Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes for each version,
+against several small NumPy calls for each segment in every recall."""
 
 
 class View:
@@ -79,7 +84,8 @@ class View:
     @cached_property
     def forward(self) -> ForwardLists:
         """Forward lists of all rows, for scoring."""
-        return ForwardLists([self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")])
+        blocks = [self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")]
+        return ForwardLists([concat_terms(blocks)] if len(blocks) > 1 and self.rows <= SMALL_ROWS else blocks)
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -92,7 +98,10 @@ class View:
         """Vectors of the space that recall uses, row for row beside the chunks."""
         space = self.snapshot.space
         segments = self.snapshot.segments(self.snapshot.vector_log)
-        return VectorBlocks([columns.vectors(s.column("vector")) for s in segments], space.dim if space else 1)
+        arrays = [columns.vectors(s.column("vector")) for s in segments]
+        if len(arrays) > 1 and self.rows <= SMALL_ROWS:
+            arrays = [np.concatenate(arrays)]
+        return VectorBlocks(arrays, space.dim if space else 1)
 
     @property
     def vector_rows(self) -> int:

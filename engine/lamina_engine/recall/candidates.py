@@ -55,7 +55,7 @@ def score_candidates(
     previous = _previous(view, direct, selection) if profile.spread else np.full(len(direct), -1, np.int64)
     rows = union(direct, previous[previous >= 0])
     n = len(rows)
-    bm25 = completed(rows, lexical, words.score)
+    bm25 = words.completed(rows)
     cosine = completed(rows, vector, lambda rest: cosines(view, query, rest))
     coverage = bm25 / words.ceiling if words.ceiling else np.zeros(n)
     own = (

@@ -39,31 +39,49 @@ def results(
     rows = c.rows[kept]
     aged = ages(view, rows, profile.decay, request.now_us)
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
+    columns = [
+        getattr(c, name)[kept].tolist()
+        for name in (
+            "bm25",
+            "coverage",
+            "cosine",
+            "lexical_rank",
+            "vector_rank",
+            "own",
+            "received",
+            "semantic",
+            "factor",
+            "score",
+        )
+    ]
+    dated = zip(aged.recency.tolist(), aged.age_s.tolist(), aged.half_life_s.tolist(), aged.dated.tolist(), strict=True)
     found = []
-    for i, (position, chunk, terms) in enumerate(zip(kept, shown_at(view, rows), parts, strict=True)):
-        direct = c.lexical_rank[position] or c.vector_rank[position]
+    for position, shown, words_, values, (recency, age_s, half_life_s, is_dated) in zip(
+        kept, shown_at(view, rows), parts, zip(*columns, strict=True), dated, strict=True
+    ):
+        bm25, coverage, cosine, lexical_rank, vector_rank, own, received, semantic, factor, score = values
         record = {
             "fusion": profile.fusion,
             "vector_share": share,
             "rank_constant": profile.rank_constant,
-            "bm25": float(c.bm25[position]),
-            "coverage": float(c.coverage[position]),
-            "words": terms,
-            "cosine": float(c.cosine[position]) if share else None,
-            "lexical_rank": int(c.lexical_rank[position]) or None,
-            "vector_rank": int(c.vector_rank[position]) or None,
-            "own": float(c.own[position]),
-            "received": float(c.received[position]),
-            "semantic": float(c.semantic[position]),
+            "bm25": bm25,
+            "coverage": coverage,
+            "words": words_,
+            "cosine": cosine if share else None,
+            "lexical_rank": lexical_rank or None,
+            "vector_rank": vector_rank or None,
+            "own": own,
+            "received": received,
+            "semantic": semantic,
             "semantic_weight": profile.decay.semantic_weight,
-            "recency": float(aged.recency[i]),
-            "age_days": float(aged.age_s[i]) / 86_400.0,
-            "half_life_days": float(aged.half_life_s[i]) / 86_400.0,
-            "date_missing": not bool(aged.dated[i]),
-            "factor": float(c.factor[position]),
+            "recency": recency,
+            "age_days": age_s / 86_400.0,
+            "half_life_days": half_life_s / 86_400.0,
+            "date_missing": not is_dated,
+            "factor": factor,
             "folded": folded.get(position, []),
         }
-        found.append(Found(chunk, float(c.score[position]), None if direct else "following", record))
+        found.append(Found(shown, score, None if lexical_rank or vector_rank else "following", record))
     return found
 
 

@@ -66,6 +66,8 @@ class Words:
             None if view.is_past or (index is not None and index.rows > view.rows) else index
         )
         self._tail: I64 = np.empty(0, np.int64)
+        self._known: Lane | None = None
+        self._knows_all = False
         self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
         self._average = view.statistics.average_length(bm25)
         self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
@@ -93,6 +95,18 @@ class Words:
             return np.zeros(len(rows))
         return self.view.forward.score(rows, self.query, self.bm25, self._average)
 
+    def completed(self, rows: I64) -> F64:
+        """Return the score of some rows after `lane`, float64 (n,): what it has computed already, the rest now."""
+        known = self._known
+        if known is None:
+            return self.score(rows)
+        place = np.minimum(np.searchsorted(known.rows, rows), max(len(known.rows) - 1, 0))
+        found = known.rows[place] == rows if len(known.rows) else np.zeros(len(rows), np.bool_)
+        out = np.where(found, known.scores[place], 0.0) if len(known.rows) else np.zeros(len(rows))
+        if not self._knows_all:
+            out[~found] = self.score(rows[~found])
+        return out
+
     def contributions(self, rows: I64) -> list[dict[str, float]]:
         """Return what each word adds to the score of each row."""
         parts = self.view.forward.contributions(rows, self.query, self.bm25, self._average)
@@ -110,13 +124,16 @@ class Words:
         if found is None:
             return self._scan(selection, depth)
         rows = np.concatenate([found, tail])
-        return ranked(rows, self.score(rows), depth)
+        scores = self.score(rows)
+        order = np.argsort(rows)
+        self._known = Lane(rows[order], scores[order])
+        # without an index the tail is every selected row that has any of the words: all others score 0
+        self._knows_all = self.index is None
+        return ranked(rows, scores, depth)
 
     def _is_narrow(self, selection: Selection) -> bool:
         """Tell whether scoring the selected rows one and all is cheaper than asking an index around the filter."""
-        if (
-            self.index is None
-        ):  # every row is in the tail; without an index for many rows, their terms are not sorted for it
+        if self.index is None:  # every row is in the tail, whose terms are not sorted for many rows
             return self.view.rows > NARROW_ROWS * 4
         return selection.live is not None and not selection.must_is_all and selection.count <= NARROW_ROWS
 

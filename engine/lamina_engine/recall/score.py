@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
-from lamina_engine.index.categories import NO_VALUE, CategoryTable
+from lamina_engine.index.categories import CategoryTable
 from lamina_engine.profiles import Decay
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.decay import half_life_decay_numpy
@@ -74,7 +75,7 @@ def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
     """
     created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).astype(np.int64)
     dated = created != MISSING_US
-    created = np.where(dated, created, parse_instant(decay.missing_created_at))
+    created = np.where(dated, created, _stand_in(decay.missing_created_at))
     now_s = math.floor(now_us / US_PER_S)
     # float64 before the difference: absurd dates at the ends of int64 must not wrap round
     age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
@@ -83,16 +84,23 @@ def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
     return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
 
 
+@functools.cache
+def _stand_in(moment: str) -> int:
+    return parse_instant(moment)
+
+
 def _half_lives(view: Dated, rows: Rows, decay: Decay) -> F64:
     """Half-lives in days: one look-up for each distinct (type, collection)."""
-    types = view.categories.gather(view.snapshot, "type", rows).astype(np.int64)
-    collections = view.categories.gather(view.snapshot, "collection", rows).astype(np.int64)
-    pairs, inverse = np.unique(((types - NO_VALUE) << 32) | (collections - NO_VALUE), return_inverse=True)
-    table = np.empty(len(pairs), np.float64)
-    for i, pair in enumerate(pairs.tolist()):
-        type_ = view.categories.value("type", (pair >> 32) + NO_VALUE)
-        table[i] = half_life_days(decay, type_, view.categories.value("collection", (pair & 0xFFFFFFFF) + NO_VALUE))
-    return table[inverse]
+    types = view.categories.gather(view.snapshot, "type", rows)
+    collections = view.categories.gather(view.snapshot, "collection", rows)
+    value = view.categories.value
+    table: dict[tuple[int, int], float] = {}
+    out = []
+    for pair in zip(types.tolist(), collections.tolist(), strict=True):
+        if pair not in table:
+            table[pair] = half_life_days(decay, value("type", pair[0]), value("collection", pair[1]))
+        out.append(table[pair])
+    return np.array(out, np.float64)
 
 
 def blend(semantic: F64, recency: F64, semantic_weight: float, factor: F64) -> F64:
