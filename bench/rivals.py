@@ -40,7 +40,8 @@ class Bm25s:
         import bm25s
 
         words = bm25s.tokenize([query.text], stopwords=None, show_progress=False)
-        rows, _ = self._index.retrieve(words, k=K, show_progress=False, n_threads=1)
+        index: Any = self._index
+        rows, _ = index.retrieve(words, k=K, show_progress=False, n_threads=1)
         return [int(row) for row in rows[0]]
 
     def close(self) -> None:
@@ -84,7 +85,8 @@ class Lance:
         return cls(table)
 
     def hybrid(self, query: Query, project: int | None = None) -> list[str]:
-        search = self._table.search(query_type="hybrid", vector_column_name="vector")
+        table: Any = self._table
+        search = table.search(query_type="hybrid", vector_column_name="vector")
         search = search.vector(query.vector).text(" ".join(words_of(query.text))).distance_type("dot")
         search = search.nprobes(64).refine_factor(20)
         if project is not None:
@@ -93,14 +95,16 @@ class Lance:
         return found
 
     def dense(self, query: Query, project: int | None = None) -> list[int]:
-        search = self._table.search(query.vector, vector_column_name="vector").distance_type("dot")
+        table: Any = self._table
+        search = table.search(query.vector, vector_column_name="vector").distance_type("dot")
         if project is not None:
             search = search.where(f"project = {project}", prefilter=True)
         found: list[int] = search.nprobes(64).refine_factor(20).select(["row"]).limit(K).to_arrow()["row"].to_pylist()
         return found
 
     def lexical(self, query: Query) -> list[int]:
-        search = self._table.search(" ".join(words_of(query.text)), query_type="fts")
+        table: Any = self._table
+        search = table.search(" ".join(words_of(query.text)), query_type="fts")
         found: list[int] = search.select(["row"]).limit(K).to_arrow()["row"].to_pylist()
         return found
 

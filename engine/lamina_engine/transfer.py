@@ -242,6 +242,7 @@ def _parquet_records(path: Path) -> Iterator[Exported]:
 
 
 def _batch(records: Sequence[Exported]) -> ChunkBatch:
+    undated: list[int | None] = [None] * len(records)
     batch = ChunkBatch(
         texts=[r.text for r in records],
         ids=[r.id for r in records],
@@ -263,7 +264,7 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
         blobs=[r.blob for r in records],
         metadata=[msgspec.json.encode(r.metadata, order="sorted").decode() if r.metadata else None for r in records],
         after=[r.after for r in records],
-        fallback_created_at=[None] * len(records),
+        fallback_created_at=undated,
     )
     batch.embed_like([r.version for r in records])
     return batch

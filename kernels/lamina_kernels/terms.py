@@ -329,8 +329,9 @@ def score_bm25(
     entries = np.empty(query_hashes.size, np.int64)
     _index_query(query_hashes, first, following)
     for i in range(rows.size):
-        row = rows[i]
-        _match_row(block.hashes, block.indptr[row], block.indptr[row + 1], query_hashes, first, following, entries)
+        row = int(rows[i])
+        start, stop = int(block.indptr[row]), int(block.indptr[row + 1])
+        _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
         out[i] = _row_score(block, row, entries, idf, weights, k1, b, average_length)
 
 

@@ -70,7 +70,8 @@ def _declared(view: View, batch: ChunkBatch, after: list[str | None], first: int
     here = {str(identity): first + i for i, identity in enumerate(batch.ids)}
     outside = [identity for identity in after if identity is not None and identity not in here]
     known = dict(zip(outside, view.rows_of_ids(outside).tolist(), strict=True)) if outside else {}
-    found = [-1 if identity is None else here.get(identity, known.get(identity, -1)) for identity in after]
+    places: dict[str, int] = {**known, **here}
+    found = [-1 if identity is None else places.get(identity, -1) for identity in after]
     # a chunk's words may depend on chunks before it, never on later ones
     return [row if row < first + i else -1 for i, row in enumerate(found)]
 

@@ -19,7 +19,7 @@ from lamina_engine.ingest.drafts import Problem
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """LoCoMo's category numbers. Some projects print 1 as single-hop; its mean of 3.13 evidence turns says otherwise."""
 
-_MONTHS: Final = (
+_MONTHS: Final[tuple[str, ...]] = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
 _SESSION: Final = re.compile(r"session_(\d+)")
@@ -90,7 +90,9 @@ def session_instant(text: str) -> str | None:
         return None
     hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0)
     try:
-        instant = datetime(int(found[6]), _MONTHS.index(found[5]) + 1, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+        instant = datetime(
+            int(found[6]), _MONTHS.index(str(found[5])) + 1, int(found[4]), hour, int(found[2]), tzinfo=UTC
+        )
     except ValueError:
         return None
     return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

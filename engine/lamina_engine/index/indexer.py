@@ -71,7 +71,7 @@ class Indexer:
         """Space and rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
 
     def stage(
-        self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int], previous: list[int]
+        self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int | None], previous: list[int]
     ) -> None:
         """Analyse rows that are about to be committed: their text is at hand now.
 

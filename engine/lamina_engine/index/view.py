@@ -51,7 +51,7 @@ class View:
         """Rows of the chunks log that this view sees."""
         self._events = snapshot.watermark("events", as_of_us) if as_of_us is not None else snapshot.rows("events")
         # only a state that exists already is continued: building one for the sake of the next would be work for nothing
-        usable = former is not None and not past and former.as_of_us is None and "state" in former.__dict__
+        usable = former is not None and not past and former.as_of_us is None and "_state" in former.__dict__
         self._former = former.state if usable and former is not None else None
 
     @property
@@ -64,9 +64,13 @@ class View:
         """Codes of project, type, collection, session and agent."""
         return self.tables.categories
 
-    @cached_property
+    @property
     def state(self) -> State:
         """Status and pin of every row."""
+        return self._state
+
+    @cached_property
+    def _state(self) -> State:
         state = State(self.snapshot, self._former, rows=self.rows, events=self._events)
         self._former = None
         return state

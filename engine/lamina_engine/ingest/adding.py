@@ -201,7 +201,7 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
         )
     has_vectors = columns.vectors is not None and columns.has_vector is not None and bool(columns.has_vector.any())
     types, collections = _kinds(names("type"), names("collection"))
-    created = columns.created_at_us or [None] * n
+    created: list[int | None] = list(columns.created_at_us or [None] * n)
     if defaults is not None and defaults.created_at_us is not None:
         created = [defaults.created_at_us if us is None else us for us in created]
     tags = (

@@ -261,10 +261,11 @@ def _vectors(array: pa.Array, bad: dict[int, str]) -> tuple[NDArray[np.float32] 
         return None, None
     rows = np.flatnonzero(has)
     values = array.flatten().to_numpy(zero_copy_only=False)  # of the rows that are not null; null items become NaN
+    lengths: NDArray[np.int64]
     if pa.types.is_fixed_size_list(array.type):
-        lengths = np.full(rows.size, array.type.list_size)
+        lengths = np.full(rows.size, array.type.list_size, np.int64)
     else:
-        lengths = np.diff(np.asarray(array.offsets))[rows]
+        lengths = np.diff(np.asarray(array.offsets)).astype(np.int64)[rows]
     sizes, counts = np.unique(lengths, return_counts=True)
     d = int(sizes[np.argmax(counts)])
     fits = (lengths == d) & (lengths > 0)

@@ -39,7 +39,7 @@ def lines(folder: Path) -> Path:
 @pytest.mark.parametrize(("form", "gold"), [(locomo, "s/D1:1"), (hotpot, "multi/0"), (lines, "a")])
 def test_each_form_by_file_and_by_folder(tmp_path: Path, form: object, gold: str) -> None:
     assert callable(form)
-    path = form(tmp_path)
+    path = Path(str(form(tmp_path)))
     (tmp_path / "README.md").write_text("about")
     by_file, by_folder, by_name = load_set(path), load_set(tmp_path), load_set(str(path))
     assert by_file == by_folder == by_name

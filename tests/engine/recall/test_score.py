@@ -201,11 +201,12 @@ def undated(vault: Vault, dates: dict[str, int | None]) -> None:
     from lamina_engine.chunks import writing
 
     n = len(dates)
+    undated: list[int | None] = [None] * n
     batch = ChunkBatch(
         texts=[f"weather {i}" for i in range(n)], ids=list(dates), titles=[None] * n, headings=[[]] * n, types=["note"] * n,
         collections=["notes"] * n, projects=[None] * n, sessions=[None] * n, agents=[None] * n, sources=[None] * n,
         ordinals=[-1] * n, starts=[-1] * n, stops=[-1] * n, created_at=list(dates.values()), tags=[[]] * n, success=[None] * n,
-        commits=[None] * n, blobs=[None] * n, metadata=[None] * n, fallback_created_at=[None] * n,
+        commits=[None] * n, blobs=[None] * n, metadata=[None] * n, fallback_created_at=undated,
     )  # fmt: skip
     writing.write(vault._memory, batch)
 
