@@ -5,6 +5,7 @@ Instants are int64 microseconds since 1970-01-01T00:00:00Z. Nothing else in the 
 
 from __future__ import annotations
 
+import functools
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
@@ -137,6 +138,7 @@ def _trim_nanoseconds(text: str) -> str:
     return text[: min(end, dot + 7)] + text[end:]
 
 
+@functools.lru_cache(maxsize=16_384)
 def format_instant(us: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 with ``Z`` (whole seconds without a fraction); None stays None.
 

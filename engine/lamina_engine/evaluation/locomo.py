@@ -19,8 +19,19 @@ from lamina_engine.ingest.drafts import Problem
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """LoCoMo's category numbers. Some projects print 1 as single-hop; its mean of 3.13 evidence turns says otherwise."""
 
-_MONTHS: Final[list[str]] = (
-    "january february march april may june july august september october november december".split()  # noqa: SIM905
+_MONTHS: Final[tuple[str, ...]] = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 )
 _SESSION: Final = re.compile(r"session_(\d+)")
 _REFERENCE: Final = re.compile(r"D:?(\d+):(\d+)", re.IGNORECASE)
