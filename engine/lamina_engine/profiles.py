@@ -90,7 +90,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Name and version, such as ``temporal@1``."""
     vector_share: Share | None = None
     """Part of the score that is the vector lane's, the rest is the lexical lane's; None: what the embedder says of itself."""
-    depth: Count = 200
+    depth: Count = 100
     """Candidates of each lane."""
     fusion: Literal["absolute", "ranks"] = "absolute"
     """``absolute`` adds coverage and cosine, both in [0, 1]; ``ranks`` is reciprocal rank fusion."""

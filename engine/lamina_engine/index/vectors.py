@@ -96,6 +96,8 @@ class VectorBlocks:
         InvalidArgument
             A row outside [0, rows).
         """
+        if len(self.arrays) == 1 and len(rows) and rows.min() >= 0 and rows.max() < self.rows:
+            return self.arrays[0].take(rows, axis=0)
         order, groups = self._groups(rows)
         ascending = np.empty((len(rows), self.dim), np.float32)
         for array, begin, offsets in groups:
@@ -240,7 +242,9 @@ def scan(
     vector, begin, end = check_request(blocks, query, k, start, stop, mask)
     if not vector.any():
         return Nearest.nothing()
-    finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
+    finalists = _finalists_of_one(blocks, begin, end, vector, k) if mask is None else None
+    if finalists is None:
+        finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
     return Nearest.best(finalists, blocks.dots(finalists, vector), k)
 
 
@@ -289,10 +293,25 @@ def _pieces(blocks: VectorBlocks, start: int, stop: int, mask: Mask | None) -> I
             yield _Piece(first, array, offsets[begin : begin + (_GATHER if sparse else _SLICE)])
 
 
+def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int) -> Rows | None:
+    """Return what `_finalists` does where few rows lie in one segment, in a few calls; None where it has to look closer."""
+    if len(blocks.arrays) != 1 or not k < stop - start <= _SLICE:
+        return None
+    products = _products(blocks.arrays[0][start:stop], query)
+    floor = _floor(products, k, _margin(query))
+    # above 0 there are only rows that have a vector
+    return np.flatnonzero(products >= floor) + start if floor > 0 else None
+
+
+def _margin(query: F32) -> float:
+    """Return how far apart two single-precision products may be whose exact ones are in the other order."""
+    # 1.01: unit rows are unit up to rounding; 16: the roundings of the bound, of the exact score and of the comparison
+    return 2 * 1.01 * (len(query) + 16) * 2.0**-24 * float(np.linalg.norm(query.astype(np.float64)))
+
+
 def _finalists(blocks: VectorBlocks, pieces: Iterator[_Piece], query: F32, k: int) -> Rows:
     """Return every row that can be among the k best, by single-precision products and the bound on their error."""
-    # 1.01: unit rows are unit up to rounding; 16: the roundings of the bound, of the exact score and of the comparison
-    margin = 2 * 1.01 * (len(query) + 16) * 2.0**-24 * float(np.linalg.norm(query.astype(np.float64)))
+    margin = _margin(query)
     floor = np.float32(-np.inf)
     rows, near = np.empty(0, np.int64), np.empty(0, np.float32)
     for piece in pieces:

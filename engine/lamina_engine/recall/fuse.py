@@ -35,6 +35,9 @@ def ranked(rows: Rows, scores: F64, limit: int) -> Lane:
     """Return rows by score, equal scores by higher row (the newer one) first, at most ``limit``; zero scores left out."""
     keep = scores > 0.0
     rows, scores = rows[keep], scores[keep]
+    if len(scores) > 2 * limit:  # sort only what can be among the best
+        near = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        rows, scores = rows[near], scores[near]
     order = np.lexsort((-rows, -scores))[:limit]
     return Lane(rows[order], scores[order])
 

@@ -110,7 +110,8 @@ class Words:
     def contributions(self, rows: I64) -> list[dict[str, float]]:
         """Return what each word adds to the score of each row."""
         parts = self.view.forward.contributions(rows, self.query, self.bm25, self._average)
-        return [{t: float(v) for t, v in zip(self.query.terms, row, strict=True) if v} for row in parts]
+        names = self.query.terms
+        return [{name: part for name, part in zip(names, row, strict=True) if part} for row in parts.tolist()]
 
     def lane(self, selection: Selection, depth: int) -> Lane:
         """Return the rows that hold the query's words best, at most ``depth``."""

@@ -177,3 +177,16 @@ def test_segments_are_viewed_read_only() -> None:
     assert not blocks.arrays[0].flags.writeable
     assert matrix.flags.writeable
     assert [(first, len(part)) for first, part in split(matrix, [1]).slices(0, 4, 2)] == [(0, 1), (1, 2), (3, 1)]
+
+
+@pytest.mark.parametrize("k", [1, 7, 60])
+def test_one_segment_gives_what_many_give(k: int) -> None:
+    rng = np.random.default_rng(4)
+    matrix = rng.normal(size=(400, 16)).astype(np.float32)
+    matrix[::9] = 0
+    matrix[100:120] = matrix[20:40]  # ties
+    for query in rng.normal(size=(20, 16)).astype(np.float32):
+        got = scan(VectorBlocks([matrix], 16), query, k)
+        ref = scan(VectorBlocks([matrix[:150], matrix[150:151], matrix[151:]], 16), query, k)
+        assert got.rows.tolist() == ref.rows.tolist()
+        assert got.scores.tolist() == ref.scores.tolist()
