@@ -96,6 +96,16 @@ def test_scores_equal_oracle_and_each_other_to_the_bit(case: Case, seed: int) ->
     assert (gathered * live).tobytes() == got.tobytes()
 
 
+@given(case=cases(), seed=st.integers(0, 9))
+def test_chosen_rows_score_as_the_scan_scores_them(case: Case, seed: int) -> None:
+    n, idf = len(case.rows), np.array(case.idf)
+    rows = np.random.default_rng(seed).integers(0, n, 7) if n else np.empty(0, np.int64)  # in any order, with repeats
+    got = np.full(rows.size, -9.0)
+    terms.score_bm25(case.block, rows, case.hashes, idf, WEIGHTS, K1, B, AVERAGE, got)
+    ref = scan_kernel(case.block, np.ones(n, np.uint8), case.hashes, idf)[rows]
+    assert got.tobytes() == ref.tobytes()
+
+
 @pytest.mark.parametrize("path", [frequency_kernel, terms.document_frequencies_numpy])
 @given(case=cases(), stop_row=st.integers(0, 10))
 def test_frequencies_equal_oracle(path: Callable[[TermRows, U32, int], I64], case: Case, stop_row: int) -> None:
