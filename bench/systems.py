@@ -50,7 +50,7 @@ class Lamina:
 
     vault: lamina.Vault
     label: ClassVar[str] = "Lamina"
-    settings: ClassVar[str] = "profile temporal, depth 200"
+    settings: ClassVar[str] = "profile temporal, depth 100"
     packages: ClassVar[tuple[str, ...]] = ()
     most_rows: ClassVar[int] = 10_000_000
 
