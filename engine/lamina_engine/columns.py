@@ -74,8 +74,7 @@ def reader(array: pa.Array) -> Reader:
     if pa.types.is_fixed_size_binary(kind):
         return _nullable(array, _binary_reader(array, kind.byte_width))
     if pa.types.is_integer(kind):
-        values = numbers(array)
-        return _nullable(array, lambda offset: int(values[offset]))
+        return _nullable(array, _plain(numbers(array)).__getitem__)
     if pa.types.is_list(kind) and pa.types.is_string(kind.value_type):
         return _nullable(array, _list_reader(array))
     return lambda offset: array[offset].as_py()
@@ -84,14 +83,19 @@ def reader(array: pa.Array) -> Reader:
 def _nullable(array: pa.Array, read: Reader) -> Reader:
     if array.null_count == 0:
         return read
-    valid = validity(array)
+    valid = _plain(validity(array))
     return lambda offset: read(offset) if valid[offset] else None
+
+
+def _plain(values: NDArray[Any]) -> memoryview:
+    """View numbers so that an index gives a plain Python number, in a third of the time that a NumPy scalar takes."""
+    return memoryview(values)
 
 
 def _text_reader(array: pa.Array) -> Reader:
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
-    bounds = np.frombuffer(
-        array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize
+    bounds = _plain(
+        np.frombuffer(array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize)
     )
     data = array.buffers()[2]
     text = memoryview(data) if data is not None else memoryview(b"")
@@ -106,12 +110,12 @@ def _binary_reader(array: pa.Array, width: int) -> Reader:
 def _dictionary_reader(array: pa.DictionaryArray) -> Reader:
     names = [*array.dictionary.to_pylist(), None]
     codes = array.indices
-    found = numbers(codes, -1) if codes.null_count else numbers(codes)
+    found = _plain(numbers(codes, -1) if codes.null_count else numbers(codes))
     return lambda offset: names[found[offset]]
 
 
 def _list_reader(array: pa.ListArray) -> Reader:
-    bounds = np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4)
+    bounds = _plain(np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4))
     inner = reader(array.values)
     return lambda offset: [inner(i) for i in range(bounds[offset], bounds[offset + 1])]
 

@@ -295,19 +295,10 @@ class Memory:
         """
         self._recalls += 1
         if self._recalls == _WARM_AT:
-            from lamina_kernels import distances, terms
+            from lamina_engine.recall.warming import KERNELS
             from lamina_kernels._jit import warm
 
-            warm(
-                [
-                    terms.gather_counts,
-                    terms.score_bm25,
-                    terms.scan_bm25,
-                    terms.document_frequencies,
-                    distances.gather_dots,
-                    distances.row_dots,
-                ]
-            )
+            warm(KERNELS)
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""

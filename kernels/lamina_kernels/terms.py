@@ -162,6 +162,11 @@ def _score_examples() -> tuple[object, ...]:
     return _block_example(), rows, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty(1)
 
 
+def _parts_examples() -> tuple[object, ...]:
+    rows, query = np.zeros(1, np.int64), np.array([7], np.uint32)
+    return _block_example(), rows, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty((1, 1))
+
+
 def _frequency_examples() -> tuple[object, ...]:
     return _block_example(), np.array([7], np.uint32), 1, np.empty(1, np.int64)
 
@@ -333,6 +338,39 @@ def score_bm25(
         start, stop = int(block.indptr[row]), int(block.indptr[row + 1])
         _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
         out[i] = _row_score(block, row, entries, idf, weights, k1, b, average_length)
+
+
+@kernel(examples=[_parts_examples])
+def bm25_terms(
+    block: TermRows,
+    rows: I64,
+    query_hashes: U32,
+    idf: F64,
+    weights: F64,
+    k1: float,
+    b: float,
+    average_length: float,
+    out: F64,
+) -> None:
+    """Write what each query term adds to the score of chosen rows; parameters as for `score_bm25`.
+
+    Parameters
+    ----------
+    block, rows, query_hashes, idf, weights, k1, b, average_length
+    out : float64 (m, q)
+        Written; 0 where the term does not occur. Bit-equal to `bm25_parts` of the gathered counts.
+    """
+    first, following = np.empty(_SLOTS, np.int32), np.empty(query_hashes.size, np.int32)
+    entries = np.empty(query_hashes.size, np.int64)
+    _index_query(query_hashes, first, following)
+    for i in range(rows.size):
+        row = int(rows[i])
+        start, stop = int(block.indptr[row]), int(block.indptr[row + 1])
+        _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
+        for t in range(entries.size):
+            one = entries[t : t + 1]
+            weight = idf[t : t + 1]
+            out[i, t] = _row_score(block, row, one, weight, weights, k1, b, average_length)
 
 
 @kernel(examples=[_frequency_examples])

@@ -16,13 +16,13 @@ References
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
@@ -31,6 +31,7 @@ from lamina_kernels.terms import (
     ZONES,
     bm25_parts,
     bm25_scores,
+    bm25_terms,
     document_frequencies,
     document_frequencies_numpy,
     gather_counts,
@@ -44,7 +45,7 @@ _COMPILE_ROWS = 32_768
 """Scans of more rows wait for the compiled kernel: NumPy would take longer than loading it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Bm25:
     """Parameters of the formula.
 
@@ -72,7 +73,7 @@ class Bm25:
         if not (self.k1 > 0 and 0 <= self.b <= 1 and all(0 <= weight < math.inf for weight in zones)):
             raise InvalidArgument(f"{self} is not allowed; give k1 > 0, b from 0 to 1, and weights of 0 or more")
 
-    @property
+    @functools.cached_property
     def weights(self) -> F64:
         """Weights of the zones, float64 (3,)."""
         return np.array([self.body, self.header, self.context])
@@ -229,17 +230,18 @@ class ForwardLists:
             out[chosen] = scores
         return out
 
-    def context_lengths(self, rows: I64) -> NDArray[np.uint16]:
-        """Return how many context terms each row was indexed with, uint16 (m,); 0 for a chunk long enough alone."""
-        out = np.zeros(rows.size, np.uint16)
-        for block, chosen, local in self._homes(rows):
-            out[chosen] = block.lengths[local, 2]
-        return out
-
     def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Return what each term adds to the score of each row, float64 (m, q); parameters as for `score`."""
-        counts, lengths = self._gather(rows, query)
-        return bm25_parts(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        if not bm25_terms.ready:
+            counts, lengths = self._gather(rows, query)
+            return bm25_parts(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
+        out = np.empty((rows.size, query.hashes.size))
+        for block, chosen, local in self._homes(rows):
+            parts = np.empty((local.size, query.hashes.size))
+            bm25_terms(block, np.ascontiguousarray(local), *fixed, parts)
+            out[chosen] = parts
+        return out
 
     def scan(self, live: U8, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Score every live row: a past watermark, a narrow filter, a tail.

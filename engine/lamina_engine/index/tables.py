@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
+from lamina_engine.clock import MISSING_US
 from lamina_engine.index.analysis import ANALYSIS_ID
 from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.postings import TailPostings
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
+from lamina_engine.index.rowcolumn import RowColumn
 from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
@@ -42,6 +44,10 @@ class Tables:
         self.folder = folder
         """The vault's index folder."""
         self.categories = CategoryTable()
+        self.created = RowColumn(lambda _, segment: segment.numbers("created_at", MISSING_US))
+        """created_at, us; `MISSING_US` where unknown."""
+        self.previous = RowColumn(self._read_previous)
+        """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._ids = KeyIndex()
         self._versions = KeyIndex()
@@ -90,6 +96,10 @@ class Tables:
                     )
                     return None
             return self._quantised[1]
+
+    def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
+        borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
+        return np.where(borrowed, segment.numbers("previous"), -1)
 
     def put_quantised(self, name: str, index: QuantisedIndex) -> None:
         """Remember vector codes just built under the name that the next version will give them."""
@@ -141,7 +151,6 @@ class Tables:
             gone = [name for name in self._terms if name not in keep]
             for name in gone:
                 del self._terms[name]
-        self.categories.forget_segments(keep)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:

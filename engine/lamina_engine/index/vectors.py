@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.distances import exact_dots, gather_dots, row_dots
+from lamina_kernels.exact import gather_exact_dots, pairwise_plan
 
 F32: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
@@ -121,9 +122,20 @@ class VectorBlocks:
         """
         vector = as_query(query, self.dim)
         out = np.empty(len(rows), np.float32)
+        if gather_exact_dots.ready:
+            wide, plan = vector.astype(np.float64), pairwise_plan(self.dim)
+            if len(self.arrays) == 1 and len(rows) and rows.min() >= 0 and rows.max() < self.rows:
+                gather_exact_dots(self.arrays[0], rows, wide, plan, out)
+                return out
+            order, groups = self._groups(rows)
+            for array, begin, offsets in groups:
+                part = np.empty(len(offsets), np.float32)
+                gather_exact_dots(array, offsets, wide, plan, part)
+                out[order[begin : begin + len(offsets)]] = part
+            return out
         for start in range(0, len(rows), _GATHER):
-            part = slice(start, start + _GATHER)
-            out[part] = exact_dots(self.gather(rows[part]), vector)
+            some = slice(start, start + _GATHER)
+            out[some] = exact_dots(self.gather(rows[some]), vector)
         return out
 
     def present(self, rows: Rows) -> NDArray[np.bool_]:

@@ -108,6 +108,16 @@ class View:
         return VectorBlocks(arrays, space.dim if space else 1)
 
     @property
+    def created_us(self) -> NDArray[np.int64]:
+        """created_at of every row, int64 (rows,); `MISSING_US` where unknown."""
+        return self.tables.created.of(self.snapshot)[: self.rows]
+
+    @property
+    def previous(self) -> NDArray[np.int64]:
+        """Row of the chunk whose words each short chunk was indexed with, int64 (rows,); -1 for none."""
+        return self.tables.previous.of(self.snapshot)[: self.rows]
+
+    @property
     def vector_rows(self) -> int:
         """Rows below this have an entry in the vectors log."""
         return min(self.rows, self.snapshot.rows(self.snapshot.vector_log)) if self.snapshot.space else 0

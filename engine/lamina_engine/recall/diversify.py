@@ -57,6 +57,10 @@ def _fold(
     (positions, folded, seen)
         The first of each content, the ids folded into it, and how far down was looked.
     """
+    head = order[:wanted]
+    versions = view.snapshot.values("chunks", "version", candidates.rows[head])
+    if len(set(versions)) == len(head):  # as a rule nothing repeats
+        return head, {}, len(head)
     owner: dict[bytes, int] = {}
     folded: dict[int, list[str]] = {}
     seen = 0

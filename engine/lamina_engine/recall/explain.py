@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages
+from lamina_engine.recall.score import ages_of, half_life_days
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +39,31 @@ def results(
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
-    aged = ages(view, rows, profile.decay, request.now_us)
+    shown = shown_at(view, rows)
+    aged = ages_of(
+        [chunk["created_at"] for chunk in shown],
+        [half_life_days(profile.decay, chunk["type"], chunk["collection"]) for chunk in shown],
+        profile.decay,
+        request.now_us,
+    )
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
-    columns = [
-        getattr(c, name)[kept].tolist()
-        for name in (
-            "bm25",
-            "coverage",
-            "cosine",
-            "lexical_rank",
-            "vector_rank",
-            "own",
-            "received",
-            "semantic",
-            "factor",
-            "score",
-        )
-    ]
-    dated = zip(aged.recency.tolist(), aged.age_s.tolist(), aged.half_life_s.tolist(), aged.dated.tolist(), strict=True)
+    numbers = np.stack([c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score])
+    ranks = np.stack([c.lexical_rank, c.vector_rank])
+    columns = zip(
+        kept,
+        shown,
+        parts,
+        numbers[:, kept].T.tolist(),
+        ranks[:, kept].T.tolist(),
+        aged.recency.tolist(),
+        aged.age_s.tolist(),
+        aged.half_life_s.tolist(),
+        aged.dated.tolist(),
+        strict=True,
+    )
     found = []
-    for position, shown, words_, values, (recency, age_s, half_life_s, is_dated) in zip(
-        kept, shown_at(view, rows), parts, zip(*columns, strict=True), dated, strict=True
-    ):
-        bm25, coverage, cosine, lexical_rank, vector_rank, own, received, semantic, factor, score = values
+    for position, chunk, words_, values, (lexical_rank, vector_rank), recency, age_s, half_life_s, dated in columns:
+        bm25, coverage, cosine, own, received, semantic, factor, score = values
         record = {
             "fusion": profile.fusion,
             "vector_share": share,
@@ -77,11 +81,11 @@ def results(
             "recency": recency,
             "age_days": age_s / 86_400.0,
             "half_life_days": half_life_s / 86_400.0,
-            "date_missing": not is_dated,
+            "date_missing": not dated,
             "factor": factor,
             "folded": folded.get(position, []),
         }
-        found.append(Found(shown, score, None if lexical_rank or vector_rank else "following", record))
+        found.append(Found(chunk, score, None if lexical_rank or vector_rank else "following", record))
     return found
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lamina_engine.index import nearest
 from lamina_engine.index.analysis import QueryTerm, term_hash
 from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.postings import TailPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, asked, weigh
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import EMPTY, Lane, ranked
@@ -65,9 +66,10 @@ class Words:
         self.index: LexicalIndex | None = (
             None if view.is_past or (index is not None and index.rows > view.rows) else index
         )
-        self._tail: I64 = np.empty(0, np.int64)
+        self._tail: TailPostings | None = None
         self._known: Lane | None = None
-        self._knows_all = False
+        self._tail_scores: F64 | None = None
+        """Of the rows from ``indexed`` on, where all of them have been scored."""
         self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
         self._average = view.statistics.average_length(bm25)
         self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
@@ -83,8 +85,8 @@ class Words:
         if view.is_past or view.rows < self.indexed:
             counts: list[int] = view.forward.document_frequencies(self._hashes, view.rows).tolist()
             return counts
-        self._tail, late = view.tables.tail(view.snapshot, self.indexed).lookup(self._hashes, stop=view.rows)
-        recent: list[int] = late.tolist()
+        self._tail = view.tables.tail(view.snapshot, self.indexed)
+        recent: list[int] = self._tail.document_frequencies(self._hashes, stop=view.rows).tolist()
         if self.index is None:
             return recent
         return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, recent, strict=True)]
@@ -96,15 +98,22 @@ class Words:
         return self.view.forward.score(rows, self.query, self.bm25, self._average)
 
     def completed(self, rows: I64) -> F64:
-        """Return the score of some rows after `lane`, float64 (n,): what it has computed already, the rest now."""
+        """Return the score of some ascending rows after `lane`, float64 (n,): what it has computed, the rest now."""
+        out = np.zeros(len(rows))
+        rest = np.ones(len(rows), np.bool_)
+        if self._tail_scores is not None:
+            first = int(np.searchsorted(rows, self.indexed))
+            out[first:] = self._tail_scores[rows[first:] - self.indexed]
+            rest[first:] = False
         known = self._known
-        if known is None:
-            return self.score(rows)
-        place = np.minimum(np.searchsorted(known.rows, rows), max(len(known.rows) - 1, 0))
-        found = known.rows[place] == rows if len(known.rows) else np.zeros(len(rows), np.bool_)
-        out = np.where(found, known.scores[place], 0.0) if len(known.rows) else np.zeros(len(rows))
-        if not self._knows_all:
-            out[~found] = self.score(rows[~found])
+        if known is not None and len(known.rows):
+            place = np.minimum(np.searchsorted(known.rows, rows), len(known.rows) - 1)
+            found = np.flatnonzero(known.rows[place] == rows)
+            out[found] = known.scores[place[found]]
+            rest[found] = False
+        left = np.flatnonzero(rest)
+        if len(left):
+            out[left] = self.score(rows[left])
         return out
 
     def contributions(self, rows: I64) -> list[dict[str, float]]:
@@ -120,17 +129,31 @@ class Words:
         view = self.view
         if view.is_past or self._is_narrow(selection):
             return self._scan(selection, depth)
-        tail = self._tail if selection.live is None else self._tail[selection.live[self._tail]]
         found = self._find(selection, depth)
         if found is None:
             return self._scan(selection, depth)
-        rows = np.concatenate([found, tail])
-        scores = self.score(rows)
-        order = np.argsort(rows)
-        self._known = Lane(rows[order], scores[order])
-        # without an index the tail is every selected row that has any of the words: all others score 0
-        self._knows_all = self.index is None
-        return ranked(rows, scores, depth)
+        scores = self.score(found)
+        order = np.argsort(found)
+        self._known = Lane(found[order], scores[order])
+        tail = self._score_tail(selection)
+        if len(found):
+            tail = Lane(np.concatenate([found, tail.rows]), np.concatenate([scores, tail.scores]))
+        return ranked(tail.rows, tail.scores, depth)
+
+    def _score_tail(self, selection: Selection) -> Lane:
+        """Return the selected rows of the tail that hold any of the words, with their scores, in row order."""
+        tail, first, live = self._tail, self.indexed, selection.live
+        if tail is None:
+            return EMPTY
+        if not tail.scores:
+            rows = tail.rows_of(self._hashes, stop=self.view.rows)
+            rows = rows if live is None else rows[live[rows]]
+            return Lane(rows, self.score(rows))
+        query, bm25 = self.query, self.bm25
+        scores = tail.score(query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, self._average, stop=self.view.rows)
+        self._tail_scores = scores
+        rows = np.flatnonzero(scores if live is None else scores * live[first : self.view.rows])
+        return Lane(rows + first, scores[rows])
 
     def _is_narrow(self, selection: Selection) -> bool:
         """Tell whether scoring the selected rows one and all is cheaper than asking an index around the filter."""
@@ -170,20 +193,31 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
     found = nearest.search(view.vectors, index, query, depth, n_rows=rows, live=live)
-    return ranked(found.rows, found.scores.astype(np.float64), depth)
+    scores = found.scores.astype(np.float64)
+    positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
+    return Lane(found.rows[:positive], scores[:positive])
 
 
-def completed(rows: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
-    """Return the lane's score of every row: what the lane has computed already, the rest now.
+def completed(rank: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
+    """Return the lane's score of every candidate: what the lane has computed already, the rest now.
 
     A row's score does not depend on the rows beside it, so both are the same number.
+
+    Parameters
+    ----------
+    rank : int64 (n,)
+        Place of each candidate in the lane, from 1; 0 where the lane did not find it.
+    lane : Lane
+        What the lane found.
+    score : callable
+        Gives the scores of some positions.
     """
-    out = np.empty(len(rows))
-    place = np.searchsorted(rows, lane.rows)
-    rest = np.ones(len(rows), np.bool_)
-    out[place] = lane.scores
-    rest[place] = False
-    out[rest] = score(rows[rest])
+    out = np.empty(len(rank))
+    has = np.flatnonzero(rank)
+    out[has] = lane.scores[rank[has] - 1]
+    rest = np.flatnonzero(rank == 0)
+    if len(rest):
+        out[rest] = score(rest)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.profiles import Profile
+from lamina_engine.profiles import Lexical
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.candidates import ranking, score_candidates
 from lamina_engine.recall.diversify import diversify
@@ -131,7 +132,9 @@ def _lanes(view: View, request: Request, selection: Selection, query: F32 | None
     later: Future[Lane] | None = None
     if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
         later = _pool().submit(vector_lane, view, query, selection, depth)
-    words = Words(view, _analyzer().query(request.text) if "lexical" in request.lanes else [], _bm25(request.profile))
+    words = Words(
+        view, _analyzer().query(request.text) if "lexical" in request.lanes else [], _bm25(request.profile.lexical)
+    )
     lexical = words.lane(selection, depth)
     if later is not None:
         return words, lexical, later.result()
@@ -146,8 +149,8 @@ def _analyzer() -> Analyzer:
     return found
 
 
-def _bm25(profile: Profile) -> Bm25:
-    p = profile.lexical
+@functools.lru_cache(maxsize=32)
+def _bm25(p: Lexical) -> Bm25:
     return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
 
 

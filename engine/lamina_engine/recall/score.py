@@ -31,6 +31,11 @@ class Dated(Protocol):
         ...
 
     @property
+    def created_us(self) -> NDArray[np.int64]:
+        """created_at of every row; `MISSING_US` where unknown."""
+        ...
+
+    @property
     def categories(self) -> CategoryTable:
         """Codes of the narrow columns."""
         ...
@@ -73,13 +78,22 @@ def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
     Ages below zero (dates in the future) count as zero. A missing date counts as the profile's ``missing_created_at``, and as
     `LEAST_MISSING_HALF_LIVES` at least: a recall as of years ago, or a long half-life, must not make it fresh.
     """
-    created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).astype(np.int64)
+    return _ages(view.created_us[rows], _half_lives(view, rows, decay), decay, now_us)
+
+
+def ages_of(created_us: list[int | None], half_lives_days: list[float], decay: Decay, now_us: int) -> Ages:
+    """Return the ages of some dates (None: unknown) with their half-lives; the numbers that `ages` gives."""
+    created = np.array([MISSING_US if us is None else us for us in created_us], np.int64)
+    return _ages(created, np.array(half_lives_days, np.float64), decay, now_us)
+
+
+def _ages(created: NDArray[np.int64], half_lives_days: F64, decay: Decay, now_us: int) -> Ages:
     dated = created != MISSING_US
     created = np.where(dated, created, _stand_in(decay.missing_created_at))
     now_s = math.floor(now_us / US_PER_S)
     # float64 before the difference: absurd dates at the ends of int64 must not wrap round
     age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
-    half_life_s = _half_lives(view, rows, decay) * SECONDS_PER_DAY
+    half_life_s = half_lives_days * SECONDS_PER_DAY
     age_s = np.where(dated, age_s, np.maximum(age_s, LEAST_MISSING_HALF_LIVES * half_life_s))
     return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
 

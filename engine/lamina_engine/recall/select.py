@@ -50,9 +50,7 @@ def _window(view: View, live: Mask, since_us: int | None, until_us: int | None) 
     """Keep rows with since <= created_at < until; undated ones are in no window."""
     if since_us is None and until_us is None:
         return live
-    created = view.snapshot.column("chunks", "created_at", convert=lambda s: s.numbers("created_at", MISSING_US))[
-        : view.rows
-    ]
+    created = view.created_us
     live = live & (created != MISSING_US)
     if since_us is not None:
         live &= created >= since_us

@@ -142,11 +142,16 @@ class Segment:
             found = self._numbers[name, missing] = columns.numbers(self.batch.column(name), missing)
         return found
 
-    def values(self, name: str, offsets: NDArray[np.int64]) -> list[Any]:
-        """Return the Python values of one column at some offsets."""
+    def reader(self, name: str) -> columns.Reader:
+        """Return a function that gives the Python value of one column at an offset."""
         read = self._readers.get(name)
         if read is None:
             read = self._readers[name] = columns.reader(self.column(name))
+        return read
+
+    def values(self, name: str, offsets: NDArray[np.int64]) -> list[Any]:
+        """Return the Python values of one column at some offsets."""
+        read = self.reader(name)
         return [read(offset) for offset in offsets.tolist()]
 
     def content(self) -> memoryview:

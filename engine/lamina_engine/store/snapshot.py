@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.columns import Reader
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, Space
 from lamina_engine.store.segments import Segment
@@ -100,21 +102,29 @@ class Snapshot:
 
     def values(self, log: str, column: str, rows: Rows) -> list[Any]:
         """Return the Python values of any column at some rows, in their order."""
-        out: list[Any] = [None] * len(rows)
-        for segment, positions, offsets in self.groups(log, rows):
-            for position, value in zip(positions.tolist(), segment.values(column, offsets), strict=True):
-                out[position] = value
-        return out
+        return [segment.reader(column)(offset) for segment, offset in self._homes(log, rows)]
 
     def records(self, log: str, rows: Rows, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return whole rows as dicts, in the order given."""
-        out: list[dict[str, Any]] = [{} for _ in rows]
-        for segment, positions, offsets in self.groups(log, rows):
-            for name in names or segment.batch.schema.names:
-                found = segment.values(name, offsets)
-                for position, value in zip(positions.tolist(), found, strict=True):
-                    out[position][name] = value
+        readers: dict[int, list[tuple[str, Reader]]] = {}
+        out = []
+        for segment, offset in self._homes(log, rows):
+            columns = readers.get(segment.start)
+            if columns is None:
+                wanted = names or segment.batch.schema.names
+                columns = readers[segment.start] = [(name, segment.reader(name)) for name in wanted]
+            out.append({name: read(offset) for name, read in columns})
         return out
+
+    def _homes(self, log: str, rows: Rows) -> list[tuple[Segment, int]]:
+        """Return the segment of each row and the row's place in it."""
+        parts = self.segments(log)
+        starts = [part.start for part in parts]
+        found = []
+        for row in rows.tolist():
+            part = parts[bisect_right(starts, row) - 1]
+            found.append((part, row - part.start))
+        return found
 
     def column(
         self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None

@@ -57,6 +57,9 @@ class Store:
         trust: bool = False,
     ) -> None:
         self.root, self.mode = root, mode
+        self._current = str(
+            root / manifests.CURRENT
+        )  # looked at in every call: a Path is joined in twice the time of opening
         self.clock: Clock = clock or SystemClock()
         self.files = files or Files()
         self._lock = threading.Lock()
@@ -190,7 +193,7 @@ class Store:
     def _look(self) -> bytes | None:
         # its content, not its stat: two commits within one tick of the file system's clock can leave equal stats
         try:
-            descriptor = os.open(self.root / manifests.CURRENT, os.O_RDONLY)
+            descriptor = os.open(self._current, os.O_RDONLY)
         except OSError:
             return None
         try:

@@ -153,11 +153,6 @@ def test_a_query_that_nothing_holds_scores_zero() -> None:
         assert lists.score(np.arange(2), query, Bm25(), average).tolist() == [0.0, 0.0]
 
 
-def test_context_lengths_are_those_of_the_rows_asked() -> None:
-    lists = lists_of([("red", "", "a green"), ("blue", "", ""), ("x", "", "y z z")], (1,))
-    assert lists.context_lengths(np.array([2, 0, 1, 2])).tolist() == [3, 2, 0, 3]
-
-
 def test_no_rows_at_all() -> None:
     lists, bm25 = ForwardLists([]), Bm25()
     query, average = prepare(lists, "red", bm25)

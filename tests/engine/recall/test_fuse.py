@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lamina_engine.recall.fuse import Lane, ranked, spread
+from lamina_engine.recall.fuse import ranked
 
 
 def test_ranked_breaks_ties_by_the_newer_row_and_leaves_zeros_out() -> None:
@@ -11,7 +11,3 @@ def test_ranked_breaks_ties_by_the_newer_row_and_leaves_zeros_out() -> None:
     assert ranked(np.array([3, 1, 2]), np.array([0.5, 0.5, 0.9]), 2).rows.tolist() == [2, 3]
     assert ranked(np.empty(0, np.int64), np.empty(0), 2).rows.tolist() == []
 
-
-def test_spread_adds_up_what_each_preceding_chunk_receives() -> None:
-    rows, got = spread(Lane(np.array([4, 7, 9]), np.array([1.0, 0.5, 0.25])), np.array([3, -1, 3]), 0.4)
-    assert (rows.tolist(), got.tolist()) == ([3], [0.4 * 1.0 + 0.4 * 0.25])

@@ -45,17 +45,10 @@ class FakeCategories:
 
 
 @dataclass
-class FakeSnapshot:
-    created: list[int]
-
-    def numbers(self, _log: str, _column: str, rows: Any, _missing: int) -> Any:
-        return np.array(self.created, np.int64)[rows]
-
-
-@dataclass
 class FakeView:
-    snapshot: Any
+    created_us: Any
     categories: Any
+    snapshot: Any = None
 
 
 def aged(
@@ -65,7 +58,7 @@ def aged(
     now_us: int = NOW_US,
     collections: list[str | None] | None = None,
 ) -> Any:
-    view = FakeView(FakeSnapshot(created), FakeCategories(types, collections or [None] * len(types)))
+    view = FakeView(np.array(created, np.int64), FakeCategories(types, collections or [None] * len(types)))
     return ages(view, np.arange(len(created), dtype=np.int64), decay, now_us)
 
 

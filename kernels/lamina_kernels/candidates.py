@@ -1,0 +1,260 @@
+"""The candidate set of a recall: the rows of two lanes and the chunk before each, joined and scored.
+
+Each kernel has a NumPy twin of the same bits: the first answers of a process come before Numba, and must not differ.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lamina_kernels._jit import kernel
+from lamina_kernels.layouts import F64, I64, U8
+
+
+class Joined(NamedTuple):
+    """Distinct rows of two lanes and of the chunks before them.
+
+    Attributes
+    ----------
+    rows : int64 (n,)
+        Ascending.
+    lexical_rank, vector_rank : int64 (n,)
+        Place in each lane, from 1; 0 where the lane did not find it.
+    before : int64 (n,)
+        For a row that a lane found, the position in ``rows`` of the chunk before it; -1 for none, and for other rows.
+    """
+
+    rows: I64
+    lexical_rank: I64
+    vector_rank: I64
+    before: I64
+
+
+class Parts(NamedTuple):
+    """What the score of each candidate is made of, float64 (n,) each; see `score_candidates`."""
+
+    coverage: F64
+    own: F64
+    received: F64
+    semantic: F64
+
+
+def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
+    """Join two lanes; by the kernel where it is compiled.
+
+    Parameters
+    ----------
+    lexical, vector : int64 (l,), int64 (v,)
+        Distinct rows, best first.
+    previous : int64 (rows,) or (0,)
+        Row before each row, -1 for none; empty where nothing is passed on.
+    live : uint8 (rows,) or (0,)
+        Rows that are 0 here do not join as the chunk before another; empty means all may.
+    """
+    if not join_lanes_kernel.ready:
+        return join_lanes_numpy(lexical, vector, previous, live)
+    room = 2 * (lexical.size + vector.size)
+    out = np.empty((4, room), np.int64)
+    n = join_lanes_kernel(lexical, vector, previous, live, out[0], out[1], out[2], out[3])
+    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
+
+
+def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
+    """Join two lanes; see `join_lanes`."""
+    direct = _distinct(np.concatenate([lexical, vector]))
+    found = previous[direct] if previous.size else np.full(direct.size, -1, np.int64)
+    has = np.flatnonzero(found >= 0)
+    if live.size:
+        has = has[live[found[has]] != 0]
+    rows = _distinct(np.concatenate([direct, found[has]]))
+    ranks = []
+    for lane in (lexical, vector):
+        rank = np.zeros(rows.size, np.int64)
+        rank[np.searchsorted(rows, lane)] = np.arange(1, lane.size + 1)
+        ranks.append(rank)
+    before = np.full(rows.size, -1, np.int64)
+    before[np.searchsorted(rows, direct[has])] = np.searchsorted(rows, found[has])
+    return Joined(rows, ranks[0], ranks[1], before)
+
+
+def score_candidates(
+    bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
+) -> Parts:
+    """Score candidates; by the kernel where it is compiled.
+
+    Parameters
+    ----------
+    bm25, cosine : float64 (n,)
+        Of each candidate.
+    before : int64 (n,)
+        As `Joined` has it.
+    ceiling : float
+        What no BM25 score can exceed; 0 where the query has no words.
+    share : float
+        Part of the score that is the cosine's, in [0, 1].
+    spread : float
+        Share of its own score that a row passes on to the chunk before it.
+    own : float64 (n,) or (0,)
+        Scores of the candidates where they come from elsewhere (ranks); empty: by the formula.
+
+    Returns
+    -------
+    Parts
+        coverage = bm25 / ceiling;  own = (1 − share)·coverage + share·max(cosine, 0);  received = Σ spread·own of the
+        rows that follow, in ascending order;  semantic = min(own + received, 1).
+    """
+    if not score_candidates_kernel.ready:
+        return score_candidates_numpy(bm25, cosine, before, ceiling, share, spread, own)
+    out = np.empty((4, bm25.size))
+    score_candidates_kernel(bm25, cosine, before, ceiling, share, spread, own, out[0], out[1], out[2], out[3])
+    return Parts(out[0], out[1], out[2], out[3])
+
+
+def score_candidates_numpy(
+    bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
+) -> Parts:
+    """Score candidates; see `score_candidates`."""
+    coverage = bm25 / ceiling if ceiling else np.zeros(bm25.size)
+    if not own.size:
+        own = (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
+    received = np.zeros(bm25.size)
+    has = np.flatnonzero(before >= 0)
+    np.add.at(received, before[has], spread * own[has])
+    return Parts(coverage, own, received, np.minimum(own + received, 1.0))
+
+
+def _distinct(rows: I64) -> I64:
+    rows.sort()
+    keep = np.ones(rows.size, np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=keep[1:])
+    return rows[keep]
+
+
+def _join_examples() -> tuple[object, ...]:
+    rows = np.zeros(1, np.int64)
+    return rows, rows, np.full(1, -1), np.ones(1, np.uint8), *(np.empty(4, np.int64) for _ in range(4))
+
+
+def _score_examples() -> tuple[object, ...]:
+    one = np.ones(1)
+    return one, one, np.full(1, -1), 1.0, 0.5, 0.5, np.empty(0), *(np.empty(1) for _ in range(4))
+
+
+@kernel
+def _squeeze(out_rows: I64, size: int) -> int:
+    """Sort the first rows and leave each once; return how many are left."""
+    part = out_rows[:size]
+    part.sort()
+    kept = 0
+    for i in range(size):
+        if i == 0 or part[i] != part[i - 1]:
+            # writing never overtakes reading, and the last one kept is the last one read that differs
+            out_rows[kept] = part[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def _place(rows: I64, size: int, row: int) -> int:
+    """Return where a row stands among ascending ones; it is there."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(examples=[_join_examples])
+def join_lanes_kernel(
+    lexical: I64,
+    vector: I64,
+    previous: I64,
+    live: U8,
+    out_rows: I64,
+    out_lexical: I64,
+    out_vector: I64,
+    out_before: I64,
+) -> int:
+    """Join two lanes; see `join_lanes`.
+
+    Parameters
+    ----------
+    lexical, vector, previous, live
+        As for `join_lanes`.
+    out_rows, out_lexical, out_vector, out_before : int64 (2 (l + v),)
+        Written: the fields of `Joined`.
+
+    Returns
+    -------
+    int
+        How many rows there are.
+
+    Notes
+    -----
+    O(c log c) for c candidates.
+    """
+    direct_room = np.empty(lexical.size + vector.size, np.int64)
+    direct_room[: lexical.size] = lexical
+    direct_room[lexical.size :] = vector
+    found = _squeeze(direct_room, direct_room.size)
+    out_rows[:found] = direct_room[:found]
+    n = found
+    if previous.size:
+        for i in range(found):
+            before = previous[direct_room[i]]
+            if before >= 0 and (live.size == 0 or live[before] != 0):
+                out_rows[n] = before
+                n += 1
+        n = _squeeze(out_rows, n)
+    for i in range(n):
+        out_lexical[i] = out_vector[i] = 0
+        out_before[i] = -1
+    for rank in range(lexical.size):
+        out_lexical[_place(out_rows, n, lexical[rank])] = rank + 1
+    for rank in range(vector.size):
+        out_vector[_place(out_rows, n, vector[rank])] = rank + 1
+    if previous.size:
+        for i in range(found):
+            before = previous[direct_room[i]]
+            if before >= 0 and (live.size == 0 or live[before] != 0):
+                out_before[_place(out_rows, n, direct_room[i])] = _place(out_rows, n, before)
+    return n
+
+
+@kernel(examples=[_score_examples])
+def score_candidates_kernel(
+    bm25: F64,
+    cosine: F64,
+    before: I64,
+    ceiling: float,
+    share: float,
+    spread: float,
+    own: F64,
+    out_coverage: F64,
+    out_own: F64,
+    out_received: F64,
+    out_semantic: F64,
+) -> None:
+    """Score candidates; see `score_candidates`.
+
+    Parameters
+    ----------
+    bm25, cosine, before, ceiling, share, spread, own
+        As for `score_candidates`.
+    out_coverage, out_own, out_received, out_semantic : float64 (n,)
+        Written: the fields of `Parts`.
+    """
+    for i in range(bm25.size):
+        out_coverage[i] = bm25[i] / ceiling if ceiling != 0.0 else 0.0
+        out_own[i] = own[i] if own.size else (1.0 - share) * out_coverage[i] + share * max(cosine[i], 0.0)
+        out_received[i] = 0.0
+    for i in range(bm25.size):
+        if before[i] >= 0:
+            out_received[before[i]] += spread * out_own[i]
+    for i in range(bm25.size):
+        out_semantic[i] = min(out_own[i] + out_received[i], 1.0)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_engine.index.rowcolumn import RowColumn
+
+
+class FakeSegment:
+    def __init__(self, start: int, rows: int) -> None:
+        self.start, self.rows = start, rows
+
+
+class FakeSnapshot:
+    """A version with these segment borders."""
+
+    def __init__(self, borders: list[int]) -> None:
+        pairs = itertools.pairwise([0, *borders])
+        self._segments = [FakeSegment(start, stop - start) for start, stop in pairs]
+
+    def rows(self, _log: str) -> int:
+        return sum(segment.rows for segment in self._segments)
+
+    def segments(self, _log: str) -> list[FakeSegment]:
+        return self._segments
+
+
+def column() -> RowColumn:
+    return RowColumn(lambda _, segment: np.arange(segment.start, segment.start + segment.rows) * 10)
+
+
+def of(made: RowColumn, borders: list[int]) -> Any:
+    snapshot: Any = FakeSnapshot(borders)
+    return made.of(snapshot)
+
+
+@given(st.lists(st.lists(st.integers(1, 60), unique=True, max_size=5).map(sorted), max_size=6))
+def test_every_version_sees_its_rows_whatever_was_read_before(versions: list[list[int]]) -> None:
+    made, seen = column(), []
+    for borders in versions:
+        rows = borders[-1] if borders else 0
+        got = of(made, borders)
+        assert got.tolist() == [10 * row for row in range(rows)]
+        seen.append((got, rows))
+    for got, rows in seen:  # what came later changed no version that is still being read
+        assert got.tolist() == [10 * row for row in range(rows)]
+
+
+def test_it_is_read_only_and_grows_without_a_copy_each_time() -> None:
+    made = column()
+    first = of(made, [5, 8])
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1
+    of(made, [8, 100])
+    grown = of(made, [8, 100, 101])
+    assert np.shares_memory(of(made, [8, 100, 101, 102]), grown)

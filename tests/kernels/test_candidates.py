@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_kernels.candidates import (
+    Joined,
+    join_lanes,
+    join_lanes_kernel,
+    join_lanes_numpy,
+    score_candidates,
+    score_candidates_kernel,
+    score_candidates_numpy,
+)
+from lamina_kernels.layouts import I64, U8
+
+ROWS = 12
+lane = st.lists(st.integers(0, ROWS - 1), unique=True, max_size=8)
+befores = st.lists(st.integers(-1, ROWS - 1), min_size=ROWS, max_size=ROWS)
+
+
+def rows(values: list[int]) -> I64:
+    return np.array(values, np.int64)
+
+
+def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
+    out = np.full((4, 2 * (lexical.size + vector.size)), -9, np.int64)
+    n = join_lanes_kernel(lexical, vector, previous, live, out[0], out[1], out[2], out[3])
+    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
+
+
+@given(
+    lane,
+    lane,
+    st.one_of(st.just([]), befores),
+    st.one_of(st.just([]), st.lists(st.integers(0, 1), min_size=ROWS, max_size=ROWS)),
+)
+def test_lanes_are_joined_as_sets_are(
+    lexical: list[int], vector: list[int], previous: list[int], live: list[int]
+) -> None:
+    direct = set(lexical) | set(vector)
+    before = {row: previous[row] for row in direct if previous and previous[row] >= 0}
+    before = {row: earlier for row, earlier in before.items() if not live or live[earlier]}
+    every = sorted(direct | set(before.values()))
+    ref = [
+        every,
+        [lexical.index(row) + 1 if row in lexical else 0 for row in every],
+        [vector.index(row) + 1 if row in vector else 0 for row in every],
+        [every.index(before[row]) if row in before else -1 for row in every],
+    ]
+    given_ = (rows(lexical), rows(vector), rows(previous), np.array(live, np.uint8))
+    for got in (join_lanes_numpy(*given_), joined_by_kernel(*given_), join_lanes(*given_)):
+        assert [column.tolist() for column in got] == ref
+
+
+@given(st.integers(0, 9), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 3.7]))
+def test_both_ways_score_alike_to_the_bit(n: int, seed: int, ranks: bool, ceiling: float) -> None:
+    random = np.random.default_rng(seed)
+    bm25, cosine = random.random(n) * ceiling, random.uniform(-1, 1, n)
+    before = random.integers(-1, max(n, 1), n)
+    own = random.random(n) if ranks else np.empty(0)
+    fixed = (bm25, cosine, before, ceiling, 0.25, 0.3, own)
+    ref = score_candidates_numpy(*fixed)
+    out = np.full((4, n), -9.0)
+    score_candidates_kernel(*fixed, out[0], out[1], out[2], out[3])
+    for got in (out, score_candidates(*fixed)):
+        for got_part, ref_part in zip(got, ref, strict=True):
+            np.testing.assert_array_equal(got_part, ref_part)
+
+
+def test_each_chunk_before_receives_a_share_and_no_score_passes_one() -> None:
+    parts = score_candidates(
+        np.array([0.0, 2.0, 1.0]), np.array([-0.5, 0.5, 1.0]), np.array([-1, 0, 0]), 2.0, 0.5, 0.4, np.empty(0)
+    )
+    assert parts.coverage.tolist() == [0.0, 1.0, 0.5]
+    assert parts.own.tolist() == [0.0, 0.75, 0.75]
+    assert parts.received.tolist() == [0.4 * 0.75 + 0.4 * 0.75, 0.0, 0.0]
+    whole = score_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0))
+    assert whole.semantic.tolist() == [1.0, 1.0]
