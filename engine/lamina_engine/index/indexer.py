@@ -221,18 +221,9 @@ class Indexer:
     def facets(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[list[str]]:
         """Yield the facets of rows ``start`` to ``stop``."""
         categories = self._tables.categories
-        for segment in snapshot.segments("chunks"):
-            begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
-            if begin < end:
-                codes = [
-                    categories.segment(segment, f)[begin - segment.start : end - segment.start].tolist() for f in FIELDS
-                ]
-                for row in zip(*codes, strict=True):
-                    yield [
-                        facet(f, str(categories.value(f, code)))
-                        for f, code in zip(FIELDS, row, strict=True)
-                        if code >= 0
-                    ]
+        codes = [categories.column(snapshot, f)[start:stop].tolist() for f in FIELDS]
+        for row in zip(*codes, strict=True):
+            yield [facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0]
 
     def seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
         """Return when rows ``start`` to ``stop`` were written, seconds since 1970; None where nobody knows."""
