@@ -21,6 +21,8 @@ from lamina_kernels.layouts import F32, F64, I64
 
 _BLOCK = 128  # the longest run that NumPy sums without halving it
 _LANES = 8
+_LINE = 16  # float32 in a line of the cache
+_TOUCHED = 32  # rows asked of memory at once
 
 
 @functools.cache
@@ -77,6 +79,16 @@ def _block_sum(row: F32, query: F64, start: int, stop: int, lanes: F64) -> float
     return total
 
 
+@kernel
+def _touch(matrix: F32, rows: I64) -> float:
+    """Read one number of every cache line of some rows; the result keeps the compiler from leaving the reads out."""
+    total = np.float32(0.0)
+    for i in range(rows.size):
+        for j in range(0, matrix.shape[1], _LINE):
+            total += matrix[rows[i], j]
+    return total
+
+
 @kernel(examples=[_examples])
 def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -> None:
     """Exact dot product of chosen rows with the query.
@@ -99,6 +111,9 @@ def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -
     """
     sums, lanes = np.empty(64), np.empty(_LANES)  # no halving of an int64 is deeper than 64
     for i in range(rows.size):
+        if i % _TOUCHED == 0:
+            # reads that wait for nothing are under way side by side; the sums wait for one row after the other
+            out[i] = _touch(matrix, rows[i : i + _TOUCHED])
         row = matrix[rows[i]]
         depth = 0
         for block in range(plan.shape[0]):

@@ -21,6 +21,8 @@ NARROW_SHARE: Final = 0.02
 PAST_ROWS: Final = 200_000
 """A moment with at most so many rows is answered exactly, whatever the index has learned since."""
 
+_SPARE_CANDIDATES: Final = 3
+"""Times k: rows scored exactly where many are wanted."""
 _MOST: Final = 8
 """A proposal of an eighth of a million rows takes three times as long as one of 200; of a fiftieth, a quarter more."""
 
@@ -66,7 +68,7 @@ def search(
         Nonzero where a row may be returned. Narrow filters (`NARROW_ROWS`, `NARROW_SHARE`) are scanned exactly,
         wide ones over-fetch until as many selected rows are scored as without a filter.
     candidates : int
-        Rows scored exactly; raised to 4 k (recall@100 0.975 and 0.9995 on two clustered sets, decision 0004).
+        Rows scored exactly; raised to `_SPARE_CANDIDATES` times k (decision 0004).
 
     Raises
     ------
@@ -86,12 +88,14 @@ def search(
     if index is None or _exact_is_better(selected, stop, index.rows):
         return scan(blocks, vector, k, stop=stop, mask=live)
     covered = min(index.rows, stop)
-    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, 4 * k))
+    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, _SPARE_CANDIDATES * k))
     if head is None:
         return scan(blocks, vector, k, stop=stop, mask=live)
     if covered == stop:
         return Nearest(head.rows[:k], head.scores[:k])
-    tail = scan(blocks, vector, k, start=covered, stop=stop, mask=live)
+    # of the tail only what can be among the k best of both is scored
+    floor = float(head.scores[k - 1]) if len(head.rows) >= k else None
+    tail = scan(blocks, vector, k, start=covered, stop=stop, mask=live, floor=floor)
     return Nearest.best(np.concatenate([head.rows, tail.rows]), np.concatenate([head.scores, tail.scores]), k)
 
 

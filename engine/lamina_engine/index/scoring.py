@@ -19,10 +19,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
@@ -45,8 +45,7 @@ _COMPILE_ROWS = 32_768
 """Scans of more rows wait for the compiled kernel: NumPy would take longer than loading it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bm25:
+class Bm25(Struct, frozen=True, kw_only=True):
     """Parameters of the formula.
 
     Attributes
@@ -73,10 +72,17 @@ class Bm25:
         if not (self.k1 > 0 and 0 <= self.b <= 1 and all(0 <= weight < math.inf for weight in zones)):
             raise InvalidArgument(f"{self} is not allowed; give k1 > 0, b from 0 to 1, and weights of 0 or more")
 
-    @functools.cached_property
+    @property
     def weights(self) -> F64:
-        """Weights of the zones, float64 (3,)."""
-        return np.array([self.body, self.header, self.context])
+        """Weights of the zones, float64 (3,), read-only."""
+        return _weights(self.body, self.header, self.context)
+
+
+@functools.lru_cache(maxsize=32)
+def _weights(*zones: float) -> F64:
+    found = np.array(zones)
+    found.flags.writeable = False
+    return found
 
 
 class Statistics(NamedTuple):

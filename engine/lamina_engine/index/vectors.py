@@ -219,7 +219,14 @@ def have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bo
 
 
 def scan(
-    blocks: VectorBlocks, query: F32, k: int, *, start: int = 0, stop: int | None = None, mask: Mask | None = None
+    blocks: VectorBlocks,
+    query: F32,
+    k: int,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    mask: Mask | None = None,
+    floor: float | None = None,
 ) -> Nearest:
     """Return the k nearest of rows [start, stop), exactly.
 
@@ -235,6 +242,8 @@ def scan(
         Range of rows; all unless given.
     mask : bool or uint8 (>= stop,), optional
         Nonzero where a row may be returned, indexed by row.
+    floor : float, optional
+        A score that k rows elsewhere reach: rows that score less may be left out.
 
     Raises
     ------
@@ -254,7 +263,7 @@ def scan(
     vector, begin, end = check_request(blocks, query, k, start, stop, mask)
     if not vector.any():
         return Nearest.nothing()
-    finalists = _finalists_of_one(blocks, begin, end, vector, k) if mask is None else None
+    finalists = _finalists_of_one(blocks, begin, end, vector, k, floor or 0.0) if mask is None else None
     if finalists is None:
         finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
     return Nearest.best(finalists, blocks.dots(finalists, vector), k)
@@ -305,12 +314,22 @@ def _pieces(blocks: VectorBlocks, start: int, stop: int, mask: Mask | None) -> I
             yield _Piece(first, array, offsets[begin : begin + (_GATHER if sparse else _SLICE)])
 
 
-def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int) -> Rows | None:
-    """Return what `_finalists` does where few rows lie in one segment, in a few calls; None where it has to look closer."""
-    if len(blocks.arrays) != 1 or not k < stop - start <= _SLICE:
+def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int, least: float) -> Rows | None:
+    """Return what `_finalists` does where few rows lie in one segment, in a few calls; None where it has to look closer.
+
+    ``least`` is a score that k rows elsewhere reach, 0 for none.
+    """
+    if not 0 < stop - start <= _SLICE or not (k < stop - start or least > 0.0):
         return None
-    products = _products(blocks.arrays[0][start:stop], query)
-    floor = _floor(products, k, _margin(query))
+    segment = int(np.searchsorted(blocks.starts, start, side="right")) - 1
+    first = int(blocks.starts[segment])
+    if stop > int(blocks.starts[segment + 1]):
+        return None
+    products = _products(blocks.arrays[segment][start - first : stop - first], query)
+    margin = _margin(query)
+    floor = np.float32(least - margin)
+    if not least > 0.0 or np.count_nonzero(products >= floor) > k:
+        floor = max(floor, _floor(products, k, margin))
     # above 0 there are only rows that have a vector
     return np.flatnonzero(products >= floor) + start if floor > 0 else None
 

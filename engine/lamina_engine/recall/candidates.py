@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from lamina_engine.index.state import INVALIDATED
 from lamina_engine.index.view import View
@@ -26,8 +26,7 @@ _ASKED_FOR_INVALIDATED: Final = 0.5
 """Factor of an invalidated chunk that only a filter on status brings in."""
 
 
-@dataclass(slots=True)
-class Candidates:
+class Candidates(Struct):
     """The candidate set, column by column; rows ascend."""
 
     rows: I64

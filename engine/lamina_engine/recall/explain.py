@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
@@ -16,8 +16,7 @@ from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages_of, half_life_days
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """One result."""
 
     chunk: dict[str, Any]

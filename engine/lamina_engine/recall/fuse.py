@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 F64 = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """What one lane found: rows best first, with the lane's own scores."""
 
     rows: Rows

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.index import nearest
@@ -30,8 +30,7 @@ _SPARE: Final = 1.25
 _GROWTH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which rows a recall may return."""
 
     live: Mask | None

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from lamina_engine.chunks.reading import Chunk
 from lamina_engine.chunks.reading import select as select_chunks
@@ -38,8 +38,7 @@ _PARALLEL_ROWS: Final = 16_384
 _local = threading.local()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a recall gave."""
 
     found: list[Found]

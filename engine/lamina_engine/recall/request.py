@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.clock import Instant, parse_instant, zone
@@ -18,8 +17,7 @@ MAX_QUERY_CHARS = 20_000
 """Longer queries are cut: nobody asks in more words, and a pasted log must not take seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One recall, fully specified."""
 
     text: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
@@ -41,8 +41,7 @@ class Dated(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ages:
+class Ages(Struct, frozen=True):
     """Ages of candidates and how fast they fade.
 
     Attributes

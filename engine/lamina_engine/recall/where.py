@@ -8,8 +8,9 @@ larger than anything; ``"*"`` means that the field is there. A list (tags, some 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -25,8 +26,7 @@ METADATA: Final = "metadata."
 _MAX_DEPTH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
+class Predicate(Struct, frozen=True):
     """One comparison."""
 
     field: str
@@ -34,22 +34,19 @@ class Predicate:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(Struct, frozen=True):
     """True where every part is; an empty one is true everywhere."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(Struct, frozen=True):
     """True where some part is."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """True where its part is not."""
 
     part: Node
