@@ -1,6 +1,6 @@
 """The data dictionary: every column of every log, with its type, unit and meaning.
 
-Six logs, each append-only. Every row of every log carries ``recorded_at``: when the vault learned it. It is strictly
+Each log is append-only. Every row of every log carries ``recorded_at``: when the vault learned it. It is strictly
 increasing over all logs of a vault together, so a moment of recorded time is a row watermark in each of them.
 A row's number is its position in its log; it never changes, compaction and forgetting included.
 """
@@ -98,7 +98,32 @@ LINKS = (
     Column("note", pa.string(), True, "reason, in words"),
 )
 
-LOGS: dict[str, tuple[Column, ...]] = {"chunks": CHUNKS, "events": EVENTS, "sources": SOURCES, "links": LINKS}
+TOPICS = (
+    _RECORDED,
+    Column("generation", pa.int64(), False, "number of the clustering that made it, from 1; the highest is in force"),
+    Column("topic", pa.string(), False, "stable id: kept while most of its members stay together"),
+    Column("parent", pa.string(), True, "id of the topic it lies in; null at the top"),
+    Column("name", pa.string(), False, "what people call it"),
+    Column("words", pa.list_(pa.string()), False, "words that tell it from the others, the best first"),
+    Column("size", pa.int64(), False, "chunks in it, those of the topics below it included"),
+    Column("persistence", pa.float32(), False, "how long it holds together as the density rises, 0 to 1"),
+    Column("medoid", pa.string(), True, "id of its most central chunk"),
+    Column("exemplars", pa.list_(pa.string()), False, "ids of chunks that show what it is about, the best first"),
+    Column("centroid", pa.list_(pa.float32()), False, "unit vector in the space it was made in"),
+)
+MEMBERS = (
+    _RECORDED,
+    Column("generation", pa.int64(), False, "number of the clustering"),
+    Column("topic", pa.string(), False, "id of the lowest topic the chunk lies in"),
+    Column("chunk", pa.string(), False, "id of the chunk"),
+    Column("row", pa.int64(), False, "row of the chunks log that was clustered"),
+    Column("probability", pa.float32(), False, "how surely it belongs there, 0 to 1"),
+    Column("origin", CATEGORY, False, "tree: by density alone; smoothed, exemplar: brought in by its neighbours"),
+)
+
+LOGS: dict[str, tuple[Column, ...]] = {
+    "chunks": CHUNKS, "events": EVENTS, "sources": SOURCES, "links": LINKS, "topics": TOPICS, "members": MEMBERS,
+}  # fmt: skip
 """Logs by name; the vectors of each embedding space are a log named ``vectors.<space>``, row for row beside chunks."""
 
 

@@ -27,6 +27,14 @@ Values = Mapping[str, Sequence[Any]]
 _BLANK_CHUNK: Final[dict[str, Any]] = {
     "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
 }  # fmt: skip
+_BLANK_MEMBER: Final[dict[str, Any]] = {
+    "generation": 0,
+    "topic": "",
+    "chunk": "",
+    "row": -1,
+    "probability": 0.0,
+    "origin": "",
+}
 _BLANK_LINK: Final[dict[str, Any]] = {
     "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
 }  # fmt: skip
@@ -151,6 +159,40 @@ class Erasure:
             if len(offsets):
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_LINK.items()}
                 yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
+
+    # ------------------------------------------------------------------ topics
+
+    def members(self) -> Iterator[Change]:
+        """Yield the segments that say in which topics they lay; such a row says nothing any more."""
+        for segment in self._snapshot.segments("members"):
+            named = segment.column("chunk").to_pylist()
+            offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
+            if len(offsets):
+                blank = {name: [value] * len(offsets) for name, value in _BLANK_MEMBER.items()}
+                yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
+
+    def topics(self) -> Iterator[Change]:
+        """Yield the segments with topics that name them as examples; the topics stay, without those."""
+        for segment in self._snapshot.segments("topics"):
+            named = zip(segment.column("medoid").to_pylist(), segment.column("exemplars").to_pylist(), strict=True)
+            offsets = np.array(
+                [
+                    i
+                    for i, (medoid, others) in enumerate(named)
+                    if not self._tombstones.keys().isdisjoint({medoid, *others})
+                ],
+                np.int64,
+            )
+            if len(offsets):
+                yield Change(segment, partial(self._topic_rows, segment, offsets), len(offsets))
+
+    def _topic_rows(self, segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordBatch:
+        values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
+        values["medoid"] = [None if name in self._tombstones else name for name in values["medoid"]]
+        values["exemplars"] = [
+            [name for name in names if name not in self._tombstones] for names in values["exemplars"]
+        ]
+        return rewritten(segment, offsets, values)
 
 
 def past_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:

@@ -37,6 +37,8 @@ _CHANGES: Final = {
     "events": Erasure.events,
     "sources": Erasure.sources,
     "links": Erasure.links,
+    "topics": Erasure.topics,
+    "members": Erasure.members,
 }
 
 

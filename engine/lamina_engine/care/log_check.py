@@ -95,6 +95,8 @@ def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef]) -> str:
     lost = {
         "events": "what was said about chunks (invalidate, restore, pin) is lost otherwise",
         "sources": "ingest the files again otherwise",
+        "topics": "make them again with `lamina cluster`",
+        "members": "make them again with `lamina cluster`",
     }
     instead = (
         "make the vectors again with `lamina reindex`"

@@ -339,6 +339,31 @@ def test_links_that_begin_or_end_there_say_nothing(tmp_path: Path) -> None:
     ]
 
 
+def test_topics_no_longer_name_them(tmp_path: Path) -> None:
+    memory = build(tmp_path / "vault", 6)
+    with memory.write() as (transaction, _):
+        topics = {
+            "generation": [1, 1], "topic": ["a", "b"], "parent": [None, "a"], "name": ["x", "y"], "words": [["w"], []],
+            "size": [4, 2], "persistence": [0.5, 0.25], "medoid": ["identity0001", "identity0003"],
+            "exemplars": [["identity0002", "identity0001"], ["identity0003"]], "centroid": [[1.0, 0.0], [0.0, 1.0]],
+        }  # fmt: skip
+        members = {
+            "generation": [1, 1], "topic": ["a", "b"], "chunk": ["identity0001", "identity0003"], "row": [1, 3],
+            "probability": [1.0, 0.5], "origin": ["tree", "tree"],
+        }  # fmt: skip
+        transaction.append("topics", topics, transaction.stamps(2))
+        transaction.append("members", members, transaction.stamps(2))
+    forget(memory, ids="identity0001", dry_run=False)
+    snapshot = memory.store.snapshot()
+    got = snapshot.records("topics", np.arange(2), ("topic", "medoid", "exemplars", "words", "centroid"))
+    assert [tuple(r.values()) for r in got] == [
+        ("a", None, ["identity0002"], ["w"], [1.0, 0.0]),
+        ("b", "identity0003", ["identity0003"], [], [0.0, 1.0]),
+    ]
+    left = snapshot.records("members", np.arange(2), ("topic", "chunk", "row", "probability", "origin"))
+    assert [tuple(r.values()) for r in left] == [("", "", -1, 0.0, ""), ("b", "identity0003", 3, 0.5, "tree")]
+
+
 def test_a_damaged_file_is_not_written_anew(tmp_path: Path) -> None:
     memory = build(tmp_path / "vault", 20)
     path = memory.store.snapshot().segments("chunks")[0].path
