@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.recall.intent import SURE, check_intent, classify
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("why did we drop Redis", "why"),
+        ("what caused the outage", "why"),
+        ("which trade-off made us take gRPC instead of REST", "why"),
+        ("when was the cut-over", "when"),
+        ("what happened 3 days ago", "when"),
+        ("what did we change since March 2025", "when"),
+        ("who owns billing", "entity"),
+        ("everything about @dana", "entity"),
+        ("which company runs the gateway", "entity"),
+        ("postgres connection pool size", "what"),
+        ("", "what"),
+    ],
+)
+def test_questions_by_their_words(question: str, intent: str) -> None:
+    assert classify(question).name == intent
+
+
+def test_any_word_of_a_family_is_enough_and_none_gives_what_at_point_six() -> None:
+    assert classify("deployment of the gateway") == ("what", 0.6)
+    assert classify("the reason for it").confidence == pytest.approx(0.9)
+    assert classify("the reason for it").confidence >= SURE
+    assert classify("why, and because of what reason was it decided").confidence == 0.95
+
+
+def test_ties_go_to_why_then_when_then_entity() -> None:
+    assert classify("the reason and the date").name == "why"
+    assert classify("the date and the team").name == "when"
+
+
+def test_a_leading_question_word_decides() -> None:
+    assert classify("who decided").name == "entity"
+    assert classify("when did the team meet").name == "when"
+
+
+@pytest.mark.parametrize(
+    "question", ["unblockable update", "projectile speed", "a whole whoami", "became causal-ity", "e-mail to a@b"]
+)
+def test_parts_of_words_say_nothing(question: str) -> None:
+    assert classify(question).name == "what"
+
+
+def test_a_given_intent_is_checked() -> None:
+    assert check_intent("WHY") == "why"
+    assert check_intent(None) is None
+    for wrong in ("because", 3, ""):
+        with pytest.raises(InvalidArgument, match="why, when, entity, what"):
+            check_intent(wrong)
