@@ -268,6 +268,7 @@ class Vault(Cared):
         token_budget: int | None = None,
         lanes: Sequence[str] | None = None,
         vector: ArrayLike | None = None,
+        intent: str | None = None,
         tz: str | None = None,
     ) -> Hits:
         """Return what the vault knows that matters for a query.
@@ -279,7 +280,7 @@ class Vault(Cared):
         k : int
             Most hits.
         profile : str, optional
-            ``default``, ``lexical``, ``temporal`` or one of ``vault.toml``; the vault's own default unless given.
+            ``default``, ``lexical``, ``temporal``, ``task``, ``causal`` or one of ``vault.toml``; the vault's own default unless given.
         where : mapping, optional
             Filter; see `lamina_engine.recall.where`.
         since, until : date, optional
@@ -295,6 +296,8 @@ class Vault(Cared):
             Some of ``lexical``, ``vector``.
         vector : array of float, optional
             The query's own vector, when the caller has it.
+        intent : {"why", "when", "entity", "what"}, optional
+            What the question is after, for profiles that walk links (``causal``); by its words unless given.
         tz : str, optional
             Zone of naive dates in this call; the vault's unless given.
 
@@ -312,7 +315,7 @@ class Vault(Cared):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector")
         outcome = recall(
             self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
-            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, tz=tz,
+            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent, tz=tz,
         )  # fmt: skip
         hits = [_hit(found) for found in outcome.found]
         return Hits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
@@ -83,6 +84,44 @@ class Diversity(Struct, frozen=True, forbid_unknown_fields=True):
     """λ of maximal marginal relevance: 1 is pure relevance."""
 
 
+class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the hits bring along: chunks one link away, after Clawpy's neighbour injection."""
+
+    most: Annotated[int, Meta(ge=0)] = 0
+    """Neighbours of one hit; 0 brings none."""
+    share: Share = 0.5
+    """Part of the hit's semantic score that a neighbour gets in place of one of its own."""
+    relations: tuple[str, ...] = ("blocks", "related_to", "derived_from", "similar_to")
+    """Along which it looks, in both directions."""
+    best: bool = False
+    """Of several hits with the same neighbour: False, the first one brings it; True, the one that gives it most."""
+
+
+class Graph(Struct, frozen=True, forbid_unknown_fields=True):
+    """Walks from the first hits, after ClawMem's intent search; see `lamina_engine.recall.expand`."""
+
+    intents: tuple[str, ...] = ()
+    """Intents for which links are walked."""
+    anchors: Count = 10
+    """Hits that walks begin with."""
+    depth: Count = 2
+    beam: Count = 5
+    budget: Count = 30
+    """Of the best-first walk: hops, chunks taken in each, chunks in all."""
+    pushed: Annotated[int, Meta(ge=0)] = 20
+    """Chunks taken from mass pushed along the intent's paths; 0 for none."""
+    raised: Positive = 1.1
+    """What a hit that a walk reaches gets of the walk's score."""
+    added: Share = 0.8
+    """The same for a chunk that only the walk found: below 1, so that it passes no best hit."""
+    raised_by_push: Positive = 0.9
+    added_by_push: Share = 0.75
+
+
+LANES_BY_INTENT: Final[dict[str, tuple[float, float]]] = {"why": (1.0, 1.5), "when": (1.5, 1.0)}
+"""Weights of the lexical and the vector lane by intent, in profiles that walk links; 1 and 1 for the others."""
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """All parameters of a recall."""
 
@@ -101,6 +140,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     lexical: Lexical = Lexical()
     decay: Decay = Decay()
     diversity: Diversity = Diversity()
+    neighbours: Neighbours = Neighbours()
+    graph: Graph = Graph()
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""
 
@@ -110,12 +151,30 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
         return self.id.partition("@")[0]
 
 
+TASK_TIME_CONSTANT_DAYS: Final = 14.0
+"""τ of the task profile: recency is exp(−age/τ), that is, halved every τ·ln 2 = 9.704 days."""
+
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (
         Profile("default@1"),
         Profile("lexical@1", vector_share=0.0),
         Profile("temporal@1", decay=Decay(semantic_weight=0.7)),
+        Profile(
+            "task@1",
+            vector_share=1.0,
+            spread=0.0,
+            decay=Decay(
+                semantic_weight=0.7,
+                half_life_days=TASK_TIME_CONSTANT_DAYS * math.log(2.0),
+                type_half_life_days={},
+                collection_half_life_days={},
+                missing_created_at="0001-01-01T00:00:00Z",
+            ),
+            neighbours=Neighbours(most=3),
+            invalidated=1.0,
+        ),
+        Profile("causal@1", graph=Graph(intents=("why", "entity"))),
     )
 }
 """The profiles that ship with Lamina, by id."""

@@ -65,7 +65,7 @@ def score_candidates(
     parts = compute_scores(bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks)
     weight = profile.decay.semantic_weight
     recency = ages(view, rows, profile.decay, request.now_us).recency if weight < 1.0 else _NO_SCORES
-    factor = _factors(view, profile, rows)
+    factor = factors(view, profile, rows)
     score = blend(parts.semantic, recency, weight, factor)
     return Candidates(
         rows,
@@ -90,7 +90,8 @@ def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant:
     return out
 
 
-def _factors(view: View, profile: Profile, rows: I64) -> F64:
+def factors(view: View, profile: Profile, rows: I64) -> F64:
+    """Return what multiplies the scores of some rows: less than 1 for invalidated ones."""
     if view.all_active:
         return np.ones(len(rows))
     invalidated = view.state.status[rows] == INVALIDATED

@@ -11,6 +11,7 @@ from msgspec import Struct
 from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
+from lamina_engine.recall.expand import Brought
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages_of, half_life_days
@@ -34,6 +35,7 @@ def results(
     words: Words,
     folded: dict[int, list[str]],
     share: float,
+    brought: Mapping[int, Brought],
 ) -> list[Found]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
@@ -84,7 +86,12 @@ def results(
             "factor": factor,
             "folded": folded.get(position, []),
         }
-        found.append(Found(chunk, score, None if lexical_rank or vector_rank else "following", record))
+        via = None if lexical_rank or vector_rank else "following"
+        link = brought.get(position)
+        if link is not None:
+            via = link.via
+            record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
+        found.append(Found(chunk, score, via, record))
     return found
 
 
@@ -102,7 +109,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         factor · (w·semantic + (1 − w)·0.5^(age_days/half_life_days)) with w = ``semantic_weight``;
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
-        ``rank_constant``; received is what the chunk after it passed on.
+        ``rank_constant``; received is what the chunk after it passed on. What a link brought in has ``linked`` as its
+        semantic score.
     """
     share = float(terms["vector_share"])
     if terms["fusion"] == "absolute":
@@ -111,7 +119,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         k = float(terms["rank_constant"])
         ranks = ((1.0 - share, terms["lexical_rank"]), (share, terms["vector_rank"]))
         own = (k + 1.0) * sum(weight / (k + rank) for weight, rank in ranks if rank is not None)
-    semantic = min(float(own + terms["received"]), 1.0)
+    linked = terms.get("linked")
+    semantic = min(float(own + terms["received"]), 1.0) if linked is None else float(linked)
     weight = float(terms["semantic_weight"])
     recency: float = 0.5 ** (terms["age_days"] / terms["half_life_days"])
     return float(terms["factor"]) * (weight * semantic + (1.0 - weight) * recency)

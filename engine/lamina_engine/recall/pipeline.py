@@ -22,6 +22,7 @@ from lamina_engine.profiles import Lexical
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.candidates import ranking, score_candidates
 from lamina_engine.recall.diversify import diversify
+from lamina_engine.recall.expand import by_intent, expand
 from lamina_engine.recall.explain import Found, results
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
@@ -81,15 +82,21 @@ def recall(
         view, request, words, lexical, vector, query, share if query is not None else 0.0, selection
     )
     order, folded = diversify(view, chosen, candidates, ranking(view, candidates), request.k)
+    expanded = expand(view, request, selection, words, query, candidates, order)
+    candidates, order = expanded.candidates, expanded.order
     texts = _TextOf(view, candidates.rows)
     kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
-    found = results(view, request, candidates, kept, words, folded, share if query is not None else 0.0)
+    found = results(
+        view, request, candidates, kept, words, folded, share if query is not None else 0.0, expanded.brought
+    )
     trace = {
         "candidates": {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(candidates.rows)},
         "selected": selection.count,
         "rows": view.rows,
         "words": list(words.query.terms),
         "folded": sum(map(len, folded.values())),
+        "brought": len(expanded.brought),
+        "intent": expanded.intent,
     }
     return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
 
@@ -113,7 +120,8 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
     if "vector" not in request.lanes or not view.vector_rows:
         return 0.0
     share = request.profile.vector_share
-    return memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
+    share = memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
+    return by_intent(request, share)
 
 
 def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile
+from lamina_engine.recall.intent import check_intent
 from lamina_engine.recall.where import Node, Where, parse
 
 LANES = ("lexical", "vector")
@@ -32,6 +33,7 @@ class Request(Struct, frozen=True):
     token_budget: int | None
     lanes: tuple[str, ...]
     vector: NDArray[np.float32] | None
+    intent: str | None = None
 
     @property
     def pool(self) -> int:
@@ -53,6 +55,7 @@ def make_request(
     token_budget: int | None = None,
     lanes: tuple[str, ...] | list[str] | None = None,
     vector: NDArray[np.float32] | list[float] | None = None,
+    intent: str | None = None,
     dim: int | None = None,
     tz: str = "UTC",
 ) -> Request:
@@ -68,7 +71,7 @@ def make_request(
         The clock's time, us; ``now`` takes its place.
     k : int
         How many hits.
-    where, since, until, as_of, now, token_budget, lanes, vector, tz
+    where, since, until, as_of, now, token_budget, lanes, vector, intent, tz
         As in ``Vault.recall``.
     dim : int, optional
         Dimension of the vault's space; None without one.
@@ -106,6 +109,7 @@ def make_request(
         token_budget=token_budget,
         lanes=_lanes(lanes),
         vector=_vector(vector, dim),
+        intent=check_intent(intent),
     )
 
 
