@@ -295,10 +295,10 @@ class Memory:
         """
         self._recalls += 1
         if self._recalls == _WARM_AT:
-            from lamina_engine.recall.warming import KERNELS
+            from lamina_engine.recall.warming import KERNELS, WALK_KERNELS
             from lamina_kernels._jit import warm
 
-            warm(KERNELS)
+            warm(KERNELS + WALK_KERNELS if self.store.snapshot().rows("links") else KERNELS)
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""

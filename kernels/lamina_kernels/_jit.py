@@ -182,6 +182,19 @@ def is_ready(kernel: Kernel[..., object]) -> bool:
     return kernel.ready
 
 
+def compiled_before(kernels: Iterable[Kernel[..., object]]) -> bool:
+    """Return whether each kernel is ready, or was compiled by an earlier process and loads in a moment. Imports Numba."""
+    pending = [each for each in kernels if not each.ready]
+    if not pending or _jit_disabled():
+        return True
+    folder = _cache_folder()
+    if folder is None:
+        return False
+    # Numba's name for a function's index: its file's stem, its name, and the line it begins at
+    found = {path.name.split("-")[0] for path in folder.rglob("*.nbi")}
+    return all(f"{each.py_func.__module__.rpartition('.')[2]}.{each.py_func.__name__}" in found for each in pending)
+
+
 def numba_loaded() -> bool:
     """Return whether this process has finished importing Numba (asking does not import it)."""
     spec = getattr(sys.modules.get("numba"), "__spec__", None)

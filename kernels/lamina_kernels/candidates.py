@@ -143,15 +143,31 @@ def _score_examples() -> tuple[object, ...]:
 
 
 @kernel
+def _sort(out_rows: I64, size: int) -> None:
+    """Sort the first rows by Shell's method: some hundred of them, and Numba's own sort takes seconds to compile."""
+    gap = 1
+    while gap < size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, size):
+            row = out_rows[i]
+            j = i
+            while j >= gap and out_rows[j - gap] > row:
+                out_rows[j] = out_rows[j - gap]
+                j -= gap
+            out_rows[j] = row
+        gap //= 3
+
+
+@kernel
 def _squeeze(out_rows: I64, size: int) -> int:
     """Sort the first rows and leave each once; return how many are left."""
-    part = out_rows[:size]
-    part.sort()
+    _sort(out_rows, size)
     kept = 0
     for i in range(size):
-        if i == 0 or part[i] != part[i - 1]:
-            # writing never overtakes reading, and the last one kept is the last one read that differs
-            out_rows[kept] = part[i]
+        # writing never overtakes reading: the last one kept is the last one read that differs
+        if kept == 0 or out_rows[i] != out_rows[kept - 1]:
+            out_rows[kept] = out_rows[i]
             kept += 1
     return kept
 

@@ -69,3 +69,150 @@ class TermRows(NamedTuple):
     header: U8
     context: U8
     lengths: U16
+
+
+class Csr(NamedTuple):
+    """Typed, weighted links by the node they start at (or, transposed, the node they end at). n nodes, m links.
+
+    Attributes
+    ----------
+    indptr : int64 (n + 1,)
+        Node ``u`` owns entries ``indptr[u]`` to ``indptr[u + 1]``.
+    indices : int32 (m,)
+        The node at the other end.
+    weights : float32 (m,)
+        In (0, 1].
+    relations : uint8 (m,)
+        Code of the relation.
+    """
+
+    indptr: I64
+    indices: I32
+    weights: F32
+    relations: U8
+
+
+class Walk(NamedTuple):
+    """Nodes that a walk reached, in the order in which it took them, each with the link it came by.
+
+    Attributes
+    ----------
+    nodes : int32 (k,)
+        Distinct.
+    scores : float64 (k,)
+        0 in walks that do not score.
+    hops : int32 (k,)
+        0 for what the walk began with.
+    parents : int32 (k,)
+        Position in this walk of the node before it; -1 for what the walk began with.
+    entries : int64 (k,)
+        Position of the link from the parent among the links that were walked; -1 for what the walk began with.
+    outward : uint8 (k,)
+        1 where that link was walked from source to target, and its position is that among links by source; 0 where it
+        was walked against its direction, among links by target.
+    """
+
+    nodes: I32
+    scores: F64
+    hops: I32
+    parents: I32
+    entries: I64
+    outward: U8
+
+
+class Points(NamedTuple):
+    """Rows in a metric space: each row times its own factor is a point, and distances are Euclidean.
+
+    Attributes
+    ----------
+    values : float32 (n · d,)
+        Row after row; d is a multiple of 8, filled up with zeros.
+    factors : float64 (n,)
+        1 for the Euclidean metric; one over the row's length for chords between unit rows.
+    size : int
+        d.
+    """
+
+    values: F32
+    factors: F64
+    size: int
+
+
+class Neighbors(NamedTuple):
+    """The nearest rows of each row that are known for certain, and how near an unknown one may be.
+
+    Attributes
+    ----------
+    rows : int32 (n, K)
+        Nearest first, equal distances by lower row; never the row itself.
+    distances : float64 (n, K)
+    bound : float64 (n,)
+        Every row that is not listed is at least this far away; infinite where all are listed.
+    core : float64 (n,)
+        Distance to the k-th nearest other row, exactly.
+    """
+
+    rows: I32
+    distances: F64
+    bound: F64
+    core: F64
+
+
+class SpanningTree(NamedTuple):
+    """n − 1 edges that connect n rows at least total weight, lightest first.
+
+    Attributes
+    ----------
+    source, target : int64 (n − 1,)
+        source < target.
+    weights : float64 (n − 1,)
+        Mutual reachability: the greatest of both core distances and the distance.
+    """
+
+    source: I64
+    target: I64
+    weights: F64
+
+
+class MergeTree(NamedTuple):
+    """A dendrogram: rows are nodes 0 to n − 1, and node n + i joins two or more nodes at one height.
+
+    Attributes
+    ----------
+    parent : int64 (n + m,)
+        A parent's number is greater than its children's; the root, the last node, has −1.
+    height : float64 (m,)
+        Of node n + i, ascending.
+    size : int64 (n + m,)
+        Rows below each node.
+    """
+
+    parent: I64
+    height: F64
+    size: I64
+
+
+class CondensedTree(NamedTuple):
+    """Clusters of at least so many rows, when they come about and where each row leaves them.
+
+    Density λ is one over height. Cluster 0 holds all rows; a parent's number is lower than its children's.
+
+    Attributes
+    ----------
+    row_cluster : int64 (n,)
+        The last cluster that each row belongs to.
+    row_lambda : float64 (n,)
+        Density at which it leaves that cluster.
+    parent : int64 (c,)
+        −1 for cluster 0.
+    birth : float64 (c,)
+        Density at which each cluster parts from its parent; 0 for cluster 0.
+    size : int64 (c,)
+        Rows of each cluster at its birth.
+    """
+
+    row_cluster: I64
+    row_lambda: F64
+    parent: I64
+    birth: F64
+    size: I64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -12,6 +13,11 @@ from numpy.typing import NDArray
 from lamina_engine.chunks import identity
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.zones import date_words
+from lamina_kernels._jit import is_ready
+from lamina_kernels.unit import unit_rows, unit_rows_numpy
+
+_BULK_ROWS = 1024
+"""Rows from which on it pays to load a kernel."""
 
 
 @dataclass(slots=True)
@@ -59,36 +65,44 @@ class ChunkBatch:
     def identify(self) -> None:
         """Compute versions, and ids where none was given.
 
-        A derived id hashes all that the record says, so adding the same record again finds the same chunk.
+        A derived id hashes all that the record says, so adding the same record again finds the same chunk. Done once:
+        columns are not to be changed after it.
         """
+        if self.versions and None not in self.ids:
+            return
         embedded = self.embedded(range(len(self)))
-        self.versions = [identity.version_of(text) for text in embedded]
-        for i, given in enumerate(self.ids):
-            if given is None:
-                self.ids[i] = identity.new_id(
-                    "add",
-                    embedded[i],
-                    self.types[i],
-                    self.collections[i],
-                    self.projects[i],
-                    self.sessions[i],
-                    self.agents[i],
-                    self.sources[i],
-                    str(self.created_at[i]),
-                    "\x1e".join(self.tags[i]),
-                    str(self.success[i]),
-                    self.metadata[i],
-                )
+        self.versions = identity.versions_of(embedded)
+        given = self.ids
+        wanted = [i for i, name in enumerate(given) if name is None]
+        if not wanted:
+            return
+        said = zip(
+            embedded, self.types, self.collections, self.projects, self.sessions, self.agents, self.sources,
+            self.created_at, self.tags, self.success, self.metadata, strict=True,
+        )  # fmt: skip
+        rows = said if len(wanted) == len(self) else itertools.compress(said, [name is None for name in given])
+        derived = identity.new_ids(
+            ("add", text, kind, collection, project, session, agent, source, str(created), "\x1e".join(tags), str(success),
+             metadata)
+            for text, kind, collection, project, session, agent, source, created, tags, success, metadata in rows
+        )  # fmt: skip
+        for i, name in zip(wanted, derived, strict=True):
+            given[i] = name
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""
-        names = self.title_is_name or [False] * len(self)
-        dated = self.date_is_embedded or [False] * len(self)
-        return [self._embedded(i, title=not names[i], date=dated[i]) for i in positions]
+        names = self.title_is_name or itertools.repeat(False)
+        dated = self.date_is_embedded or itertools.repeat(False)
+        said = zip(self.texts, self.titles, self.headings, self.created_at, names, dated, strict=False)
+        rows = said if positions == range(len(self)) else map(list(said).__getitem__, positions)
+        return [
+            _embedded_text(text, None if name else title, headings, created, dated=date)
+            for text, title, headings, created, name, date in rows
+        ]
 
     def _embedded(self, i: int, *, title: bool, date: bool) -> str:
-        text = identity.embedded_text(self.titles[i] if title else None, self.headings[i], self.texts[i])
-        return f"{text}\n{date_words(self.created_at[i])}".rstrip("\n") if date else text
+        shown = self.titles[i] if title else None
+        return _embedded_text(self.texts[i], shown, self.headings[i], self.created_at[i], dated=date)
 
     def embed_like(self, versions: Sequence[str | None]) -> None:
         """Embed what known versions say was embedded: with or without the title, with or without the date.
@@ -148,6 +162,14 @@ class ChunkBatch:
         }
 
 
+def _embedded_text(
+    text: str, title: str | None, headings: Sequence[str], created_at: int | None, *, dated: bool
+) -> str:
+    if title or headings:
+        text = identity.embedded_text(title, headings, text)
+    return f"{text}\n{date_words(created_at)}".rstrip("\n") if dated else text
+
+
 def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> NDArray[np.float32]:
     """Check vectors that a caller supplies and scale them to unit length (a zero vector stays zero).
 
@@ -162,12 +184,15 @@ def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> ND
         raise InvalidArgument(
             f"vectors have dimension {vectors.shape[1]}, this vault's space has {dim}; embed with its model, or reindex with another"
         )
-    if not np.isfinite(vectors).all():
-        bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+    if n >= _BULK_ROWS or is_ready(unit_rows):
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        unit = np.empty(vectors.shape, np.float32)
+        bad = unit_rows(vectors, unit)
+    else:
+        wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        bad, unit = (int(wrong[0]), vectors) if wrong.size else (-1, unit_rows_numpy(vectors))
+    if bad >= 0:
         raise InvalidArgument(
             f"the vector of record {bad} holds NaN or infinity; give finite numbers, or none to have it embedded"
         )
-    # float64 and a sequential sum: a row's bytes do not depend on the rows beside it
-    wide = vectors.astype(np.float64)
-    length = np.sqrt(np.cumsum(wide * wide, axis=1)[:, -1:]) if vectors.shape[1] else np.zeros((n, 1))
-    return np.divide(wide, length, out=np.zeros_like(wide), where=length > 0).astype(np.float32)
+    return unit

@@ -24,12 +24,15 @@ import unicodedata
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.index.forms import ASCII_WORD, MAX_SEGMENTS, Forms, ascii_forms, without_ending
+
+if TYPE_CHECKING:
+    from lamina_engine.index.wordtable import WordTable
 
 ANALYSIS_ID = "lamina-text@1"
 """Name of these rules; an index made under another name is rebuilt."""
@@ -333,6 +336,9 @@ class Analyzer:
     def __init__(self) -> None:
         self._words = _Words()
         self._pieces = Pieces(self)
+        self.rows = 0
+        """Rows analysed so far."""
+        self._table: WordTable | None = None
         self._asked: dict[str, list[Term]] = {}
 
     def tokens(self, text: str) -> list[Term]:
@@ -381,6 +387,14 @@ class Analyzer:
             self._pieces = Pieces(self)
         self._pieces.forget_long()
         return self._pieces
+
+    def table(self) -> WordTable:
+        """Return the table of pieces for bulk work, whose kernels take a second to load."""
+        if self._table is None or self._table.full:
+            from lamina_engine.index.wordtable import WordTable
+
+            self._table = WordTable(lambda: Pieces(self), _stemmer(), _SURFACE_CRC)
+        return self._table
 
     def words(self, piece: str) -> list[Word]:
         """Return the words of a text without white space (any white space in it only separates)."""

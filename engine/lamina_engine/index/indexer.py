@@ -7,21 +7,26 @@ rest is the tail that readers scan. So where an index ends depends on the number
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import logging
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from lamina_engine.clock import MISSING_US, US_PER_S
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.ahead import Ahead
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import FIELDS, facet
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
-from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_path
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_name
 from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, slice_terms, write_terms
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import Zones, body, context, header, read_chain, zones_of
@@ -37,6 +42,12 @@ if TYPE_CHECKING:
 BLOCK_ROWS: Final = 4_096
 """Rows that Tantivy takes at a time: what is left over is the tail."""
 _ANALYSED_AT_ONCE: Final = 16_384
+_STAGED_AT_ONCE: Final = 8_192
+"""Rows analysed before Tantivy gets them."""
+_WAITING_ROWS: Final = 1 << 19
+"""Rows that may wait for vector codes and keys while more follow."""
+_AHEAD_ROWS: Final = 8_192
+"""Rows of a batch from which on Tantivy gets them before the log is committed."""
 
 
 @dataclass(slots=True)
@@ -67,6 +78,10 @@ class Indexer:
         """Files of forward lists that this process has seen whole; empty before its first write."""
         self._tidy = False
         self._keys_are_whole = False
+        self.more_follows = False
+        """Whether the writer has further rows at hand, which it will write next."""
+        self._ahead: Ahead | None = None
+        self._finishing: dict[str, object] = {}
         self._uncodable = ("", 0)
         """Space and rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
 
@@ -93,16 +108,64 @@ class Indexer:
                 before[row] = read_chain(snapshot, row)
             return before[row]
 
-        zones = Zones(
-            [body(text) for text in batch.texts],
-            [header(*parts) for parts in zip(batch.titles, batch.headings, batch.tags, created_at, strict=True)],
-            [context(text, row, read) for text, row in zip(batch.texts, previous, strict=True)],
-        )
-        self._staged.append(_Staged(first, *build_term_rows(*zones, analyzer=self._analyzer)))
+        self._begin_ahead(snapshot, first, len(batch))
+        for start in range(0, len(batch), _STAGED_AT_ONCE):
+            part = slice(start, start + _STAGED_AT_ONCE)
+            texts = batch.texts[part]
+            said = zip(batch.titles[part], batch.headings[part], batch.tags[part], created_at[part], strict=True)
+            zones = Zones(
+                [body(text) for text in texts],
+                [header(*parts) for parts in said],
+                [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous[part], strict=True)],
+            )
+            staged = _Staged(first + start, *build_term_rows(*zones, analyzer=self._analyzer))
+            self._staged.append(staged)
+            if self._ahead is not None:
+                self._add_ahead(staged, batch, part, created_at, (first + len(batch)) // BLOCK_ROWS * BLOCK_ROWS)
+
+    def _begin_ahead(self, snapshot: Snapshot, first: int, n: int) -> None:
+        """Begin to add documents while rows are analysed: where there are many, and Tantivy's index is level."""
+        if n < _AHEAD_ROWS or self._ahead is not None or first != snapshot.rows("chunks"):
+            return
+        record = snapshot.manifest.indexes.get(LEXICAL)
+        covered = first // BLOCK_ROWS * BLOCK_ROWS
+        try:
+            self._tidy_up()
+            if record is None and covered == 0:
+                index, name = self._new_lexical(snapshot.version + 1)
+            else:
+                found = self._tables.lexical(snapshot)
+                if found is None or record is None or not found.rows == int(record["rows"]) == covered:
+                    return
+                index, name = found, str(record["folder"])
+            ahead = Ahead(index, name)
+        except (LexicalDamaged, OSError, ValueError) as error:
+            logger.debug("no documents are added ahead: %s", error)  # catching up says what is wrong, if it still is
+            return
+        self._ahead = ahead
+        if covered < first:
+            stems = list(self._stems(snapshot, covered, first))
+            ahead.add(stems, list(self.facets(snapshot, covered, first)), self.seconds(snapshot, covered, first))
+
+    def _add_ahead(
+        self, staged: _Staged, batch: ChunkBatch, part: slice, created_at: list[int | None], stop: int
+    ) -> None:
+        ahead = self._ahead
+        if ahead is None or ahead.next != staged.first:
+            return
+        take = max(0, min(len(staged.stems), stop - staged.first))
+        columns = (batch.projects, batch.types, batch.collections, batch.sessions, batch.agents)
+        rows = zip(*(column[part] for column in columns), strict=True)
+        facets = [_facets(values) for values in itertools.islice(rows, take)]
+        seconds = [None if us is None else us // US_PER_S for us in created_at[part][:take]]
+        ahead.add(staged.stems[:take], facets, seconds)
 
     def unstage(self) -> None:
         """Forget what was staged for a transaction that failed."""
         self._staged.clear()
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            ahead.abandon()
 
     def catch_up(self, view: Callable[[], View]) -> None:
         """Bring every index level with the newest version. Only under the writer's lock.
@@ -114,17 +177,16 @@ class Indexer:
         """
         snapshot = self._store.snapshot()
         try:
-            if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
-                self.remove_stale()
-                self._tidy = True
+            self._tidy_up()
             self._write_terms(snapshot)
-            records = {
-                LEXICAL: self._extend_lexical(snapshot),
-                VECTORS: self._extend_vectors(snapshot, view),
-                KEYS: self._save_keys(snapshot),
-            }
+            finished = self._finish_ahead(snapshot)
+            vectors, keys = None, None
+            if not self._may_wait(snapshot):
+                vectors, keys = self._extend_vectors(snapshot, view), self._save_keys(snapshot)
+            lexical = None if finished is None else self._finished(finished, snapshot)
+            records = {LEXICAL: lexical or self._extend_lexical(snapshot), VECTORS: vectors, KEYS: keys}
         finally:
-            self._staged.clear()
+            self.unstage()
         changed = {name: record for name, record in records.items() if record is not None}
         if changed:
             with self._store.transaction() as transaction:
@@ -132,13 +194,26 @@ class Indexer:
                     transaction.set_index(name, record)
             self.remove_stale()
 
+    def _may_wait(self, snapshot: Snapshot) -> bool:
+        """Tell whether vector codes and keys are better made once, after the batches that follow at once.
+
+        Each would be written whole each time, and codes trained again on a longer prefix; readers scan meanwhile.
+        """
+        covered = max(int(snapshot.manifest.indexes.get(name, {}).get("rows", 0)) for name in (VECTORS, KEYS))
+        return self.more_follows and snapshot.rows("chunks") - covered < _WAITING_ROWS
+
+    def _tidy_up(self) -> None:
+        if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
+            self.remove_stale()
+            self._tidy = True
+
     # ------------------------------------------------------------------ forward lists
 
     def _write_terms(self, snapshot: Snapshot) -> None:
         """Give every segment that this process has not seen yet a whole file of forward lists."""
         folder = self._tables.folder / TERMS
         folder.mkdir(parents=True, exist_ok=True)
-        named = {terms_path(folder.parent, segment).name: segment for segment in snapshot.segments("chunks")}
+        named = {terms_name(segment): segment for segment in snapshot.segments("chunks")}
         for name, segment in named.items():
             if name not in self._filed:
                 path = folder / name
@@ -191,10 +266,35 @@ class Indexer:
                 logger.warning("%s is built again: %s", index.path, error)
             else:
                 return {**record, "rows": wanted}
-        name = f"{LEXICAL}-{snapshot.version:010d}"  # a version has rows of one generation only
-        shutil.rmtree(self._tables.folder / name, ignore_errors=True)  # of an attempt that was cut off
-        self._append_lexical(LexicalIndex.create(self._tables.folder / name), snapshot, wanted)
+        index, name = self._new_lexical(snapshot.version)
+        self._append_lexical(index, snapshot, wanted)
         return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
+
+    def _new_lexical(self, version: int) -> tuple[LexicalIndex, str]:
+        name = f"{LEXICAL}-{version:010d}"  # a version has rows of one generation only
+        shutil.rmtree(self._tables.folder / name, ignore_errors=True)  # of an attempt that was cut off
+        return LexicalIndex.create(self._tables.folder / name), name
+
+    def _finish_ahead(self, snapshot: Snapshot) -> Future[None] | None:
+        """Begin to commit what was added ahead, where it is just what the newest version wants of Tantivy."""
+        ahead = self._ahead
+        if ahead is None or ahead.next != snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS:
+            return None
+        record = snapshot.manifest.indexes.get(LEXICAL)
+        if ahead.name != (f"{LEXICAL}-{snapshot.version:010d}" if record is None else record["folder"]):
+            return None
+        self._ahead = None
+        self._finishing = {"folder": ahead.name, "analysis": ANALYSIS_ID, "rows": ahead.next}
+        return ahead.finish()
+
+    def _finished(self, future: Future[None], snapshot: Snapshot) -> dict[str, object] | None:
+        """Wait for that commit; None where it failed and all is to be added from the log."""
+        try:
+            future.result()
+        except (LexicalDamaged, InvalidArgument, OSError, ValueError) as error:
+            logger.warning("%s: the documents added ahead are lost (%s) and are added again", snapshot.name, error)
+            return None
+        return self._finishing
 
     def _append_lexical(self, index: LexicalIndex, snapshot: Snapshot, wanted: int) -> None:
         for at in range(index.rows, wanted, _ANALYSED_AT_ONCE * 8):
@@ -296,6 +396,12 @@ class Indexer:
                     path.unlink()
                 elif path.name.startswith(f"{LEXICAL}-"):
                     shutil.rmtree(path, ignore_errors=True)
+
+
+@functools.lru_cache(1 << 12)
+def _facets(values: tuple[str | None, ...]) -> list[str]:
+    """Return the facets of a row's categories, in the order of `FIELDS`; rows share few."""
+    return [facet(field, value) for field, value in zip(FIELDS, values, strict=True) if value is not None]
 
 
 def _generation(snapshot: Snapshot) -> str:

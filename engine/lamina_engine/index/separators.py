@@ -1,7 +1,7 @@
-"""Blanks in place of what only separates words, over UTF-8 bytes, for whole batches at a time.
+"""What only separates words, as tables over the bytes of UTF-8.
 
-Most of punctuation never joins: without it a corpus has half as many distinct pieces, and those are words. A blank
-is written only where the rules of analysis would separate whatever stands beyond its neighbours; the few marks that
+Most of punctuation never joins: without it a corpus has half as many distinct pieces, and those are words. A byte
+separates only where the rules of analysis would separate whatever stands beyond its neighbours; the few marks that
 may join (``. - ' _ , + #``) stay where they stand between letters or digits, or beside anything that is not ASCII.
 """
 
@@ -22,10 +22,6 @@ def _mask(members: bytes) -> NDArray[np.uint8]:
     mask = np.zeros(256, np.uint8)
     mask[list(members)] = 1
     return mask
-
-
-_BLANKED = bytes(code if code in _ALNUM + _JOINING + _HIGH else 0x20 for code in range(256))
-_MARK = _mask(_JOINING)
 
 
 def _neighbours() -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
@@ -50,32 +46,7 @@ def _neighbours() -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool
     return after, before, either
 
 
-_AFTER, _BEFORE, _EITHER = _neighbours()
-
-
-def blank_separators(data: bytes) -> bytes:
-    """Return UTF-8 text, of the same length, with blanks for what only separates words.
-
-    Parameters
-    ----------
-    data : bytes
-        Texts one after the other; characters of different texts may count as neighbours, which at most keeps a mark.
-
-    Returns
-    -------
-    bytes
-        Cut at white space, its pieces give the terms of the text's own pieces, in their order.
-
-    Notes
-    -----
-    O(n): one table look-up a byte, and a few more for each mark that may join.
-    """
-    blanked = np.frombuffer(bytearray(data.translate(_BLANKED)), np.uint8)
-    at = np.flatnonzero(_MARK[blanked].view(np.bool_))
-    mark = blanked[at]
-    padded = np.concatenate([blanked, np.full(1, 0x20, np.uint8)])
-    left = _AFTER[mark, padded[at - 1]]  # the byte before the first is the padding
-    right = _BEFORE[mark, padded[at + 1]]
-    keep = np.where(_EITHER[mark], left | right, left & right)
-    blanked[at[~keep]] = 0x20
-    return blanked.tobytes()
+BYTE_KINDS = _mask(_ALNUM + _HIGH) + 2 * _mask(_JOINING)
+"""uint8 (256,): of a byte, 0 where it separates wherever it stands, 1 where it belongs to a piece, 2 where it may join."""
+JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER = (table.view(np.uint8) for table in _neighbours())
+"""uint8 (256, 256) and (256,), for a mark and its neighbour: may it join after it, before it; does either suffice."""

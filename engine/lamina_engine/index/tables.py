@@ -34,7 +34,12 @@ VECTORS = "vectors"
 
 def terms_path(folder: Path, segment: Segment) -> Path:
     """Return where the forward lists of a chunks segment lie below the vault's index folder."""
-    return folder / TERMS / (segment.ref.name.removesuffix(".arrow") + ".terms")
+    return folder / TERMS / terms_name(segment)
+
+
+def terms_name(segment: Segment) -> str:
+    """Return the name of that file."""
+    return segment.ref.name.removesuffix(".arrow") + ".terms"
 
 
 class Tables:

@@ -7,9 +7,10 @@ computed from these counts, so they do not depend on which index found a row, or
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +19,27 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces
 from lamina_engine.index.sealed import ALIGNMENT, Seal
-from lamina_engine.index.separators import ASCII_BLANKS, blank_separators
-from lamina_kernels.layouts import I64, U16, U32, TermRows
+from lamina_engine.index.separators import ASCII_BLANKS
+from lamina_kernels._jit import is_ready
+from lamina_kernels.counting import count_keys
+from lamina_kernels.layouts import I64, U8, U16, U32, TermRows
+
+if TYPE_CHECKING:
+    from lamina_engine.index.wordtable import WordTable
 
 _ZONES = 3
-_BATCH_ROWS = 8192
+_BATCH_ROWS = 2048
 """Rows analysed together: a piece that occurs in many of them is looked up once."""
-_ARROW_ROWS = 256
-"""Rows from which on Arrow cuts the pieces, at a fraction of the cost; for less its compute module stays unloaded."""
-_ARROW_CHARS = 1 << 25
-"""Up to here: Arrow joins strings with 32-bit offsets only."""
+_BATCH_CHARS = 1 << 24
+"""Characters analysed together, but for a longer row: bounds the memory of a batch."""
+_BULK_ROWS = 2048
+"""Rows from which on it pays to load the kernels."""
+_COMPILED_FROM = 8192
+"""Rows after which compiling the kernels, 15 s once for each version of them, is begun: a short process ends before."""
+_BULK_ROWS_READY = 64
+"""The same where they are loaded."""
+_SMALL_BYTES = 1 << 16
+"""Bytes up to which a file of forward lists is not flushed: some hundred rows."""
 _MAX_COUNT = 255
 _MAX_LENGTH = 65_535
 
@@ -67,7 +79,8 @@ def build_term_rows(
 
     Notes
     -----
-    One sort of a batch's packed (row, hash, zone) keys finds the distinct terms of all its rows at once.
+    One sort of a batch's packed (row, hash, zone) keys finds the distinct terms of all its rows at once. Many rows go
+    through kernels; what a row gives is the same.
     """
     if not len(bodies) == len(headers) == len(contexts):
         raise InvalidArgument(
@@ -76,17 +89,82 @@ def build_term_rows(
     analyzer = analyzer or Analyzer()
     stems: list[str] = []
     batches: list[TermRows] = []
-    for start in range(0, len(bodies), _BATCH_ROWS):
-        stop = start + _BATCH_ROWS
+    analyzer.rows += len(bodies)
+    bulk = (len(bodies) >= _BULK_ROWS_READY and _kernels_ready()) or (
+        len(bodies) >= _BULK_ROWS and _kernels_at_hand(analyzer.rows)
+    )
+    start = 0
+    while start < len(bodies):
+        stop = _batch_end((bodies, headers, contexts), start)
         zones = (bodies[start:stop], headers[start:stop], contexts[start:stop])
-        batches.append(_build_batch(analyzer.pieces(), zones, stems))
+        if bulk:
+            batches.append(_build_bulk(analyzer.table(), zones, stems))
+        else:
+            batches.append(_build_batch(analyzer.pieces(), zones, stems))
+        start = stop
     return concat_terms(batches), stems
+
+
+def _kernels_ready() -> bool:
+    """Tell whether the kernels of bulk analysis have been loaded; asking loads nothing."""
+    wordtable = sys.modules.get("lamina_engine.index.wordtable")
+    return wordtable is not None and all(map(is_ready, wordtable.KERNELS))
+
+
+def _kernels_at_hand(rows: int) -> bool:
+    """Tell whether the kernels of bulk analysis load at once; compiling them begins on a thread after so many rows."""
+    from lamina_engine.index import wordtable
+    from lamina_kernels._jit import compiled_before
+
+    if compiled_before(wordtable.KERNELS):
+        return True
+    if rows >= _COMPILED_FROM:
+        wordtable.begin_compiling()
+    return False
+
+
+def _batch_end(zones: Sequence[Sequence[str]], start: int) -> int:
+    """Return where a batch ends: after so many rows, or where its texts grow long."""
+    stop = min(start + _BATCH_ROWS, len(zones[0]))
+    chars = itertools.accumulate(
+        sum(map(len, texts)) for texts in zip(*(zone[start:stop] for zone in zones), strict=True)
+    )
+    rows = next((row for row, total in enumerate(chars) if total > _BATCH_CHARS), stop - start)
+    return start + max(rows, 1)
+
+
+def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]], stems: list[str]) -> TermRows:
+    n = len(zones[0])
+    data, offsets = _utf8([text for zone in zones for text in zone])
+    keys, lengths, joined, stops = table.occurrences(data, offsets)
+    stems.extend(
+        [joined[start:stop].decode("utf-8", "surrogatepass") for start, stop in itertools.pairwise([0, *stops])]
+    )
+    keys.sort()
+    indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
+    body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))
+    entries = count_keys(keys, indptr, hashes, body, header, context)
+    # copies: what is left of the arrays would stay with a view
+    body, header, context = (column[:entries].copy() for column in (body, header, context))
+    return TermRows(indptr, hashes[:entries].copy(), body, header, context, lengths)
+
+
+def _utf8(texts: Sequence[str]) -> tuple[U8, I64]:
+    """Return the UTF-8 of texts, one after the other, and where each begins."""
+    try:
+        array = pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:  # a lone surrogate, which Arrow cannot hold
+        coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        offsets = np.cumsum([0, *map(len, coded)], dtype=np.int64)
+        return np.frombuffer(b"".join(coded), np.uint8), offsets
+    _, ends, data = array.buffers()
+    offsets = np.frombuffer(ends, np.int64)[: len(texts) + 1]
+    return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets[-1]], offsets
 
 
 def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> TermRows:
     n = len(zones[0])
-    bulk = n >= _ARROW_ROWS and sum(sum(map(len, zone)) for zone in zones) <= _ARROW_CHARS
-    numbers, sizes = (_number_with_arrow if bulk else _number)(pieces, zones, stems)
+    numbers, sizes = _number(pieces, zones, stems)
     hashes, terms_of_piece, found = _expand(pieces, numbers)
     text = np.repeat(np.arange(_ZONES * n), sizes)  # zone * n + row
     lengths = np.bincount(text, weights=found, minlength=_ZONES * n).reshape(_ZONES, n).T
@@ -108,31 +186,6 @@ def _number(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) ->
     stem_of = pieces.stems.__getitem__
     stems.extend(" ".join(map(stem_of, texts[i] + texts[n + i] + texts[2 * n + i])) for i in range(n))
     return np.array(numbers, np.int64), sizes
-
-
-def _number_with_arrow(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> tuple[I64, I64]:
-    """Do the same in Arrow: only the distinct pieces of the batch become Python objects.
-
-    It cuts at ASCII white space only; other white space inside a piece separates terms all the same.
-    """
-    import pyarrow.compute as pc  # 0.1 s to load, which only bulk work repays
-
-    try:
-        texts = pa.array([text for zone in zones for text in zone], pa.string())
-    except UnicodeEncodeError:  # a lone surrogate, which Arrow cannot hold
-        return _number(pieces, zones, stems)
-    _, offsets, data = texts.buffers()
-    if data is not None:
-        blanked = pa.py_buffer(blank_separators(data.to_pybytes()))
-        texts = pa.StringArray.from_buffers(len(texts), offsets, blanked)
-    cut = pc.ascii_split_whitespace(texts)
-    coded = cut.values.dictionary_encode()
-    distinct = np.array(pieces.numbers(coded.dictionary.to_pylist()), np.int64)
-    stem_of = pa.array([pieces.stems[number] for number in distinct.tolist()], pa.string())
-    joined = pc.binary_join(pa.ListArray.from_arrays(cut.offsets, stem_of.take(coded.indices)), " ")
-    n = len(zones[0])
-    stems.extend(pc.binary_join_element_wise(joined[:n], joined[n : 2 * n], joined[2 * n :], " ").to_pylist())
-    return distinct[coded.indices.to_numpy(zero_copy_only=False)], np.diff(cut.offsets.to_numpy()).astype(np.int64)
 
 
 def _expand(pieces: Pieces, numbers: I64) -> tuple[U32, I64, I64]:
@@ -197,6 +250,8 @@ def slice_terms(rows: TermRows, start: int, stop: int) -> TermRows:
 def write_terms(path: Path, rows: TermRows) -> None:
     """Write forward lists to a file that appears whole or not at all.
 
+    A small file is not flushed, which would cost a small write a tenth of its time: it is read with its checksum.
+
     Parameters
     ----------
     path : Path
@@ -208,7 +263,8 @@ def write_terms(path: Path, rows: TermRows) -> None:
     for array in rows:
         if array.size:
             parts += [np.ascontiguousarray(array).data, bytes(-array.nbytes % ALIGNMENT)]
-    _SEAL.write(path, (ANALYSIS_ID.encode(), len(rows.lengths), rows.hashes.size), parts)
+    size = sum(memoryview(part).nbytes for part in parts)
+    _SEAL.write(path, (ANALYSIS_ID.encode(), len(rows.lengths), rows.hashes.size), parts, sync=size > _SMALL_BYTES)
 
 
 def open_terms(path: Path, *, verify: bool) -> TermRows:
@@ -220,7 +276,7 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
         Written by `write_terms`.
     verify : bool
         Read every byte and compare its checksum; otherwise only the header, the size and the row offsets are checked,
-        which keeps every later read inside the file.
+        which keeps every later read inside the file. Small files, which were not flushed, are read whole anyway.
 
     Returns
     -------
@@ -233,7 +289,8 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
         When the file is missing, torn, flipped, or made by another version or under other rules of analysis.
     """
     try:
-        (analysis, n, entries), data = _SEAL.open(path, verify=verify)
+        small = path.stat().st_size <= _SEAL.header_bytes + _SMALL_BYTES
+        (analysis, n, entries), data = _SEAL.open(path, verify=verify or small)
     except TermsDamaged:
         raise
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from lamina_engine.store.snapshot import Snapshot
 
 WINDOW_WORDS = 96
 """A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
+_S_PER_DAY = 86_400
+_US_PER_DAY = _S_PER_DAY * US_PER_S
 MAX_STEPS = 8
 """Preceding chunks whose words a short chunk may be indexed with."""
 _MONTHS = (
@@ -42,10 +45,13 @@ def header(
 
 def date_words(created_at_us: int | None) -> str:
     """Return a date as a question would name it: ``8 May 2023``; empty for none, or one outside the calendar."""
-    if created_at_us is None:
-        return ""
+    return "" if created_at_us is None else _day_words(created_at_us // _US_PER_DAY)
+
+
+@functools.lru_cache(1 << 14)
+def _day_words(day_since_1970: int) -> str:
     try:
-        day = datetime.fromtimestamp(created_at_us // US_PER_S, UTC)
+        day = datetime.fromtimestamp(day_since_1970 * _S_PER_DAY, UTC)
     except (ValueError, OverflowError, OSError):
         return ""
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"

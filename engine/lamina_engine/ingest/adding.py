@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
 from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
+from lamina_engine.store.segments import SEGMENT_ROWS
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.reading import Chunk
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TYPE: Final = "note"
 DEFAULT_COLLECTION: Final = "notes"
+
+_LEAD_ROWS: Final = 16_384
+"""Rows of a long table's first batch: until it is ready, there is nothing to write beside it."""
 
 Records: TypeAlias = (
     str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader
@@ -47,8 +52,14 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str
     elif isinstance(records, Mapping):
         records = [records]
     total = Written()
-    for batch in _batches(memory, records, fields):
-        total.add(write(memory, batch))
+    batches = (_prepared(memory, batch) for batch in _batches(memory, records, fields))
+    rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
+    try:
+        for batch in _one_ahead(batches) if _is_long(records) else batches:
+            memory.indexer.more_follows = len(total.ids) + len(batch) < rows
+            total.add(writing.write(memory, batch))
+    finally:
+        memory.indexer.more_follows = False
     return total.ids
 
 
@@ -60,13 +71,37 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
     InvalidArgument
         When the vault's policy is to skip what holds a secret, and a record does.
     """
+    return writing.write(memory, _prepared(memory, batch))
+
+
+def _prepared(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
+    """Return a batch without its secrets and with its ids and versions, ready to be written; see `write`."""
     found = redact(memory, batch)
     if found and memory.redactor.policy == "skip":
         position, kinds = next(iter(found.items()))
         raise InvalidArgument(
             f"record {position} holds a secret ({', '.join(kinds)}) and the policy is to skip it; nothing was written"
         )
-    return writing.write(memory, batch)
+    batch.identify()
+    return batch
+
+
+def _is_long(records: Any) -> bool:
+    return isinstance(records, pa.RecordBatchReader) or (
+        isinstance(records, pa.Table | pa.RecordBatch) and records.num_rows > SEGMENT_ROWS
+    )
+
+
+def _one_ahead(batches: Iterator[ChunkBatch]) -> Iterator[ChunkBatch]:
+    """Yield batches while a thread prepares the one after: writing waits for disks and for code without the lock.
+
+    What is wrong with a batch is raised when its turn comes, after those before it have been written.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="lamina-add") as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
 
 
 def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
@@ -93,6 +128,7 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
     for column in columns:
         for i, kinds in _redact_column(memory, column).items():
             found.setdefault(i, []).extend(kinds)
+    batch.versions = []  # of texts that may have changed
     for i, (tags, metadata) in enumerate(zip(batch.tags, batch.metadata, strict=True)):
         if tags:
             batch.tags[i] = [memory.redact(tag) for tag in tags]
@@ -120,7 +156,8 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
         from lamina_engine.ingest.recordtables import records_from_arrow
 
         defaults = _defaults(fields, memory.config.tz)
-        for columns in records_from_arrow(records, tz=memory.config.tz):
+        lead = _LEAD_ROWS if _is_long(records) else SEGMENT_ROWS
+        for columns in records_from_arrow(records, tz=memory.config.tz, batch_rows=SEGMENT_ROWS, lead_rows=lead):
             if columns.problems:
                 raise InvalidArgument(
                     f"{columns.problems[0].source}: {columns.problems[0].message}; nothing of this batch was written"

@@ -59,6 +59,7 @@ def records_from_arrow(
     columns: Mapping[str, str] | None = None,
     tz: str = "UTC",
     batch_rows: int = 65_536,
+    lead_rows: int | None = None,
     source: str = "<table>",
 ) -> Iterator[RecordColumns]:
     """Check the records of a table by column.
@@ -75,6 +76,8 @@ def records_from_arrow(
         Zone in which naive instants are read.
     batch_rows : int
         Most rows of one answer.
+    lead_rows : int, optional
+        Most rows of a table's first answer; ``batch_rows`` unless given.
     source : str
         Name for the problems.
 
@@ -98,14 +101,16 @@ def records_from_arrow(
     parse_instant("2000-01-01", tz)
     if batch_rows < 1:
         raise InvalidArgument(f"batch_rows={batch_rows}; give 1 or more")
-    return _columns_of(_batches_of(data, batch_rows), mapping, tz, source)
+    lead = batch_rows if lead_rows is None else min(max(lead_rows, 1), batch_rows)
+    return _columns_of(_batches_of(data, batch_rows, lead), mapping, tz, source)
 
 
-def _batches_of(data: Any, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _batches_of(data: Any, batch_rows: int, lead: int) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.Table):
         # many small pieces would cost one round each; a table without rows still has columns to check
         whole = data.combine_chunks() if data.num_columns and data.column(0).num_chunks > 1 else data
-        yield from whole.to_batches(max_chunksize=batch_rows) or [pa.RecordBatch.from_pylist([], data.schema)]
+        yield from whole.slice(0, lead).to_batches() or [pa.RecordBatch.from_pylist([], data.schema)]
+        yield from whole.slice(lead).to_batches(max_chunksize=batch_rows)
         return
     for batch in (data,) if isinstance(data, pa.RecordBatch) else data:
         if not isinstance(batch, pa.RecordBatch):

@@ -98,6 +98,10 @@ class Word(NamedTuple):
     spoken: bool
     """Whether a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
     where the word is a verb, nor "tiktoken `x`"."""
+    first: str
+    """The word's first letter, in lower case."""
+    bounded: bool
+    """Whether it must begin where a word begins: after no letter or digit, after an escape, or at a capital."""
 
 
 class Value(NamedTuple):
@@ -114,13 +118,15 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
     def add(literal: str, back: int, word: Word) -> None:
         table.setdefault(literal, []).append((back, word))
 
-    def word(key: KeyClass, regex: str, *, spoken: bool = True) -> Word:
-        return Word(key, re.compile(regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII), spoken)
+    def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
+        border = _BOUNDARY if bounded else ""
+        compiled = re.compile(border + regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII)
+        return Word(key, compiled, spoken, regex[0], bounded)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
     for name, key in _SHORT:
-        short = word(key, _BOUNDARY + name, spoken=False)
+        short = word(key, name, spoken=False, bounded=True)
         # a space alone would stop at every "south " and "class "
         for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  "):
             add((name + follower)[-4:], len(name + follower) - 4, short)
@@ -131,7 +137,7 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
             add(f"{lead}pw{follower}", -1, short)
     for key, names, last in _COMPOUND:
         for name in names.split():
-            compound = word(key, rf"{_BOUNDARY}{name}[ _.-]?{last}")
+            compound = word(key, rf"{name}[ _.-]?{last}", bounded=True)
             for gap in ("_", "-", " ", ".", ""):
                 add((name[-1:] + gap + last)[:4], len(name) - 1, compound)
     return table

@@ -15,6 +15,7 @@ from lamina_engine.ingest.secret_values import MASK, Form, is_placeholder, is_ra
 
 Span = tuple[int, int, str]
 
+NEEDED_WITHIN = 400  # characters
 _BLOCK_MAX = 1 << 16  # characters; the longest private keys in use take 13,000
 _ORPHAN_MAX = 1 << 13
 
@@ -118,7 +119,7 @@ def putty_key(text: str, at: int) -> list[Span]:
 
 def url_credentials(text: str, at: int) -> list[Span]:
     """The password of ``scheme://user:password@host``, or a user name that is a token; host and user stay."""
-    if text.find("@", at, at + 400) < 0:  # most addresses name no user; this is their whole cost
+    if text.find("@", at, at + NEEDED_WITHIN) < 0:  # most addresses name no user; this is their whole cost
         return []
     match = _URL.match(text, at)
     if match is None or "@" not in match[1]:
@@ -225,6 +226,8 @@ class Context(NamedTuple):
     back: int
     """Characters from the start of the match to the literal."""
     find: Callable[[str, int], list[Span]]
+    needs: str = ""
+    """A character that must stand within `NEEDED_WITHIN` characters from the start, for anything to be found."""
 
 
 CONTEXTS = (
@@ -234,7 +237,7 @@ CONTEXTS = (
     Context(("-- e",), 2, key_block_end),
     Context(("ls0t",), 0, encoded_key),
     Context(("te-l",), 5, putty_key),
-    Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials),
+    Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials, "@"),
     Context(("oriz",), 4, authorization),
     Context(("bear",), 0, bearer),
     Context(("basi",), 0, basic),

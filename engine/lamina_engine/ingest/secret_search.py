@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from lamina_engine.ingest.literal_scan import LiteralScan
+import numpy as np
+
+from lamina_engine.ingest.literal_scan import LiteralScan, as_bytes
 from lamina_engine.ingest.secret_assignments import WORDS, Word, find_assignment
+from lamina_engine.ingest.secret_borders import Borders, Demand
 from lamina_engine.ingest.secret_contexts import CONTEXTS, Context
-from lamina_engine.ingest.secret_patterns import PATTERNS
+from lamina_engine.ingest.secret_patterns import LEFT, PATTERNS
 from lamina_engine.ingest.secret_values import is_random
 
 Span = tuple[int, int, str]
@@ -19,6 +23,7 @@ Place = tuple[int, int]
 """Where a literal stands in a text, and which."""
 
 _JOINED_MAX = 1 << 18  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
+_FEW = 8  # texts for which joining and sorting places costs more than a few expressions
 _MIXED_CASE = re.compile(r"[a-z0-9][A-Z][a-z0-9]*[A-Z]")
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
 
@@ -35,35 +40,55 @@ class _Shape(NamedTuple):
 _Finder = _Shape | Context | Word
 
 
-def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
-    """The scan, and what to run at each literal, with the distance from its start, by the literal's number."""
+def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]], Borders]:
+    """The scan; what to run at each literal, with the distance from its start, by the literal's number; its borders."""
     rows: list[tuple[str, int, _Finder]] = []
+    bordered: set[int] = set()
     for pattern in PATTERNS:
         regex = re.compile(pattern.regex, re.ASCII)
         shape = _Shape(pattern.kind, regex, min(regex.groups, 1), pattern.mixed)
         rows += [(literal, back, shape) for literal in pattern.literals for back in pattern.back]
+        if pattern.regex.startswith(LEFT):
+            bordered.add(id(shape))
     rows += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
     rows += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
     scan = LiteralScan(literal for literal, _, _ in rows)
     finders: list[list[tuple[int, _Finder]]] = [[] for _ in range(scan.size)]
+    demands: list[Demand] = []
     for literal, back, finder in rows:
-        here = finders[scan.number(literal)]
-        if (back, finder) not in here:  # "sk-A" and "sk-a" are one literal
-            here.append((back, finder))
-    return scan, finders
+        number = scan.number(literal)
+        if (back, finder) not in finders[number]:  # "sk-A" and "sk-a" are one literal
+            finders[number].append((back, finder))
+            demands.append(_demand(number, back, finder, bordered=id(finder) in bordered))
+    return scan, finders, Borders(demands, scan.size)
 
 
-_SCAN, _FINDERS = _finders()
+def _demand(number: int, back: int, finder: _Finder, *, bordered: bool) -> Demand:
+    if isinstance(finder, Word):
+        return Demand(number, back, finder.first, border=finder.bounded, humps=True)
+    if isinstance(finder, Context):
+        return Demand(number, back, needs=finder.needs)
+    return Demand(number, back, border=bordered)
+
+
+_SCAN, _FINDERS, _BORDERS = _finders()
 
 
 def places(text: str) -> list[Place]:
-    """Where literals of secrets stand in a text, ascending; none in nearly all prose."""
-    positions, numbers = _SCAN.hits(text)
+    """Where literals of secrets stand in a text, ascending; few in prose."""
+    positions, numbers = _SCAN.hits(as_bytes(text))
     return list(zip(positions.tolist(), numbers.tolist(), strict=True))
 
 
 def batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
-    """Index and places of the texts that have any, for the price of a few passes over all of them joined."""
+    """Index and places of the texts that have any that may begin a secret, for a few passes over all of them joined.
+
+    The places of :func:`places`, but for those that :class:`Borders` knows to give nothing.
+    """
+    if len(texts) < _FEW:
+        found = ((index, places(text)) for index, text in enumerate(texts))
+        yield from ((index, at_places) for index, at_places in found if at_places)
+        return
     first = 0
     while first < len(texts):
         stop, total = first, 0
@@ -75,20 +100,18 @@ def batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
 
 
 def _group_places(group: Sequence[str], first: int) -> Iterator[tuple[int, list[Place]]]:
-    pending = iter(places("\n".join(group)))
-    place = next(pending, None)
-    start = 0
-    for index, text in enumerate(group, first):
-        if place is None:
-            return
-        end = start + len(text)
-        if place[0] <= end:
-            mine: list[Place] = []
-            while place is not None and place[0] <= end:
-                mine.append((place[0] - start, place[1]))
-                place = next(pending, None)
-            yield index, mine
-        start = end + 1
+    raw = as_bytes("\n".join(group))
+    positions, numbers = _SCAN.hits(raw)
+    sizes = np.fromiter(map(len, group), np.int64, len(group)) + 1
+    begins = np.cumsum(sizes) - sizes
+    owners = np.searchsorted(begins, positions, side="right") - 1
+    likely = _BORDERS.likely(raw, positions, numbers, begins[owners])
+    owners = owners[likely]
+    offsets = (positions[likely] - begins[owners]).tolist()
+    chosen = numbers[likely].tolist()
+    borders = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), owners.size]
+    for start, stop in pairwise(borders):
+        yield first + int(owners[start]), list(zip(offsets[start:stop], chosen[start:stop], strict=True))
 
 
 def candidates(text: str, at_places: Iterable[Place]) -> Iterator[Span]:

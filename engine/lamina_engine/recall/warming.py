@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import candidates, distances, exact, postings, terms
+from lamina_kernels import beam, candidates, distances, exact, frontier, khop, postings, terms
 from lamina_kernels._jit import Kernel
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
@@ -22,3 +22,10 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     terms.document_frequencies,
     distances.gather_dots,
 )
+WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
+    frontier.gather_hop,
+    frontier.settle_hop,
+    beam.beam_walk,
+    khop.k_hop,
+)
+"""What walks over links use besides, in vaults that have any."""

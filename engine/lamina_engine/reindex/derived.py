@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,8 @@ import numpy as np
 
 from lamina_engine.errors import VaultLocked
 from lamina_engine.executor import Executor
-from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.index.ahead import Ahead
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
 from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
 from lamina_engine.index.lexical import LexicalIndex
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 BUILDING: Final = "building"
 """Folder below the index folder; what is in it belongs to no version. A writer leaves it alone."""
 _ANALYSED_AT_ONCE: Final = 8_192
-_APPENDED_AT_ONCE: Final = 131_072
 _KEYED_AT_ONCE: Final = 65_536
+
+_local = threading.local()
+"""The analyzer of this thread or process while it works: words met once need no second look."""
 
 
 @contextlib.contextmanager
@@ -106,26 +110,26 @@ class Derived:
         wanted = rows // BLOCK_ROWS * BLOCK_ROWS
         (self._folder / TERMS).mkdir(parents=True, exist_ok=True)
         path = self._place / LEXICAL
-        index = LexicalIndex.create(path) if wanted else None
-        stems: list[str] = []
-        first = 0
-        for part in self._analysed():
-            stems += part
-            done = first + len(stems)
-            if index is not None and first < wanted and (len(stems) >= _APPENDED_AT_ONCE or done >= wanted):
+        ahead = Ahead(LexicalIndex.create(path), LEXICAL) if wanted else None
+        try:
+            done = 0
+            for stems in self._analysed():
+                first, done = done, done + len(stems)
                 stop = min(done, wanted)
-                facets, seconds = (
-                    self._indexer.facets(snapshot, first, stop),
-                    self._indexer.seconds(snapshot, first, stop),
-                )
-                index.append(stems[: stop - first], facets, seconds)
-                stems, first = stems[stop - first :], stop
-            if first >= wanted:
-                first, stems = first + len(stems), []
-            self._tell("lexical", done, rows)
-        if index is None:
+                if ahead is not None and first < stop:
+                    facets = list(self._indexer.facets(snapshot, first, stop))
+                    ahead.add(stems[: stop - first], facets, self._indexer.seconds(snapshot, first, stop))
+                self._tell("lexical", done, rows)
+        except BaseException:
+            if ahead is not None:
+                ahead.abandon()
+            raise
+        finally:
+            _local.analyzer = None
+        if ahead is None:
             self.records[LEXICAL] = None
             return
+        ahead.finish().result()
         name = f"{LEXICAL}-{self._version}"
         self._moves.append((path, self._folder / name))
         self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
@@ -196,7 +200,10 @@ class Derived:
 
 
 def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
-    return build_term_rows(*zones)
+    analyzer: Analyzer | None = getattr(_local, "analyzer", None)
+    if analyzer is None:
+        analyzer = _local.analyzer = Analyzer()
+    return build_term_rows(*zones, analyzer=analyzer)
 
 
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:

@@ -20,6 +20,8 @@ from lamina_engine.store.manifest import SegmentRef
 LOG = "log"
 SEGMENT_ROWS = 65_536
 """A segment never holds more rows: the unit of group commit, and of what a merge rewrites."""
+_LARGE_BYTES = 1 << 20
+"""From here on a segment is written in Arrow's own parts."""
 MERGE_FACTOR = 8
 """So many neighbours of one size class become one segment of the next: segments grow as the logarithm of the rows."""
 
@@ -31,15 +33,53 @@ def folder(root: Path, log: str) -> Path:
 
 def write(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> SegmentRef:
     """Write one segment durably (its folder is left to the caller to flush) and return its reference."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    content = sink.getvalue()
-    digest = hashlib.sha256(content).hexdigest()
+    parts, digest = _content(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
-    files.publish(folder(root, log) / name, [memoryview(content)])
+    files.publish(folder(root, log) / name, parts)
     last = columns.numbers(batch.column("recorded_at"))[-1]
-    return SegmentRef(name, start, batch.num_rows, content.size, digest, int(last))
+    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last))
+
+
+def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
+    """Return a segment's bytes in parts, and their digest."""
+    if pa.ipc.get_record_batch_size(batch) < _LARGE_BYTES:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        content = memoryview(sink.getvalue())
+        return [content], hashlib.sha256(content).hexdigest()
+    parts = _Parts()  # a buffer that grows would copy a large segment several times over
+    with pa.ipc.new_file(pa.PythonFile(parts, "w"), batch.schema) as writer:
+        writer.write_batch(batch)
+    return [*parts.written], parts.digest.hexdigest()
+
+
+class _Parts:
+    """What Arrow writes, in its own parts, with its digest: a file as far as Arrow asks of one."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.digest = hashlib.sha256()
+        self._size = 0
+
+    def write(self, part: bytes) -> int:
+        """Take a part."""
+        self.written.append(part)
+        self.digest.update(part)
+        self._size += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._size
+
+    def flush(self) -> None:
+        """Do nothing: the parts are flushed when the file is published."""
+
+    def close(self) -> None:
+        """Do nothing: nothing is held open."""
 
 
 class Segment:

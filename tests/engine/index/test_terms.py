@@ -71,14 +71,15 @@ def test_arrow_and_python_and_any_batching_give_the_same(texts: list[str], size:
     empty = [""] * len(texts)
     ref, ref_stems = build_term_rows(texts, texts[::-1], empty)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms_module, "_ARROW_ROWS", 1)
+        patch.setattr(terms_module, "_BULK_ROWS", 1)
         patch.setattr(terms_module, "_BATCH_ROWS", size)
         got, stems = build_term_rows(texts, texts[::-1], empty)
     assert_same(got, ref)
     assert [text.split() for text in stems] == [text.split() for text in ref_stems]
 
 
-def test_lone_surrogates_and_many_rows_pass() -> None:
+def test_lone_surrogates_and_many_rows_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms_module, "_BULK_ROWS", 300)
     texts = ["running \ud800 text"] * 300
     got, stems = build_term_rows(texts, [""] * 300, [""] * 300)
     assert got.lengths.tolist() == [[2, 0, 0]] * 300
@@ -95,7 +96,10 @@ def test_a_full_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"word{i % 7} running{i}" for i in range(40)]
     ref = rows_of(*texts)
     monkeypatch.setattr("lamina_engine.index.analysis._MEMO_LIMIT", 3)
+    monkeypatch.setattr("lamina_engine.index.wordtable._PIECES_LIMIT", 3)
     monkeypatch.setattr(terms_module, "_BATCH_ROWS", 2)
+    assert_same(rows_of(*texts), ref)
+    monkeypatch.setattr(terms_module, "_BULK_ROWS", 1)
     assert_same(rows_of(*texts), ref)
 
 
@@ -108,6 +112,17 @@ def test_a_written_file_reads_back_the_same_and_read_only(tmp_path: Path, texts:
     assert not got.indptr.flags.writeable
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
     assert (tmp_path / "t").stat().st_size % 64 == 0
+
+
+def test_small_files_are_read_whole_and_need_no_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_terms(tmp_path / "t", rows_of("one two", "three"))
+    raw = bytearray((tmp_path / "t").read_bytes())
+    raw[-70] ^= 0x10  # in the payload, which a size alone does not tell
+    (tmp_path / "t").write_bytes(raw)
+    with pytest.raises(TermsDamaged, match="log"):
+        open_terms(tmp_path / "t", verify=False)
+    monkeypatch.setattr(terms_module, "_SMALL_BYTES", 0)
+    open_terms(tmp_path / "t", verify=False)
 
 
 @pytest.mark.parametrize("at", [0, 40, 130, -70, -1])

@@ -12,10 +12,14 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.chunks.batch import checked_vectors
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
+from lamina_engine.chunks.writing import Written
 from lamina_engine.clock import parse_instant
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest import adding
+from lamina_engine.memory import Memory
 from tests.conftest import NOW
 
 
@@ -196,6 +200,55 @@ def test_tables_are_taken_with_defaults(plane_vault: Vault) -> None:
     partly = pa.table({"text": ["a", "b"], "vector": [[1.0, 0.0], None]})
     with pytest.raises(InvalidArgument, match="record 1 has no vector"):
         plane_vault.add(partly)
+
+
+def long_table(n: int, bad: int | None = None) -> pa.Table:
+    texts = [" " if i == bad else f"row number {i} of a long table" for i in range(n)]
+    vectors = np.random.default_rng(n).standard_normal((n, 2)).astype(np.float32)
+    return pa.table({"text": texts, "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 2)})
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "SEGMENT_ROWS", 16)
+    monkeypatch.setattr(adding, "_LEAD_ROWS", 5)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_long_table_is_written_in_parts_each_prepared_ahead(
+    plane_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[tuple[int, bool]] = []
+    write = writing.write
+
+    def noted(memory: Memory, batch: ChunkBatch) -> Written:
+        written.append((len(batch), memory.indexer.more_follows))
+        return write(memory, batch)
+
+    monkeypatch.setattr(writing, "write", noted)
+    ids = plane_vault.add(long_table(40))
+    assert written == [(5, True), (16, True), (16, True), (3, False)]
+    assert not plane_vault._memory.indexer.more_follows
+    with lamina.open(plane_vault.path.parent / "other", create=True, embedder=plane_vault._memory.embedder) as other:
+        monkeypatch.setattr(adding, "SEGMENT_ROWS", 65_536)
+        assert other.add(long_table(40)) == ids
+    assert [chunk.text for chunk in plane_vault.list(limit=40)][::-1] == [
+        f"row number {i} of a long table" for i in range(40)
+    ]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_what_stands_before_a_bad_part_is_written_and_the_error_names_the_row(plane_vault: Vault) -> None:
+    with pytest.raises(InvalidArgument, match="row 30: text=' ' has no words"):
+        plane_vault.add(long_table(40, bad=30))
+    assert rows(plane_vault) == 21
+    assert not plane_vault._memory.indexer.more_follows
+
+
+def test_a_table_that_fits_into_one_part_is_written_whole_or_not_at_all(plane_vault: Vault) -> None:
+    with pytest.raises(InvalidArgument, match="row 30"):
+        plane_vault.add(long_table(40, bad=30))
+    assert rows(plane_vault) == 0
 
 
 def test_an_empty_call_writes_nothing(plane_vault: Vault) -> None:

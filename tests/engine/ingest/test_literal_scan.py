@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.literal_scan import LiteralScan
+from lamina_engine.ingest.literal_scan import LiteralScan, as_bytes
 
 WORDS = ("abcd", "ghp_", "://x", "AAAA", '"d":', "a1b2")
 SCAN = LiteralScan(WORDS)
@@ -22,7 +22,7 @@ def oracle(text: str) -> list[tuple[int, int]]:
 
 
 def pairs(text: str) -> list[tuple[int, int]]:
-    positions, numbers = SCAN.hits(text)
+    positions, numbers = SCAN.hits(as_bytes(text))
     return list(zip(positions.tolist(), numbers.tolist(), strict=True))
 
 

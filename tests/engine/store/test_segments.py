@@ -41,6 +41,16 @@ def test_round_trip(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
     assert got.intact()
 
 
+def test_large_and_small_segments_are_the_same_bytes(
+    written: tuple[Path, SegmentRef, pa.RecordBatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, ref, batch = written
+    content = (segments.folder(root, "things") / ref.name).read_bytes()
+    monkeypatch.setattr(segments, "_LARGE_BYTES", 0)
+    assert segments.write(Quick(), root, "things", 100, batch) == ref
+    assert (segments.folder(root, "things") / ref.name).read_bytes() == content
+
+
 def test_a_segment_stays_readable_when_its_file_is_gone(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
     root, ref, batch = written
     got = Segment(root, "things", ref)

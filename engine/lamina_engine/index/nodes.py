@@ -1,0 +1,136 @@
+"""What the nodes of the link graph are in a view: their rows, whether they may be walked; and the graph each view sees."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from lamina_engine.index.claims import read_rows
+from lamina_engine.index.graph import LinkGraph, build, empty
+from lamina_engine.index.graphfile import GraphDamaged, open_graph, write_graph
+from lamina_engine.index.keys import hash_ids
+from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_kernels.khop import block
+from lamina_kernels.layouts import I64, U8
+
+if TYPE_CHECKING:
+    from lamina_engine.index.tables import Tables
+    from lamina_engine.index.view import View
+
+logger = logging.getLogger(__name__)
+
+GRAPH: Final = "graph"
+"""Name of its record in a manifest: ``file``, ``keys``, and ``rows`` of the links log that it covers."""
+_TAIL_ROWS: Final = 4_096
+_TAIL_SHARE: Final = 4
+_NO_STATUS: Final = 255
+
+
+class NodeState(NamedTuple):
+    """A graph, and what its nodes are in a view."""
+
+    graph: LinkGraph
+    rows: I64
+    """int64 (n,): the newest row of each node's chunk, -1 where there is none."""
+    status: U8
+    """uint8 (n,): as `lamina_engine.index.state` has it, 255 where there is no row."""
+    blocked: U8
+    """Bits of nodes that are not walked: neither active nor invalidated; see `lamina_kernels.khop.block`."""
+    blocked_invalid: U8
+    """The same, and invalidated ones."""
+
+
+_lock = threading.RLock()
+_graphs: weakref.WeakKeyDictionary[Tables, LinkGraph] = weakref.WeakKeyDictionary()
+_states: weakref.WeakKeyDictionary[View, NodeState] = weakref.WeakKeyDictionary()
+_newest: weakref.WeakKeyDictionary[Tables, tuple[I64, int]] = weakref.WeakKeyDictionary()
+"""Rows of nodes as last seen, and how many rows of the chunks log that was."""
+
+
+def state_of(view: View) -> NodeState:
+    """Return a view's graph with the rows and the liveness of its nodes; made once a view."""
+    found = _states.get(view)
+    if found is None:
+        with _lock:
+            found = _states.get(view)
+            if found is None:
+                found = _states[view] = _state(view)
+    return found
+
+
+def _state(view: View) -> NodeState:
+    graph = _graph_of(view)
+    if not graph.nodes:
+        return NodeState(
+            graph, np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint8), np.empty(0, np.uint8)
+        )
+    rows = _rows_of(view, graph)
+    status = np.full(graph.nodes, _NO_STATUS, np.uint8)
+    status[rows >= 0] = view.state.status[rows[rows >= 0]]
+    active = status == ACTIVE
+    return NodeState(graph, rows, status, block(active | (status == INVALIDATED)), block(active))
+
+
+def _rows_of(view: View, graph: LinkGraph) -> I64:
+    """Return the newest row of each node's chunk: what an earlier version said, and what came since."""
+    former, seen = _newest.get(view.tables, (np.empty(0, np.int64), 0))
+    ids = view.tables.ids(view.snapshot)
+    if view.as_of_us is not None or seen > view.rows or view.rows - seen > graph.nodes or len(former) > graph.nodes:
+        rows = ids.lookup(graph.hashes, n_rows=view.rows)
+    else:
+        rows = np.concatenate([former, ids.lookup(graph.hashes[len(former) :], n_rows=view.rows)])
+        later = np.arange(seen, view.rows)
+        found = graph.keys.lookup(hash_ids(view.snapshot.values("chunks", "id", later)))
+        rows[found[found >= 0]] = later[found >= 0]  # ascending: the newest stands
+    if view.as_of_us is None:
+        _newest[view.tables] = (rows, view.rows)
+    return rows
+
+
+def _graph_of(view: View) -> LinkGraph:
+    snapshot, past = view.snapshot, view.as_of_us
+    rows = snapshot.rows("links") if past is None else snapshot.watermark("links", past)
+    known = _graphs.get(view.tables)
+    if known is None:
+        known = _saved(view) or empty()
+    if known.rows > rows:  # a past moment, or a version that another thread has gone past
+        return build(snapshot, rows)
+    if known.rows < rows:
+        known = known.extended(read_rows(snapshot, known.rows, rows), rows)
+    if past is None:
+        _graphs[view.tables] = known
+    return known
+
+
+def _saved(view: View) -> LinkGraph | None:
+    """Return the graph that a version names; None where there is none, or it cannot be read."""
+    record = view.snapshot.manifest.indexes.get(GRAPH)
+    if record is None or int(record["rows"]) > view.snapshot.rows("links"):
+        return None
+    folder = view.tables.folder
+    try:
+        return open_graph(folder / str(record["file"]), folder / str(record["keys"]))
+    except (GraphDamaged, OSError) as error:
+        logger.warning("the link graph %s cannot be read (%s); it is made again from the log", record["file"], error)
+        return None
+
+
+def save(view: View) -> dict[str, Any] | None:
+    """Save a view's graph where much of it is newer than what is saved; return its record for the next version.
+
+    Much is a quarter of what is saved, or 4,096 rows of the log. None where what is saved is good enough.
+    """
+    snapshot = view.snapshot
+    rows, record = snapshot.rows("links"), snapshot.manifest.indexes.get(GRAPH)
+    covered = int(record["rows"]) if record is not None else 0
+    if rows - covered < max(_TAIL_ROWS, covered // _TAIL_SHARE):
+        return None
+    generation = snapshot.manifest.rewritten
+    stem = f"{GRAPH}-{rows:012d}" + (f"-{generation}" if generation else "")
+    names = {"file": f"{stem}.links", "keys": f"{stem}.nodes"}
+    write_graph(state_of(view).graph, view.tables.folder / names["file"], view.tables.folder / names["keys"])
+    return {**names, "rows": rows}

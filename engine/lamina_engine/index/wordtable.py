@@ -1,0 +1,284 @@
+"""The table of pieces for bulk work: analysis in kernels, a Python object only for each new word that must be stemmed.
+
+The slow twin is `lamina_engine.index.analysis.Pieces`; a text gives the same terms through either.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.index.separators import BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER
+from lamina_kernels import counting, forms, tokens
+from lamina_kernels._jit import compiled_before, is_ready, warm
+from lamina_kernels.layouts import I32, I64, U8, U16, U32
+
+if TYPE_CHECKING:
+    from lamina_engine.index.analysis import Pieces
+
+KERNELS: Final = (
+    tokens.cut_pieces,
+    tokens.hash_spans,
+    tokens.number_spans,
+    tokens.fill_slots,
+    counting.expand_rows,
+    counting.count_keys,
+)
+"""What bulk analysis runs from the first row on."""
+FORM_KERNELS: Final = (forms.ascii_forms, forms.letter_ends, forms.hash_forms, tokens.join_spans)
+"""What analyses new words: ten seconds to compile, once for each version of the kernels."""
+_PIECES_LIMIT: Final = 1 << 19
+_BYTES_LIMIT: Final = 1 << 26
+_FIRST_SLOTS: Final = 1 << 12
+
+
+@functools.cache
+def begin_compiling() -> threading.Thread:
+    """Compile what bulk analysis runs, on a thread, once a process."""
+    return warm((*KERNELS, *FORM_KERNELS))
+
+
+class Occurrences(NamedTuple):
+    """The terms of some rows, one entry an occurrence."""
+
+    keys: I64
+    """int64 (m,): as `lamina_kernels.counting.expand_rows` packs them."""
+    lengths: U16
+    """uint16 (n, 3): terms in each zone."""
+    stems: bytes
+    """Each row's stems, joined by blanks."""
+    stops: list[int]
+    """Where each row's stems end."""
+
+
+class WordTable:
+    """Numbers of pieces and of words to be stemmed, with what each gives, in growing arrays. For one thread.
+
+    Parameters
+    ----------
+    others : callable
+        Gives an empty table of pieces for those that the kernels do not take: other scripts, longer than 64 bytes.
+    stem : callable
+        Gives the stems of words joined by newlines.
+    surface_initial : int
+        Checksum that those of surfaces go on from.
+    """
+
+    def __init__(self, others: Callable[[], Pieces], stem: Callable[[str], list[str]], surface_initial: int) -> None:
+        self._others, self._stem, self._surface_initial = others, stem, surface_initial
+        self._pieces, self._stemmed = _Numbers(), _Numbers()
+        self._hashes, self._stems, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
+        self._spans = [_Growing(np.int64) for _ in range(5)]
+        """By piece: start and stop in the hashes, terms, start and stop in the stems."""
+        self._stem_starts = _Growing(np.int64)
+        self._stem_starts.extend(np.zeros(1, np.int64))
+
+    @property
+    def full(self) -> bool:
+        """Whether its memory has reached its limit."""
+        bytes_ = sum(
+            grown.nbytes for grown in (self._hashes, self._stems, self._stem_text, self._pieces, self._stemmed)
+        )
+        return self._pieces.count >= _PIECES_LIMIT or bytes_ >= _BYTES_LIMIT
+
+    def occurrences(self, data: U8, offsets: I64) -> Occurrences:
+        """Analyse the texts of some rows.
+
+        Parameters
+        ----------
+        data : uint8 (b,)
+            UTF-8 of all texts.
+        offsets : int64 (3 n + 1,)
+            Where each begins: the bodies of n rows, then their headers, then their contexts.
+        """
+        texts = offsets.size - 1
+        n = texts // counting.ZONES
+        room = data.size // 2 + texts
+        begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint32)
+        stops = np.empty(texts, np.int64)
+        tokens.cut_pieces(data, offsets, BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER, begins, ends, keys, stops)
+        count = int(stops[-1]) if texts else 0
+        known = self._pieces.count
+        numbers = self._pieces.numbers(data, begins[:count], ends[:count], keys[:count])
+        if self._pieces.count > known:
+            self._learn(known)
+        hash_starts, hash_stops, terms, stem_starts, stem_stops = (grown.view for grown in self._spans)
+        occurring = np.empty(int((hash_stops - hash_starts)[numbers].sum()), np.int64)
+        stem_bytes = int((stem_stops - stem_starts)[numbers].sum()) + numbers.size
+        lengths = np.empty((n, counting.ZONES), np.uint16)
+        stems, row_stops = np.empty(stem_bytes, np.uint8), np.empty(n, np.int64)
+        counting.expand_rows(
+            numbers, stops, hash_starts, hash_stops, terms, self._hashes.view, stem_starts, stem_stops,
+            self._stems.view, occurring, lengths, stems, row_stops,
+        )  # fmt: skip
+        return Occurrences(occurring, lengths, stems[: row_stops[-1] if n else 0].tobytes(), row_stops.tolist())
+
+    def _learn(self, first: int) -> None:
+        """Analyse the pieces from number ``first`` on."""
+        text, starts = self._pieces.text, self._pieces.starts(first)
+        n, used = starts.size - 1, int(starts[-1] - starts[0])
+        if not self._forms_ready():
+            for grown in self._spans:
+                grown.extend(np.zeros(n, np.int64))
+            self._learn_others(
+                np.arange(first, first + n), [text[starts[i] : starts[i + 1]].tobytes() for i in range(n)]
+            )
+            return
+        room = forms.FORM_FACTOR * used + 2 * n
+        folded = np.empty(forms.TEXT_FACTOR * used, np.uint8)
+        begins, ends, surface_begins, surface_ends = (np.empty(room, np.int64) for _ in range(4))
+        stops, taken = np.empty(n, np.int64), np.empty(n, np.uint8)
+        forms.ascii_forms(text, starts, folded, begins, ends, surface_begins, surface_ends, stops, taken)
+        count = int(stops[-1])
+        begins, ends = begins[:count], ends[:count]
+        stem_numbers = self._number_stems(folded, begins, ends)
+        lengths = np.where(stem_numbers < 0, ends - begins, np.diff(self._stem_starts.view, append=0)[stem_numbers])
+        hashes, hash_stops = np.empty(2 * count, np.uint32), np.empty(n, np.int64)
+        stems, stem_stops = np.empty(int(lengths.sum()) + count, np.uint8), np.empty(n, np.int64)
+        forms.hash_forms(
+            folded, begins, ends, surface_begins[:count], surface_ends[:count], stops, stem_numbers,
+            self._stem_text.view, self._stem_starts.view, self._surface_initial, hashes, hash_stops, stems, stem_stops,
+        )  # fmt: skip
+        self._append(hashes, hash_stops, np.diff(stops, prepend=0), stems, stem_stops)
+        others = np.flatnonzero(taken == 0)
+        if others.size:
+            self._learn_others(first + others, [text[starts[i] : starts[i + 1]].tobytes() for i in others.tolist()])
+
+    def _forms_ready(self) -> bool:
+        """Tell whether the kernels for new words can be called; while a thread compiles them, Python does their work."""
+        if is_ready(forms.ascii_forms) and is_ready(forms.hash_forms):
+            return True
+        if compiled_before(FORM_KERNELS):
+            return True
+        begin_compiling()
+        return False
+
+    def _append(self, hashes: U32, hash_stops: I64, terms: I64, stems: U8, stem_stops: I64) -> None:
+        for at, base, stops in ((0, self._hashes.size, hash_stops), (3, self._stems.size, stem_stops)):
+            self._spans[at].extend(np.concatenate([[0], stops[:-1]]) + base)
+            self._spans[at + 1].extend(stops + base)
+        self._spans[2].extend(terms)
+        self._hashes.extend(hashes[: hash_stops[-1]])
+        self._stems.extend(stems[: stem_stops[-1]])
+
+    def _learn_others(self, numbers: I64, coded: Sequence[bytes]) -> None:
+        """Analyse what the kernels do not take, in Python; such pieces are few, or the text is of another script."""
+        found = self._others()
+        order = np.array(found.numbers([piece.decode("utf-8", "surrogatepass") for piece in coded]), np.int64)
+        texts = [stem.encode("utf-8", "surrogatepass") for stem in found.stems]
+        starts = np.frombuffer(found.starts, np.int64) + self._hashes.size
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64) + self._stems.size
+        self._hashes.extend(np.frombuffer(found.hashes, np.uint32) if found.hashes else np.zeros(0, np.uint32))
+        self._stems.extend(np.frombuffer(b"".join(texts), np.uint8))
+        columns = (starts[:-1], starts[1:], np.frombuffer(found.found, np.int64), ends[:-1], ends[1:])
+        for grown, values in zip(self._spans, columns, strict=True):
+            grown.view[numbers] = values[order]
+
+    def _number_stems(self, text: U8, begins: I64, ends: I64) -> I32:
+        """Return the number of each form's stem, −1 where a form is its own; stem the words not met before."""
+        letters, keys = np.empty(begins.size, np.int64), np.empty(begins.size, np.uint32)
+        forms.letter_ends(text, begins, ends, letters)
+        tokens.hash_spans(text, begins, letters, keys)
+        known = self._stemmed.count
+        numbers = self._stemmed.numbers(text, begins, letters, keys)
+        if self._stemmed.count > known:
+            starts = self._stemmed.starts(known)
+            joined = np.empty(int(starts[-1] - starts[0]) + starts.size - 1, np.uint8)
+            tokens.join_spans(self._stemmed.text, starts, 0x0A, joined)
+            stems = self._stem(joined.tobytes().decode("ascii"))
+            coded = "".join(stems).encode("ascii")
+            sizes = np.fromiter(map(len, stems), np.int64, len(stems))
+            self._stem_starts.extend(np.cumsum(sizes) + self._stem_text.size)
+            self._stem_text.extend(np.frombuffer(coded, np.uint8))
+        return numbers
+
+
+class _Growing:
+    """An array that grows at its end."""
+
+    __slots__ = ("_array", "size")
+
+    def __init__(self, dtype: type[np.generic], room: int = 64) -> None:
+        self._array: NDArray[Any] = np.empty(room, dtype)
+        self.size = 0
+
+    @property
+    def view(self) -> NDArray[Any]:
+        """What is in it; writable."""
+        return self._array[: self.size]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is in it."""
+        return self.size * self._array.itemsize
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Append values."""
+        stop = self.size + values.size
+        if stop > self._array.size:
+            self._array = _enlarged(self._array, max(stop, 2 * self._array.size))
+        self._array[self.size : stop] = values
+        self.size = stop
+
+
+class _Numbers:
+    """The arrays of one table of `lamina_kernels.tokens`."""
+
+    def __init__(self) -> None:
+        self._state = np.zeros(1, np.int64)
+        self._slots = np.full(_FIRST_SLOTS, -1, np.int32)
+        self._keys = np.zeros(_FIRST_SLOTS // 2, np.uint32)
+        self._starts = np.zeros(_FIRST_SLOTS // 2 + 1, np.int64)
+        self._text = np.zeros(_FIRST_SLOTS * 4, np.uint8)
+
+    @property
+    def count(self) -> int:
+        """How many it holds."""
+        return int(self._state[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of their texts."""
+        return int(self._starts[self.count])
+
+    def numbers(self, data: U8, begins: I64, ends: I64, keys: U32) -> I32:
+        """Return the number of each span; those not met before get the next ones."""
+        found = np.empty(begins.size, np.int32)
+        done = 0
+        while True:
+            done = tokens.number_spans(
+                data, begins, ends, keys, done, self._state, self._slots, self._keys, self._starts, self._text, found
+            )
+            if done == begins.size:
+                return found
+            self._grow(int(ends[done] - begins[done]))
+
+    def _grow(self, longest: int) -> None:
+        """Double what is too small for one more text of ``longest`` bytes."""
+        if self.nbytes + longest > self._text.size:
+            self._text = _enlarged(self._text, 2 * self._text.size + longest)
+        if self.count == self._keys.size:
+            size = 2 * self._keys.size
+            self._keys, self._starts = _enlarged(self._keys, size), _enlarged(self._starts, size + 1)
+            self._slots = np.empty(2 * size, np.int32)
+            tokens.fill_slots(self._keys[: self.count], self._slots)
+
+    def starts(self, first: int) -> I64:
+        """Return where the texts from number ``first`` on begin, and the end of the last one's."""
+        return self._starts[first : self.count + 1]
+
+    @property
+    def text(self) -> U8:
+        """The bytes that those offsets count in."""
+        return self._text[: self.nbytes]
+
+
+def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.zeros(size, array.dtype)
+    larger[: array.size] = array
+    return larger

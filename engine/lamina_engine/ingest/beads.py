@@ -1,0 +1,188 @@
+"""Issues of the Beads tracker: each issue a chunk, each dependency a link; a later state updates what changed."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.clock import parse_instant
+from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.index.state import ACTIVE
+from lamina_engine.ingest.drafts import Problem
+from lamina_engine.links.log import Draft, Written, sync
+from lamina_engine.links.registry import STANDARD, Registry
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+ORIGIN: Final = "beads"
+COLLECTION: Final = "beads"
+_DELETED: Final = "tombstone"
+_TEXTS: Final = ("description", "design", "acceptance_criteria", "notes", "close_reason")
+_KEPT: Final = ("status", "priority", "assignee", "updated_at", "closed_at", "external_ref", "estimated_minutes")
+
+
+@dataclass(slots=True)
+class BeadsReport:
+    """What an import did."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    """Issues that are marked as deleted: they make no chunk, and known ones are removed."""
+    links: Written = field(default_factory=Written)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -> BeadsReport:
+    """Read an export of Beads, one JSON issue a line, ``.gz`` or not.
+
+    Broken lines and dependencies on issues that are not there are reported; everything else is imported. Links of
+    origin ``beads`` become what this export says.
+
+    Parameters
+    ----------
+    memory : Memory
+    path : Path
+        The ``issues.jsonl``.
+    registry : Registry
+
+    Raises
+    ------
+    IngestError
+        When the file cannot be read.
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    report = BeadsReport()
+    issues = dict(_issues(path, report.problems))
+    alive = {name: issue for name, issue in issues.items() if issue.get("status") != _DELETED}
+    report.deleted = len(issues) - len(alive)
+    if alive:
+        written = writing.write(memory, _batch(memory, alive))
+        report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
+    _remove(memory, issues.keys() - alive.keys())
+    drafts = list(_links(memory, alive, path.name, report.problems, registry))
+    relations = sorted({relation.name for relation in registry})
+    report.links = sync(memory, drafts, origin=ORIGIN, relations=relations, registry=registry, redacted=True)
+    return report
+
+
+def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield issues by id; the last line of an id stands."""
+    try:
+        content = path.read_bytes()
+        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
+    except (OSError, EOFError) as error:
+        raise IngestError(f"{path} cannot be read ({error}); give the issues.jsonl of a Beads folder") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            issue = msgspec.json.decode(line)
+            if not isinstance(issue, dict) or not _text(issue.get("id")) or not _text(issue.get("title")):
+                raise ValueError("no object with an id and a title")
+            for name in ("created_at", "updated_at"):
+                if issue.get(name) is not None:
+                    parse_instant(issue[name], what=name)
+        except (ValueError, InvalidArgument) as error:  # msgspec's own error is a ValueError
+            problems.append(Problem(path.name, "record", f"line {number} is no issue ({error}); it was passed over"))
+        else:
+            yield issue["id"], issue
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _batch(memory: Memory, issues: Mapping[str, dict[str, Any]]) -> ChunkBatch:
+    n = len(issues)
+    records = list(issues.values())
+    clean = memory.redact
+    metadata: list[str | None] = [
+        memory.redact_json(
+            msgspec.json.encode({k: r[k] for k in _KEPT if r.get(k) is not None}, order="sorted").decode()
+        )[0]
+        for r in records
+    ]
+    return ChunkBatch(
+        texts=[clean(_body(record)) for record in records],
+        ids=list(issues),
+        titles=[clean(record["title"].strip()) for record in records],
+        headings=[[] for _ in records],
+        types=[_name(record.get("issue_type")) or "task" for record in records],
+        collections=[COLLECTION] * n,
+        projects=[None] * n,
+        sessions=[None] * n,
+        agents=[_name(record.get("created_by")) for record in records],
+        sources=[None] * n,
+        ordinals=[-1] * n,
+        starts=[-1] * n,
+        stops=[-1] * n,
+        created_at=[None if r.get("created_at") is None else parse_instant(r["created_at"]) for r in records],
+        tags=[[label for label in record.get("labels") or () if _text(label)] for record in records],
+        success=[True if record.get("status") == "closed" else None for record in records],
+        commits=[None] * n,
+        blobs=[None] * n,
+        metadata=metadata,
+        fallback_created_at=[None] * n,
+    )
+
+
+def _name(value: object) -> str | None:
+    return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def _body(issue: Mapping[str, Any]) -> str:
+    parts = [issue[name].strip() for name in _TEXTS if _text(issue.get(name))]
+    return "\n\n".join(parts).replace("\r\n", "\n") or str(issue["title"])
+
+
+def _remove(memory: Memory, identities: Iterable[str]) -> None:
+    """Remove chunks of issues that were deleted in the tracker."""
+    import numpy as np
+
+    names = sorted(identities)
+    with memory.write() as (transaction, view):
+        rows = view.rows_of_ids(names)
+        kept = [i for i, row in enumerate(rows.tolist()) if row >= 0 and view.state.status[row] == ACTIVE]
+        if kept:
+            reasons = ["deleted in the tracker"] * len(kept)
+            writing.add_events(
+                transaction,
+                "remove",
+                [names[i] for i in kept],
+                rows[np.array(kept)],
+                transaction.stamps(len(kept)),
+                reasons,
+            )
+
+
+def _links(
+    memory: Memory, issues: Mapping[str, dict[str, Any]], source: str, problems: list[Problem], registry: Registry
+) -> Iterator[Draft]:
+    """Yield the links of all dependencies.
+
+    A cause points at its effect: what an issue waits for leads to it. Other kinds point the way they are written.
+    """
+    for name, issue in issues.items():
+        for dependency in issue.get("dependencies") or ():
+            to, kind = dependency.get("depends_on_id"), dependency.get("type")
+            if to == name:
+                continue
+            if to not in issues or not _text(kind):
+                told = f"{name} depends on {to!r}, as {kind!r}: no such issue is there, so no link was made"
+                problems.append(Problem(source, "dependency", told))
+                continue
+            relation = registry.imported(ORIGIN, kind)
+            first, second = (to, name) if relation.name == "causal" else (name, to)
+            made = dependency.get("created_at")
+            created = parse_instant(made) if _text(made) else None
+            yield Draft(first, second, relation.name, 1.0, memory.redact(kind), created)

@@ -1,0 +1,177 @@
+"""Relations: what each means, which way it is walked, and by what names other systems know it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+import numpy as np
+
+from lamina_engine.errors import InvalidArgument
+from lamina_kernels.frontier import RELATIONS
+from lamina_kernels.layouts import U8
+
+Direction = Literal["out", "in", "both"]
+DIRECTIONS: Final = ("out", "in", "both")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One relation."""
+
+    name: str
+    namespace: str
+    """The profile or generator that it belongs to."""
+    symmetric: bool
+    """True where it has no direction: a pair is stored once, the smaller id as source."""
+    walk_out: bool
+    """Whether a best-first walk follows it from source to target."""
+    walk_in: bool
+    """Whether it follows it from target to source."""
+    meaning: str
+    raises: bool = True
+    """False where being linked is no reason to rank higher: it is walked, shown and marked, and adds no score."""
+    counted: bool = False
+    """True where its weight in the log is a count of at least 1, squashed to a weight when read."""
+
+
+BUILT_IN: Final = (
+    Relation("semantic", "causal", True, True, True, "the two are about the same"),
+    Relation("supporting", "causal", False, True, False, "the source supports the target"),
+    Relation("contradicts", "causal", False, True, False, "the source contradicts the target", raises=False),
+    Relation("causal", "causal", False, True, False, "the source led to the target"),
+    Relation("temporal", "causal", False, True, False, "the source came next before the target"),
+    Relation("entity", "causal", True, True, True, "the two name the same rare things"),
+    Relation("usage", "causal", True, True, True, "the two were used together, so many times", counted=True),
+    Relation("blocks", "task", False, True, True, "the source prevents the target from proceeding"),
+    Relation("related_to", "task", True, True, True, "tasks of one domain, component or area"),
+    Relation("derived_from", "task", False, True, True, "the source was split off or follows from the target"),
+    Relation("similar_to", "task", True, True, True, "tasks whose texts are alike"),
+    Relation("next", "sequence", False, True, True, "the target follows the source in its document or session"),
+    Relation("related", "notes", False, True, True, "the source links to the target by a wikilink"),
+)  # fmt: skip
+
+IMPORTED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "beads": MappingProxyType(
+            {
+                "blocks": "causal",
+                "conditional-blocks": "causal",
+                "waits-for": "causal",
+                "caused-by": "causal",
+                "discovered-from": "supporting",
+                "supersedes": "supporting",
+                "duplicates": "supporting",
+                "relates-to": "semantic",
+                "related": "semantic",
+                "parent-child": "semantic",
+                "*": "semantic",
+            }
+        ),
+        "clawpy": MappingProxyType({name: name for name in ("blocks", "related_to", "derived_from", "similar_to")}),
+    }
+)
+"""By system, what its names stand for; ``*`` stands for any other. A name that is not listed is refused."""
+
+
+class Registry:
+    """The relations of a process: those built in, and what its user registers. Safe to use from several threads."""
+
+    def __init__(self, relations: Iterable[Relation] = BUILT_IN) -> None:
+        self._known = {relation.name: relation for relation in relations}
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[Relation]:
+        return iter(list(self._known.values()))
+
+    def register(self, relation: Relation) -> Relation:
+        """Add a relation; the same one again changes nothing.
+
+        Raises
+        ------
+        InvalidArgument
+            For a name that is no lower-case word, or that means something else already.
+        """
+        if not _NAME.fullmatch(relation.name):
+            raise InvalidArgument(f"relation {relation.name!r} must be a lower-case word such as 'derived_from'")
+        with self._lock:
+            known = self._known.setdefault(relation.name, relation)
+        if known != relation:
+            raise InvalidArgument(
+                f"relation {relation.name!r} is known already, as: {known.meaning}; choose another name"
+            )
+        return known
+
+    def get(self, name: str) -> Relation:
+        """Return a relation by name.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is not registered.
+        """
+        found = self._known.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise InvalidArgument(
+                f"relation={name!r} is not known; allowed are {', '.join(sorted(self._known))}; register others first"
+            )
+        return found
+
+    def imported(self, system: str, name: str) -> Relation:
+        """Return what another system's name stands for.
+
+        Raises
+        ------
+        InvalidArgument
+            When its map does not list the name; nothing is guessed.
+        """
+        names = IMPORTED.get(system)
+        if names is None:
+            raise InvalidArgument(f"no relations are known of {system!r}; there are maps for {', '.join(IMPORTED)}")
+        found = names.get(name, names.get("*"))
+        if found is None:
+            raise InvalidArgument(f"{system} has no relation {name!r}; allowed are {', '.join(names)}")
+        return self.get(found)
+
+    def masks(
+        self, names: Iterable[str], relations: Iterable[str] | None = None, direction: Direction | None = None
+    ) -> tuple[U8, U8]:
+        """Return which codes are walked outward and inward, uint8 (256,) each.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Relations by code, as a graph has them; one that is not registered here is walked outward.
+        relations : iterable of str, optional
+            Only these.
+        direction : {"out", "in", "both"}, optional
+            Walk all of them so; each its own way unless given. Symmetric ones are walked both ways in any case.
+
+        Raises
+        ------
+        InvalidArgument
+            For a relation or a direction that is not known.
+        """
+        if direction is not None and direction not in DIRECTIONS:
+            raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
+        wanted = None if relations is None else {self.get(name).name for name in relations}
+        outward, inward = np.zeros(RELATIONS, np.uint8), np.zeros(RELATIONS, np.uint8)
+        for code, name in enumerate(names):
+            if wanted is not None and name not in wanted:
+                continue
+            known = self._known.get(name) or Relation(name, "", False, True, False, "")
+            if direction is None:
+                outward[code], inward[code] = known.walk_out, known.walk_in
+            else:
+                outward[code] = known.symmetric or direction != "in"
+                inward[code] = known.symmetric or direction != "out"
+        return outward, inward
+
+
+STANDARD: Final = Registry()
+"""The registry that calls use unless they are given another."""

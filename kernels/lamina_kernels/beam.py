@@ -1,0 +1,245 @@
+"""Best-first walk in hops of bounded width: what a few anchors lead to, weighed by relation, weight and affinity.
+
+For a node u that was taken, a link to v of relation r and weight w, and the affinity a of v to what was asked::
+
+    score(v) = score(u) · 0.9 + exp(0.6 · W[r] + 0.4 · a) · w
+
+with W a table by intent. Of several links to one node the best counts, so a node has one place in a hop. The best
+``width`` nodes of a hop are taken and lead on; what was taken keeps its score. A walk never takes more than its budget.
+
+The exponential is computed as a product of two: ``gain[r] = exp(0.6 · W[r])``, a table, and ``lift(v) = exp(0.4 · a)``,
+once a node. So kernel and twin multiply the same numbers, and agree to the bit. A gain of 0 makes a relation that is
+walked and never raises a score.
+
+Order and ties: links as in `lamina_kernels.khop`; the first of equal links stands, and the node that was met first goes
+before its equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lamina_kernels._jit import is_ready, kernel
+from lamina_kernels.csr import KERNEL_LINKS
+from lamina_kernels.frontier import (
+    RELATIONS,
+    _count_links,
+    csr_example,
+    gather,
+    gather_hop,
+    gather_numpy,
+    settle,
+    settle_hop,
+    settle_numpy,
+)
+from lamina_kernels.khop import cut_walk, empty_walk
+from lamina_kernels.layouts import F64, I32, I64, U8, Csr, Walk
+from lamina_kernels.topk import top_k, top_k_scan
+
+Lift = Callable[[I32], F64]
+"""Gives exp(0.4 · affinity) of some nodes, float64, with affinities in [-1, 1]."""
+MOST_LIFT = float(np.exp(0.4001))
+"""No lift is above it, or below its inverse: a cosine in single precision may pass 1 by a little."""
+_FEW = 2  # times as many nodes as there is room for: below, two more passes over the links cost more than they spare
+
+
+def beam(
+    forward: Csr,
+    backward: Csr,
+    anchors: I32,
+    scores: F64,
+    gain: F64,
+    walk_out: U8,
+    walk_in: U8,
+    blocked: U8,
+    width: int,
+    max_hops: int,
+    budget: int,
+    lift: Lift | None = None,
+) -> Walk:
+    """Walk from anchors, hop by hop.
+
+    Parameters
+    ----------
+    forward, backward : Csr
+        Links by source, and by target; n nodes.
+    anchors : int32 (s,)
+        Distinct and not blocked, best first: where there are more than the budget allows, the first are taken.
+    scores : float64 (s,)
+        Of each anchor.
+    gain : float64 (256,)
+        exp(0.6 · W) of each relation; 0 where it never raises a score.
+    walk_out, walk_in : uint8 (256,)
+        1 for relations that are walked from source to target, and from target to source.
+    blocked : uint8 (⌈n / 8⌉,)
+        Nodes that are neither taken nor walked; see `lamina_kernels.khop.block`.
+    width : int
+        Most nodes taken in a hop; ≥ 1.
+    max_hops : int
+        ≥ 0.
+    budget : int
+        Most nodes taken in all, anchors included; ≥ 0.
+    lift : callable, optional
+        Asked once a hop for nodes that were met, those that it cannot bring among the best left out; all 1 unless given.
+
+    Returns
+    -------
+    Walk
+        In the order in which they were taken: by hop, best first within a hop.
+
+    Notes
+    -----
+    O(links of the nodes taken), whatever n is. The twin costs O(n) a hop; it serves small graphs until the kernels
+    are ready.
+    """
+    small = forward.indices.size < KERNEL_LINKS
+    out = empty_walk(max(min(budget, anchors.size + width * max_hops), 0))
+    if lift is None and (is_ready(beam_walk) or not small):
+        found = beam_walk(
+            forward, backward, anchors, scores, gain, walk_out, walk_in, blocked, width, max_hops,
+            out.nodes, out.scores, out.hops, out.parents, out.entries, out.outward,
+        )  # fmt: skip
+        return cut_walk(out, found)
+    meet, score = gather_numpy, settle_numpy
+    if not small or (is_ready(gather_hop) and is_ready(settle_hop)):
+        meet, score = gather, settle
+    start, at = 0, min(anchors.size, out.nodes.size)
+    _begin(out, anchors[:at], scores[:at])
+    for hop in range(1, max_hops + 1):
+        if start == at or at == out.nodes.size:
+            break
+        links, slots, met = meet(forward, backward, out.nodes[:at], start, walk_out, walk_in, blocked)
+        room = min(width, out.nodes.size - at)
+
+        def scored(lifted: F64) -> tuple[F64, I64]:
+            return score(forward, backward, links, slots, out.scores[start:at], gain, lifted)  # noqa: B023
+
+        best, first = scored(np.ones(met.size) if lift is None else _lifted(lift, met, room, scored))
+        taken = top_k(best, room).rows
+        via = first[taken]
+        stop = at + taken.size
+        out.nodes[at:stop], out.scores[at:stop], out.hops[at:stop] = met[taken], best[taken], hop
+        out.parents[at:stop] = links.owners[via] + start
+        out.entries[at:stop], out.outward[at:stop] = links.entries[via], links.outward[via]
+        start, at = at, stop
+    return cut_walk(out, at)
+
+
+def _lifted(lift: Lift, met: I32, room: int, scored: Callable[[F64], tuple[F64, I64]]) -> F64:
+    """Return the lift of the nodes that it can bring among the best, and the least one for the others.
+
+    Affinities lie in [-1, 1]. So a node whose score with the greatest lift is below what ``room`` others have with the
+    least one is not taken whatever its affinity is, and its vector need not be read: that is most of a walk's time.
+    """
+    if met.size <= max(_FEW, 1) * room:
+        return lift(met)
+    lifted = np.full(met.size, 1.0 / MOST_LIFT)
+    least, _ = scored(lifted)
+    most, _ = scored(np.full(met.size, MOST_LIFT))
+    open_ = np.flatnonzero(most >= np.partition(least, met.size - room)[met.size - room])
+    lifted[open_] = lift(met[open_])
+    return lifted
+
+
+def _begin(out: Walk, anchors: I32, scores: F64) -> None:
+    at = anchors.size
+    out.nodes[:at], out.scores[:at], out.hops[:at] = anchors, scores, 0
+    out.parents[:at], out.entries[:at], out.outward[:at] = -1, -1, 0
+
+
+def _beam_examples() -> tuple[object, ...]:
+    mask, out = np.ones(RELATIONS, np.uint8), empty_walk(1)
+    return (
+        csr_example(), csr_example(), np.zeros(1, np.int32), np.ones(1), np.ones(RELATIONS), mask, mask,
+        np.zeros(1, np.uint8), 1, 1, out.nodes, out.scores, out.hops, out.parents, out.entries, out.outward,
+    )  # fmt: skip
+
+
+@kernel(examples=[_beam_examples])
+def beam_walk(
+    forward: Csr,
+    backward: Csr,
+    anchors: I32,
+    scores: F64,
+    gain: F64,
+    walk_out: U8,
+    walk_in: U8,
+    blocked: U8,
+    width: int,
+    max_hops: int,
+    out_nodes: I32,
+    out_scores: F64,
+    out_hops: I32,
+    out_parents: I32,
+    out_entries: I64,
+    out_outward: U8,
+) -> int:
+    """Walk from anchors without affinities, within the room of the outputs; see `beam`.
+
+    Parameters
+    ----------
+    forward, backward : Csr
+        Links by source, and by target; n nodes.
+    anchors : int32 (s,)
+        Distinct and not blocked.
+    scores : float64 (s,)
+    gain : float64 (256,)
+        exp(0.6 · W) of each relation; 0 where it never raises a score.
+    walk_out, walk_in : uint8 (256,)
+        1 for relations that are walked in each direction.
+    blocked : uint8 (⌈n / 8⌉,)
+    width, max_hops : int
+    out_nodes : int32 (k,)
+        Written, as `Walk` has them; k is the budget.
+    out_scores : float64 (k,)
+        Written.
+    out_hops, out_parents : int32 (k,)
+        Written.
+    out_entries : int64 (k,)
+        Written.
+    out_outward : uint8 (k,)
+        Written.
+
+    Returns
+    -------
+    int
+        How many were taken, at most k.
+
+    Notes
+    -----
+    O(links of the nodes taken), serial.
+    """
+    start, at = 0, min(anchors.size, out_nodes.size)
+    for i in range(at):
+        out_nodes[i], out_scores[i], out_hops[i] = anchors[i], scores[i], 0
+        out_parents[i], out_entries[i], out_outward[i] = -1, -1, 0
+    everything = np.empty(0, np.uint8)
+    for hop in range(1, max_hops + 1):
+        if start == at or at == out_nodes.size:
+            break
+        taken = out_nodes[:at]
+        m = _count_links(forward, walk_out, taken, start) + _count_links(backward, walk_in, taken, start)
+        met_nodes, slots, owners = np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int64)
+        entries, outward = np.empty(m, np.int64), np.empty(m, np.uint8)
+        met, e = gather_hop(
+            forward, backward, taken, start, walk_out, walk_in, blocked, met_nodes, slots, owners, entries, outward
+        )
+        best, first = np.empty(met), np.empty(met, np.int64)
+        settle_hop(
+            forward, backward, slots[:e], owners[:e], entries[:e], outward[:e] != 0, out_scores[start:at], gain,
+            np.ones(met), best, first,
+        )  # fmt: skip
+        rows, tops = np.empty(min(width, out_nodes.size - at), np.int64), np.empty(min(width, out_nodes.size - at))
+        found = top_k_scan(best, everything, rows, tops)
+        for j in range(found):
+            via = first[rows[j]]
+            out_nodes[at + j], out_scores[at + j], out_hops[at + j] = met_nodes[rows[j]], tops[j], hop
+            out_parents[at + j], out_entries[at + j], out_outward[at + j] = (
+                start + owners[via],
+                entries[via],
+                outward[via],
+            )
+        start, at = at, at + found
+    return at

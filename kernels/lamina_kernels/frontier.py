@@ -1,0 +1,329 @@
+"""One hop of a walk: the links that lead on from a frontier, and for each node they meet the best of them.
+
+Order: nodes of the frontier in theirs, all their outward rows before all their inward rows, a row in its own order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lamina_kernels._jit import kernel
+from lamina_kernels.csr import entries
+from lamina_kernels.layouts import BOOL, F64, I32, I64, U8, Csr
+
+DECAY = 0.9
+"""What is left of a score one hop on."""
+_SPREAD = 2_654_435_761  # 2**32 / golden ratio: spreads neighbouring numbers over a table; fits int64 with any node
+RELATIONS = 256
+"""Codes of relations are bytes; masks have one entry for each."""
+
+
+class HopLinks(NamedTuple):
+    """Links that lead on from a frontier, in the order of a walk.
+
+    Attributes
+    ----------
+    nodes : int32 (e,)
+        Where each leads; a node may occur several times.
+    owners : int64 (e,)
+        Position in the frontier of the node it leads from.
+    entries : int64 (e,)
+        Its position among links by source, or by target.
+    outward : uint8 (e,)
+        1 where it is walked from its source to its target.
+    """
+
+    nodes: I32
+    owners: I64
+    entries: I64
+    outward: U8
+
+
+def hop_links(forward: Csr, backward: Csr, frontier: I64, walk_out: U8, walk_in: U8, wanted: BOOL) -> HopLinks:
+    """Return what leads on from a frontier: all outward rows, then all inward rows.
+
+    Parameters
+    ----------
+    forward, backward : Csr
+        Links by source, and by target.
+    frontier : int64 (f,)
+    walk_out, walk_in : uint8 (256,)
+        1 for relations that are walked in each direction.
+    wanted : bool (n,)
+        Nodes that may be led to.
+    """
+    pieces = []
+    for links, walked, direction in ((forward, walk_out, 1), (backward, walk_in, 0)):
+        owners, found = entries(links.indptr, frontier)
+        good = (walked[links.relations[found]] != 0) & wanted[links.indices[found]]
+        found = found[good]
+        pieces.append(HopLinks(links.indices[found], owners[good], found, np.full(found.size, direction, np.uint8)))
+    out, back = pieces
+    return HopLinks(
+        np.concatenate([out.nodes, back.nodes]), np.concatenate([out.owners, back.owners]),
+        np.concatenate([out.entries, back.entries]), np.concatenate([out.outward, back.outward]),
+    )  # fmt: skip
+
+
+def first_positions(nodes: I32, scratch: I64) -> I64:
+    """Return where each distinct node first occurs, ascending; ``scratch`` has a place for each node of the graph."""
+    positions = np.arange(nodes.size)
+    scratch[nodes[::-1]] = positions[::-1]  # the last assignment stands, and that is the first occurrence
+    return np.flatnonzero(scratch[nodes] == positions)
+
+
+def gather_numpy(
+    forward: Csr, backward: Csr, taken: I32, start: int, walk_out: U8, walk_in: U8, blocked: U8
+) -> tuple[HopLinks, I64, I32]:
+    """Return the links that lead on, the slot of each one's node, and the nodes; the twin of `gather_hop`."""
+    n = forward.indptr.size - 1
+    wanted = np.unpackbits(blocked, count=n, bitorder="little") == 0
+    wanted[taken] = False
+    links = hop_links(forward, backward, taken[start:].astype(np.int64), walk_out, walk_in, wanted)
+    scratch = np.empty(n, np.int64)
+    met = links.nodes[first_positions(links.nodes, scratch)]
+    scratch[met] = np.arange(met.size)
+    return links, scratch[links.nodes], met
+
+
+def gather(
+    forward: Csr, backward: Csr, taken: I32, start: int, walk_out: U8, walk_in: U8, blocked: U8
+) -> tuple[HopLinks, I64, I32]:
+    """Return what `gather_numpy` does, by the kernel."""
+    frontier = taken[start:]
+    m = 0
+    for links, walked in ((forward, walk_out), (backward, walk_in)):
+        if walked.any():
+            m += int((links.indptr[frontier + 1] - links.indptr[frontier]).sum())
+    met, slots, owners = np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int64)
+    entries, outward = np.empty(m, np.int64), np.empty(m, np.uint8)
+    nodes, e = gather_hop(
+        forward, backward, taken, start, walk_out, walk_in, blocked, met, slots, owners, entries, outward
+    )
+    return HopLinks(met[slots[:e]], owners[:e], entries[:e], outward[:e]), slots[:e], met[:nodes]
+
+
+def settle_numpy(
+    forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
+) -> tuple[F64, I64]:
+    """Return the best score of each node that was met, and the first link that gives it; the twin of `settle_hop`."""
+    outward = links.outward != 0
+    relations, weights = np.empty(slots.size, np.uint8), np.empty(slots.size)
+    for side, rows in ((outward, forward), (~outward, backward)):
+        relations[side], weights[side] = rows.relations[links.entries[side]], rows.weights[links.entries[side]]
+    reached = scores[links.owners] * DECAY + gain[relations] * lift[slots] * weights
+    best = np.full(lift.size, -np.inf)
+    np.maximum.at(best, slots, reached)
+    first = np.empty(lift.size, np.int64)
+    hits = np.flatnonzero(reached == best[slots])[::-1]
+    first[slots[hits]] = hits  # the last assignment stands: the first of equal links
+    return best, first
+
+
+def settle(
+    forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
+) -> tuple[F64, I64]:
+    """Return what `settle_numpy` does, by the kernel."""
+    best, first = np.empty(lift.size), np.empty(lift.size, np.int64)
+    settle_hop(
+        forward, backward, slots, links.owners, links.entries, links.outward != 0, scores, gain, lift, best, first
+    )
+    return best, first
+
+
+def csr_example() -> Csr:
+    """Return one node with one link to itself: an example argument for kernels that walk."""
+    return Csr(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.float32), np.zeros(1, np.uint8))
+
+
+def _gather_examples() -> tuple[object, ...]:
+    mask, long = np.ones(RELATIONS, np.uint8), np.empty(2, np.int64)
+    return (
+        csr_example(), csr_example(), np.zeros(1, np.int32), 0, mask, mask, np.zeros(1, np.uint8),
+        np.empty(2, np.int32), long, long.copy(), long.copy(), np.empty(2, np.uint8),
+    )  # fmt: skip
+
+
+def _settle_examples() -> tuple[object, ...]:
+    long = np.zeros(1, np.int64)
+    return (
+        csr_example(), csr_example(), long, long, long, np.ones(1, np.bool_), np.ones(1), np.ones(RELATIONS),
+        np.ones(1), np.empty(1), np.empty(1, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def _slot_of(node: int, keys: I32) -> int:
+    """Return where a node stands in an open hash table (its size a power of two), or where it would."""
+    mask = keys.size - 1
+    at = (int(node) * _SPREAD >> 16) & mask
+    while keys[at] >= 0 and keys[at] != node:
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def _count_links(links: Csr, walked: U8, nodes: I32, start: int) -> int:
+    """Return how many entries the rows of nodes from a position on have; 0 where no relation is walked."""
+    m = 0
+    if walked.any():
+        for i in range(start, nodes.size):
+            m += links.indptr[nodes[i] + 1] - links.indptr[nodes[i]]
+    return int(m)
+
+
+@kernel
+def _gather_rows(
+    links: Csr,
+    walked: U8,
+    outward: int,
+    taken: I32,
+    start: int,
+    blocked: U8,
+    met: int,
+    e: int,
+    out_keys: I32,
+    out_values: I64,
+    out_met: I32,
+    out_slots: I64,
+    out_owners: I64,
+    out_entries: I64,
+    out_outward: U8,
+) -> tuple[int, int]:
+    """Collect what the rows of a frontier lead to; return how many nodes and links there are now."""
+    for position in range(start, taken.size):
+        u = taken[position]
+        for i in range(links.indptr[u], links.indptr[u + 1]):
+            v = links.indices[i]
+            if walked[links.relations[i]] == 0 or blocked[v >> 3] & np.uint8(1 << (v & 7)):
+                continue
+            at = _slot_of(v, out_keys)
+            if out_keys[at] < 0:
+                out_keys[at], out_values[at] = v, met
+                out_met[met] = v
+                met += 1
+            if out_values[at] >= 0:
+                out_slots[e], out_owners[e] = out_values[at], position - start
+                out_entries[e], out_outward[e] = i, outward
+                e += 1
+    return met, e
+
+
+@kernel(examples=[_gather_examples])
+def gather_hop(
+    forward: Csr,
+    backward: Csr,
+    taken: I32,
+    start: int,
+    walk_out: U8,
+    walk_in: U8,
+    blocked: U8,
+    out_met: I32,
+    out_slots: I64,
+    out_owners: I64,
+    out_entries: I64,
+    out_outward: U8,
+) -> tuple[int, int]:
+    """Collect the links that lead on from a frontier to nodes that are neither taken nor blocked.
+
+    Parameters
+    ----------
+    forward, backward : Csr
+        Links by source, and by target; n nodes.
+    taken : int32 (t,)
+        What the walk has taken; from position ``start`` on it is the frontier.
+    start : int
+    walk_out, walk_in : uint8 (256,)
+        1 for relations that are walked in each direction.
+    blocked : uint8 (⌈n / 8⌉,)
+    out_met : int32 (e,)
+        Written: the distinct nodes that were met, in order; e is the number of entries of the frontier's rows.
+    out_slots : int64 (e,)
+        Written: by link, the position of its node in ``out_met``.
+    out_owners : int64 (e,)
+        Written: by link, the position in the frontier of the node it leads from.
+    out_entries : int64 (e,)
+        Written: by link, its position among links by source, or by target.
+    out_outward : uint8 (e,)
+        Written: by link, 1 where it is walked from its source.
+
+    Returns
+    -------
+    tuple of int
+        How many nodes were met, and how many links lead to them.
+
+    Notes
+    -----
+    O(t + e), with a hash table of that size: nothing grows with n.
+    """
+    m = _count_links(forward, walk_out, taken, start) + _count_links(backward, walk_in, taken, start)
+    size = 16
+    while size < 2 * (m + taken.size):
+        size *= 2
+    keys, values = np.full(size, -1, np.int32), np.empty(size, np.int64)
+    for i in range(taken.size):
+        at = _slot_of(taken[i], keys)
+        keys[at], values[at] = taken[i], -1
+    met, e = 0, 0
+    if walk_out.any():
+        met, e = _gather_rows(
+            forward, walk_out, 1, taken, start, blocked, met, e,
+            keys, values, out_met, out_slots, out_owners, out_entries, out_outward,
+        )  # fmt: skip
+    if walk_in.any():
+        met, e = _gather_rows(
+            backward, walk_in, 0, taken, start, blocked, met, e,
+            keys, values, out_met, out_slots, out_owners, out_entries, out_outward,
+        )  # fmt: skip
+    return met, e
+
+
+@kernel(examples=[_settle_examples])
+def settle_hop(
+    forward: Csr,
+    backward: Csr,
+    slots: I64,
+    owners: I64,
+    entries: I64,
+    leads_out: BOOL,
+    scores: F64,
+    gain: F64,
+    lift: F64,
+    out_best: F64,
+    out_first: I64,
+) -> None:
+    """Score what `gather_hop` collected, and keep the best for each node: score · 0.9 + gain · lift · weight.
+
+    Parameters
+    ----------
+    forward, backward : Csr
+        Links by source, and by target.
+    slots, owners, entries : int64 (e,)
+        By link, as `gather_hop` gives them.
+    leads_out : bool (e,)
+        By link, whether it is walked from its source.
+    scores : float64 (f,)
+        Of the frontier.
+    gain : float64 (256,)
+        By relation.
+    lift : float64 (c,)
+        By node that was met.
+    out_best : float64 (c,)
+        Written.
+    out_first : int64 (c,)
+        Written: the first link that gives the best score.
+
+    Notes
+    -----
+    O(e + c), serial.
+    """
+    out_best[:] = -np.inf
+    for i in range(slots.size):
+        links = forward if leads_out[i] else backward
+        reached = (
+            scores[owners[i]] * DECAY + gain[links.relations[entries[i]]] * lift[slots[i]] * links.weights[entries[i]]
+        )
+        if reached > out_best[slots[i]]:
+            out_best[slots[i]], out_first[slots[i]] = reached, i

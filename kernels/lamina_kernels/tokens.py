@@ -1,0 +1,276 @@
+"""Text into numbered pieces: cut UTF-8 at what separates, and look every piece up in one table.
+
+A piece is a run of bytes without separators. A table gives each distinct piece a number, in order of first
+appearance; it is a few growing arrays, so that a million texts make no object a word:
+
+``slots`` is open addressing over 32-bit hashes (FNV-1a), −1 free; ``keys`` holds each piece's hash, ``text`` the bytes of
+all pieces one after the other, ``starts`` where each begins. Pieces are compared byte by byte: equal hashes cost time,
+never a wrong number. The caller makes the arrays, and makes them larger when a kernel says that it needs more room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lamina_kernels._jit import kernel
+from lamina_kernels.layouts import I32, I64, U8, U32
+
+FNV_OFFSET = 2166136261
+FNV_PRIME = 16777619
+_LOW = 0xFFFFFFFF
+_BLANK = 0x20
+
+
+def _cut_examples() -> tuple[object, ...]:
+    kinds = np.zeros(256, np.uint8)
+    kinds[97:123] = 1
+    pairs = np.zeros((256, 256), np.uint8)
+    spans = (np.empty(4, np.int64), np.empty(4, np.int64), np.empty(4, np.uint32), np.empty(1, np.int64))
+    text = np.frombuffer(b"ab ab", np.uint8)
+    return text, np.array([0, 5]), kinds, pairs, pairs, np.zeros(256, np.uint8), *spans
+
+
+@kernel(examples=[_cut_examples])
+def cut_pieces(
+    data: U8,
+    offsets: I64,
+    kinds: U8,
+    after: U8,
+    before: U8,
+    either: U8,
+    out_begins: I64,
+    out_ends: I64,
+    out_keys: U32,
+    out_stops: I64,
+) -> None:
+    """Cut texts into pieces.
+
+    Parameters
+    ----------
+    data : uint8 (b,)
+        UTF-8 of all texts, one after the other.
+    offsets : int64 (n + 1,)
+        Text ``i`` is the bytes from ``offsets[i]`` to ``offsets[i + 1]``.
+    kinds : uint8 (256,)
+        Of a byte: 0 separates, 1 belongs to a piece, 2 is a mark that joins or separates.
+    after, before : uint8 (256, 256)
+        For a mark and its neighbour: 1 where the mark may join what stands before it; what stands behind it.
+    either : uint8 (256,)
+        1 for marks that join where one of the two allows it; others need both.
+    out_begins, out_ends : int64 (m,)
+        Written: the span of each piece, text by text; m = b / 2 + n suffices.
+    out_keys : uint32 (m,)
+        Written: the hash of each piece.
+    out_stops : int64 (n,)
+        Written: where each text's pieces end.
+
+    Notes
+    -----
+    O(b), a hash step a byte.
+    """
+    at = 0
+    for t in range(offsets.size - 1):
+        start, stop = offsets[t], offsets[t + 1]
+        begin = -1
+        key = FNV_OFFSET
+        for i in range(start, stop + 1):  # what lies behind the text separates
+            byte = int(data[i]) if i < stop else _BLANK
+            kind = kinds[byte]
+            if kind == 2:
+                left = after[byte, data[i - 1] if i > start else _BLANK]
+                right = before[byte, data[i + 1] if i + 1 < stop else _BLANK]
+                kind = (left | right) if either[byte] else (left & right)
+            if kind != 0:
+                if begin < 0:
+                    begin = i
+                    key = FNV_OFFSET
+                key = ((key ^ byte) * FNV_PRIME) & _LOW
+            elif begin >= 0:
+                out_begins[at] = begin
+                out_ends[at] = i
+                out_keys[at] = key
+                at += 1
+                begin = -1
+        out_stops[t] = at
+
+
+def _hash_examples() -> tuple[object, ...]:
+    return np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.uint32)
+
+
+@kernel(examples=[_hash_examples])
+def hash_spans(data: U8, begins: I64, ends: I64, out_keys: U32) -> None:
+    """Write the hash of each of some spans of bytes.
+
+    Parameters
+    ----------
+    data : uint8 (b,)
+    begins, ends : int64 (n,)
+    out_keys : uint32 (n,)
+        Written.
+
+    Notes
+    -----
+    O(bytes).
+    """
+    for s in range(begins.size):
+        key = FNV_OFFSET
+        for i in range(begins[s], ends[s]):
+            key = ((key ^ int(data[i])) * FNV_PRIME) & _LOW
+        out_keys[s] = key
+
+
+def _number_examples() -> tuple[object, ...]:
+    text, spans = np.frombuffer(b"ab", np.uint8), (np.array([0]), np.array([2]), np.zeros(1, np.uint32))
+    slots, held = np.full(8, -1, np.int32), np.zeros(4, np.uint32)
+    return (
+        text, *spans, 0, np.zeros(1, np.int64), slots, held, np.zeros(5, np.int64), np.zeros(16, np.uint8),
+        np.empty(1, np.int32),
+    )  # fmt: skip
+
+
+@kernel(examples=[_number_examples])
+def number_spans(
+    data: U8,
+    begins: I64,
+    ends: I64,
+    keys: U32,
+    first: int,
+    out_state: I64,
+    out_slots: I32,
+    out_keys: U32,
+    out_starts: I64,
+    out_text: U8,
+    out_numbers: I32,
+) -> int:
+    """Write the number of each of some spans of bytes, entering those that are new.
+
+    Parameters
+    ----------
+    data : uint8 (b,)
+    begins, ends : int64 (n,)
+        The spans.
+    keys : uint32 (n,)
+        Their hashes.
+    first : int
+        Span to begin with; the numbers of those before it are written already.
+    out_state : int64 (1,)
+        Changed: how many pieces the table holds.
+    out_slots : int32 (power of two,)
+        Changed. At most half of it is taken.
+    out_keys : uint32 (c,)
+        Changed: the pieces' hashes.
+    out_starts : int64 (c + 1,)
+        Changed: where the pieces begin in ``out_text``; the first is 0.
+    out_text : uint8 (t,)
+        Changed: the pieces' bytes.
+    out_numbers : int32 (n,)
+        Written; −1 for an empty span, which has no number.
+
+    Returns
+    -------
+    int
+        Spans done, n when all are. Less: the table is full; call again, with larger arrays, from there.
+
+    Notes
+    -----
+    O(bytes). Nothing is called in the loop: arrays passed to a call that is not inlined are counted, atomically,
+    which took three quarters of the time.
+    """
+    mask = out_slots.size - 1
+    count = out_state[0]
+    for s in range(first, begins.size):
+        begin, size = begins[s], ends[s] - begins[s]
+        if size == 0:
+            out_numbers[s] = -1
+            continue
+        key = int(keys[s])
+        slot = (key ^ (key >> 15)) & mask
+        number = int(out_slots[slot])
+        while number >= 0:
+            if out_keys[number] == key:
+                at = out_starts[number]
+                same = out_starts[number + 1] - at == size
+                i = 0
+                while same and i < size:
+                    same = out_text[at + i] == data[begin + i]
+                    i += 1
+                if same:
+                    break
+            slot = (slot + 1) & mask
+            number = int(out_slots[slot])
+        if number < 0:
+            at = out_starts[count]
+            if count + 1 > out_keys.size or 2 * (count + 1) > out_slots.size or at + size > out_text.size:
+                out_state[0] = count
+                return s
+            number = count
+            out_slots[slot] = count
+            out_keys[count] = key
+            for i in range(size):
+                out_text[at + i] = data[begin + i]
+            out_starts[count + 1] = at + size
+            count += 1
+        out_numbers[s] = number
+    out_state[0] = count
+    return int(begins.size)
+
+
+def _rehash_examples() -> tuple[object, ...]:
+    return np.zeros(1, np.uint32), np.full(8, -1, np.int32)
+
+
+@kernel(examples=[_rehash_examples])
+def fill_slots(keys: U32, out_slots: I32) -> None:
+    """Enter the pieces of a table into larger slots.
+
+    Parameters
+    ----------
+    keys : uint32 (c,)
+        Hashes of the pieces, by number.
+    out_slots : int32 (power of two,)
+        Written; more than c.
+
+    Notes
+    -----
+    O(slots).
+    """
+    out_slots[:] = -1
+    mask = out_slots.size - 1
+    for number in range(keys.size):
+        key = int(keys[number])
+        slot = (key ^ (key >> 15)) & mask
+        while out_slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        out_slots[slot] = number
+
+
+def _join_examples() -> tuple[object, ...]:
+    return np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2]), 10, np.empty(4, np.uint8)
+
+
+@kernel(examples=[_join_examples])
+def join_spans(text: U8, starts: I64, separator: int, out: U8) -> None:
+    """Write neighbouring spans with a separator behind each.
+
+    Parameters
+    ----------
+    text : uint8 (b,)
+    starts : int64 (n + 1,)
+        Span ``i`` is the bytes from ``starts[i]`` to ``starts[i + 1]``.
+    separator : int
+        A byte.
+    out : uint8 (bytes of the spans + n,)
+        Written.
+
+    Notes
+    -----
+    O(b).
+    """
+    at = 0
+    for s in range(starts.size - 1):
+        for i in range(starts[s], starts[s + 1]):
+            out[at] = text[i]
+            at += 1
+        out[at] = separator
+        at += 1

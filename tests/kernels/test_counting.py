@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_kernels.counting import ZONES, count_keys, expand_rows
+from lamina_kernels.layouts import I64
+
+PIECES: list[tuple[list[int], int, str]] = [
+    ([7], 1, "a"),
+    ([7, 2**32 - 1], 2, "b c"),
+    ([], 0, ""),
+    ([0, 5, 5], 2, "d e"),
+]
+"""Hashes, terms and stems of each piece."""
+ROWS = st.lists(st.tuples(*[st.lists(st.integers(0, 3), max_size=5)] * ZONES), max_size=4)
+
+
+def ends(parts: list[int]) -> I64:
+    return np.cumsum(parts, dtype=np.int64)
+
+
+@given(ROWS)
+def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
+    n = len(rows)
+    texts = [row[zone] for zone in range(ZONES) for row in rows]
+    numbers = np.array([piece for text in texts for piece in text], np.int32)
+    hash_stops = ends([len(hashes) for hashes, _, _ in PIECES])
+    stem_stops = ends([len(stems) for _, _, stems in PIECES])
+    keys = np.empty(sum(len(PIECES[piece][0]) for piece in numbers), np.int64)
+    lengths, stems, stops = np.empty((n, ZONES), np.uint16), np.empty(4 * numbers.size, np.uint8), np.empty(n, np.int64)
+    expand_rows(
+        numbers, ends([len(text) for text in texts]), hash_stops - np.diff(hash_stops, prepend=0), hash_stops,
+        np.array([terms for _, terms, _ in PIECES]), np.array([h for hashes, _, _ in PIECES for h in hashes], np.uint32),
+        stem_stops - np.diff(stem_stops, prepend=0), stem_stops,
+        np.frombuffer("".join(stems for _, _, stems in PIECES).encode(), np.uint8), keys, lengths, stems, stops,
+    )  # fmt: skip
+    keys.sort()
+    indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
+    counts = [np.empty(keys.size, np.uint8) for _ in range(ZONES)]
+    entries = count_keys(keys, indptr, hashes, *counts)
+    assert entries == indptr[-1]
+    for i, row in enumerate(rows):
+        ref = [Counter(h for piece in zone for h in PIECES[piece][0]) for zone in row]
+        known = sorted(set().union(*ref))
+        span = slice(int(indptr[i]), int(indptr[i + 1]))
+        assert hashes[span].tolist() == known
+        assert [column[span].tolist() for column in counts] == [[zone[h] for h in known] for zone in ref]
+        assert lengths[i].tolist() == [sum(PIECES[piece][1] for piece in zone) for zone in row]
+        shown = stems[stops[i - 1] if i else 0 : stops[i]].tobytes().decode()
+        assert shown.split() == " ".join(PIECES[piece][2] for zone in row for piece in zone).split()
+
+
+def test_counts_saturate() -> None:
+    keys = np.zeros(300, np.int64)
+    indptr, hashes = np.empty(3, np.int64), np.empty(300, np.uint32)
+    body, header, context = (np.empty(300, np.uint8) for _ in range(ZONES))
+    assert count_keys(keys, indptr, hashes, body, header, context) == 1
+    assert (body[0], header[0], context[0]) == (255, 0, 0)
+    assert indptr.tolist() == [0, 1, 1]
+
+
+def test_lengths_saturate() -> None:
+    one, none = np.array([40_000]), np.array([0])
+    lengths, stops = np.empty((1, ZONES), np.uint16), np.empty(1, np.int64)
+    expand_rows(
+        np.zeros(2, np.int32), np.array([2, 2, 2]), none, none, one, np.zeros(0, np.uint32), none, none,
+        np.zeros(0, np.uint8), np.empty(0, np.int64), lengths, np.empty(2, np.uint8), stops,
+    )  # fmt: skip
+    assert lengths.tolist() == [[65_535, 0, 0]]
+    assert stops.tolist() == [0]
