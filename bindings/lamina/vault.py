@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lamina.cared import Cared
+from lamina.linked import Linked
 from lamina.results import Hit, Hits
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -94,7 +95,7 @@ def vault_path(path: str | os.PathLike[str] | None = None) -> Path:
     return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
 
 
-class Vault(Cared):
+class Vault(Cared, Linked):
     """An open vault; made by `lamina.open`. Safe to use from several threads; a context manager."""
 
     def __init__(self, memory: Any) -> None:

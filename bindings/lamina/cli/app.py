@@ -18,6 +18,11 @@ COMMANDS: Final = {
     "get": "chunks:get",
     "list": "chunks:list_",
     "history": "chunks:history",
+    "links": "links:links",
+    "traverse": "links:traverse",
+    "causes": "links:causes",
+    "timeline": "links:timeline",
+    "similar": "links:similar",
     "invalidate": "chunks:invalidate",
     "restore": "chunks:restore",
     "pin": "chunks:pin",
@@ -26,6 +31,8 @@ COMMANDS: Final = {
     "backup": "care:backup",
     "verify": "care:verify",
     "stats": "vaults:stats",
+    "cluster": "topics:cluster",
+    "topics": "topics:topics",
     "reindex": "reindexing:reindex",
     "export": "vaults:export",
     "import": "vaults:import_",
@@ -40,6 +47,7 @@ Environment:
   LAMINA_EMBEDDER_URL    endpoint of 'custom' (OpenAI's embeddings protocol)
   LAMINA_EMBEDDER_MODEL  its model
   LAMINA_EMBEDDER_KEY    its key; else OPENAI_API_KEY
+  LAMINA_JUDGE_URL       endpoint that judges links (OpenAI's chat protocol); _MODEL and _KEY as above
 
 \b
 Exit codes: 0 done, 1 a stated problem, 2 wrong usage, 3 no such id,

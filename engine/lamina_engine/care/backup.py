@@ -35,7 +35,7 @@ _READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int]]]] = {
     VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
     KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
 }
-"""By index: what its record names, and how many rows a whole one covers."""
+"""By index: what its record names, and how many rows a whole one covers. The graph of links is made again in the copy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,10 @@ _ADVICE = (
 
 def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> list[Path]:
     """Check every index that a version names; return the files and folders that are damaged."""
+    from lamina_engine.index.graphfile import open_graph
     from lamina_engine.index.keys import KeyIndex
     from lamina_engine.index.lexical import LexicalIndex
+    from lamina_engine.index.nodes import GRAPH
     from lamina_engine.index.quantised import QuantisedIndex
     from lamina_engine.index.tables import KEYS, LEXICAL, VECTORS
 
@@ -35,6 +37,7 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
         LEXICAL: (("folder",), "chunks", lambda path: LexicalIndex.open(path, verify=deep, linked=True).rows),
         VECTORS: (("file",), snapshot.vector_log, lambda path: QuantisedIndex.open(path, verify=deep).rows),
         KEYS: (("ids", "versions"), "chunks", lambda path: KeyIndex.open(path, verify=deep).rows),
+        GRAPH: (("file",), "links", lambda path: open_graph(path, path.with_suffix(".nodes"), verify=deep).rows),
     }
     damaged: list[Path] = []
     for name, record in snapshot.manifest.indexes.items():

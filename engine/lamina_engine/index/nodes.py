@@ -119,15 +119,18 @@ def _saved(view: View) -> LinkGraph | None:
         return None
 
 
-def save(view: View) -> dict[str, Any] | None:
-    """Save a view's graph where much of it is newer than what is saved; return its record for the next version.
-
-    Much is a quarter of what is saved, or 4,096 rows of the log. None where what is saved is good enough.
-    """
-    snapshot = view.snapshot
-    rows, record = snapshot.rows("links"), snapshot.manifest.indexes.get(GRAPH)
+def is_behind(view: View) -> bool:
+    """Tell whether much of a view's graph is newer than what is saved: a quarter of that, or 4,096 rows of the log."""
+    rows, record = view.snapshot.rows("links"), view.snapshot.manifest.indexes.get(GRAPH)
     covered = int(record["rows"]) if record is not None else 0
-    if rows - covered < max(_TAIL_ROWS, covered // _TAIL_SHARE):
+    return rows - covered >= max(_TAIL_ROWS, covered // _TAIL_SHARE)
+
+
+def save(view: View) -> dict[str, Any] | None:
+    """Save a view's graph where it `is_behind`; return its record for the next version, None where it is not."""
+    snapshot = view.snapshot
+    rows = snapshot.rows("links")
+    if not is_behind(view):
         return None
     generation = snapshot.manifest.rewritten
     stem = f"{GRAPH}-{rows:012d}" + (f"-{generation}" if generation else "")

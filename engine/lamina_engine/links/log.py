@@ -333,10 +333,11 @@ def _append_rows(
 def _keep_level(memory: Memory) -> None:
     """Save the graph again where much has been added; what fails here costs the next reader time."""
     try:
-        record = nodes.save(memory.view())
-        if record is not None:
-            with memory.write() as (transaction, _):
-                transaction.set_index(nodes.GRAPH, record)
+        if nodes.is_behind(memory.view()):
+            with memory.write() as (transaction, view):  # under the lock: another writer removes what no version names
+                record = nodes.save(view)
+                if record is not None:
+                    transaction.set_index(nodes.GRAPH, record)
     except (LaminaError, OSError) as error:  # the links are committed: their caller must not write them twice
         logger.warning("%s: the link graph was not saved, readers merge what it lacks: %r", memory.root, error)
 

@@ -178,7 +178,7 @@ def recency(age_days: float | None, half_life_days: float) -> float:
         return 1.0
     if age_days is None or math.isnan(age_days):
         return UNKNOWN_RECENCY
-    return float(0.5 ** (max(age_days, 0.0) / half_life_days))
+    return math.pow(0.5, max(age_days, 0.0) / half_life_days)
 
 
 def extended_half_life(half_life_days: float, accesses: int, days_since_access: float | None = None) -> float:
@@ -207,7 +207,7 @@ def attention(type_: str, days_since_access: float | None) -> float:
     """Return the factor for want of attention: 0.95 a week, at least 0.5; 1 for `ATTENTIVE` types and where not known."""
     if type_ in ATTENTIVE or days_since_access is None or math.isnan(days_since_access):
         return 1.0
-    return max(_LEAST_ATTENTION, _ATTENTION_A_WEEK ** (max(days_since_access, 0.0) / 7.0))
+    return max(_LEAST_ATTENTION, math.pow(_ATTENTION_A_WEEK, max(days_since_access, 0.0) / 7.0))
 
 
 def length_factor(chars: int) -> float:
