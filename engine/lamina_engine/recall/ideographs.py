@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from lamina_engine.recall import calendar
 from lamina_engine.recall.calendar import DAY, Span
 from lamina_engine.recall.lexemes import written_quarter
-from lamina_engine.recall.periods import Period, Periods
+from lamina_engine.recall.periods import PLANNED, Period, Periods
 
 _PRESENT: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PLAIN: Final = str.maketrans("週個號後這過兩禮間來從開", "周个号后这过两礼间来从开")
@@ -164,7 +164,7 @@ class _Reader:
     def _weekend(self, match: re.Match[str]) -> Period | None:
         side = _SIDES[match["weekend_s"]]
         span = calendar.last_weekend(self.today) if side == -1 else calendar.unit_around(self.today, "weekend", side)
-        return span and Period(span, "weekend", 0.9)
+        return span and Period(span, "weekend", _sure(side, 0.9))
 
     def _weekday(self, match: re.Match[str]) -> Period | None:
         side = match["weekday_s"] or match["曜_s"]
@@ -176,12 +176,12 @@ class _Reader:
             span = week and Span(week.start + weekday * DAY, week.start + (weekday + 1) * DAY)
         else:
             span = calendar.unit_around(self.today, "day", -((self.today.weekday() - weekday) % 7))
-        return span and Period(span, "weekday", 0.9 if side else 0.8)
+        return span and Period(span, "weekday", _sure(_SIDES[side], 0.9) if side else 0.8)
 
     def _unit(self, match: re.Match[str]) -> Period | None:
         unit = _unit(match["unit_u"])
         span = calendar.unit_around(self.today, unit, _SIDES[match["unit_s"]])
-        return span and Period(span, unit, 0.9)
+        return span and Period(span, unit, _sure(_SIDES[match["unit_s"]], 0.9))
 
     def _day(self, match: re.Match[str]) -> Period | None:
         span = calendar.unit_around(self.today, "day", _DAYS[match["day_n"]])
@@ -189,13 +189,18 @@ class _Reader:
 
     def _year(self, match: re.Match[str]) -> Period | None:
         span = calendar.months(self._year_of(match["year_y"]), 1, 12)
-        return span and Period(span, "year", 0.9)
+        return span and Period(span, "year", _sure(_YEARS.get(match["year_y"], 0), 0.9))
 
     def _year_of(self, text: str) -> int:
         if text in _YEARS:
             return self.today.year + _YEARS[text]
         digits = text[:4]
         return int(digits) if digits.isascii() else int("".join(str(_DIGITS[digit]) for digit in digits))
+
+
+def _sure(side: int, confidence: float) -> float:
+    """Return a confidence, or that of a plan for what is still to come."""
+    return PLANNED if side > 0 else confidence
 
 
 def _unit(text: str) -> str:

@@ -15,18 +15,41 @@ from lamina_engine.recall.calendar import DAY, Span
 from lamina_engine.recall.lexemes import Lexeme, written_quarter
 from lamina_engine.recall.phrases import (
     ALL_LANGUAGES,
+    FALSE_FRIENDS,
     LANGUAGES,
     MEASURED,
     NOT_A_SEASON,
     SHY_MONTHS,
     SHY_SEASONS,
     Sense,
+    speech,
 )
 
 OfYear = Callable[[int], Span | None]
 _VAGUE: Final = {"couple": (1, 3), "few": (2, 5)}
 """From how many to how many units a vague number means."""
 _VAGUE_DAYS: Final = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "half": 182, "year": 365}
+_SMALL_WORDS: Final = frozenset(
+    {
+        "in",
+        "since",
+        "until",
+        "before",
+        "after",
+        "from",
+        "between",
+        "and",
+        "to",
+        "of",
+        "the",
+        "every",
+        "part",
+        "ago_before",
+    }
+)
+"""Words that are short and mean something else in other languages: they count in the language of the question only."""
+PLANNED: Final = 0.45
+"""How sure "next week" is a filter: what is planned was recorded before, so it stays below the confidence of one."""
 _COARSE: Final = frozenset({"month", "quarter", "half", "year", "decade"})
 """Units after which a single day is said, and its surroundings are meant."""
 _HOURS: Final = {"morning": (0, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
@@ -65,6 +88,7 @@ class Periods:
         self.pieces = pieces
         self.now = now
         self.today: date = now.date()
+        self.speech = speech(piece.text for piece in pieces)
         self._rules: dict[str, tuple[Callable[[int, int], Reading], ...]] = {
             "written": (self._written,),
             "weekday": (self._weekday,),
@@ -92,8 +116,13 @@ class Periods:
         }
 
     def sense(self, place: int, category: str) -> Sense | None:
-        """Return a meaning of the lexeme at a place, if it has it."""
-        return self.pieces[place].senses.get(category) if 0 <= place < len(self.pieces) else None
+        """Return a meaning of the lexeme at a place, if it has it in the language of the question."""
+        if not 0 <= place < len(self.pieces):
+            return None
+        sense = self.pieces[place].senses.get(category)
+        if sense is None or (category in _SMALL_WORDS and not sense.languages & self.speech):
+            return None
+        return sense
 
     def skip(self, place: int, *categories: str) -> int:
         """Return the first place from here on that has none of some meanings."""
@@ -340,7 +369,8 @@ class Periods:
 
     def _relative(self, place: int, _cue: int) -> Reading:
         sense = self.sense(place, "relative")
-        if sense is None:
+        # "hier" is here in German and yesterday in French
+        if sense is None or (self.pieces[place].text in FALSE_FRIENDS and not sense.languages & self.speech):
             return None
         end = place + 1
         while self.sense(end, "daypart") or self.sense(end, "clock"):
@@ -395,7 +425,7 @@ class Periods:
         if span is None:
             return None
         inside = self._day_inside(span, unit, end)
-        return inside or (Period(span, unit if unit != "day" else "relative", 0.9), end)
+        return inside or (Period(span, unit, PLANNED if side > 0 else 0.9), end)
 
     def _day_inside(self, span: Span, unit: str, place: int) -> Reading:
         """Read the weekday of ``last week Tuesday``."""
@@ -418,7 +448,8 @@ class Periods:
             end += 1
         span = self._beside_now(of_year, side)
         kind = "season" if category == "season" else "month"
-        return span and (Period(span, kind, 0.75 if kind == "season" else 0.85), end)
+        sure = PLANNED if side > 0 else 0.75 if kind == "season" else 0.85
+        return span and (Period(span, kind, sure), end)
 
     def _beside_now(self, of_year: OfYear, side: int) -> Span | None:
         """Return the last occurrence that is over, the one of this year, or the first still to begin."""
@@ -438,7 +469,7 @@ class Periods:
         else:
             offset = (weekday - self.today.weekday()) % 7 or 7
         span = calendar.unit_around(self.today, "day", offset)
-        return span and (Period(span, "weekday", 0.9), end)
+        return span and (Period(span, "weekday", PLANNED if side > 0 else 0.9), end)
 
     def _unit_then_side(self, place: int, _cue: int) -> Reading:
         """Read ``la semana pasada``, ``le mois dernier``, ``week before last``, ``week of March 3``."""
@@ -584,7 +615,8 @@ class Periods:
         if other is None:
             return None
         first, last = sorted((other, self.today))
-        return Period(Span(first.toordinal() * DAY, (last.toordinal() + 1) * DAY), "rolling", 0.85)
+        span = Span(first.toordinal() * DAY, (last.toordinal() + 1) * DAY)
+        return Period(span, "rolling", 0.85 if count > 0 else PLANNED)
 
     def in_latest_year(self, of_year: OfYear, kind: str, confidence: float) -> Period | None:
         """Return the latest occurrence that has begun of what comes every year (or, a 29th of February, every eighth)."""

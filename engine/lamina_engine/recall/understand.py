@@ -215,11 +215,10 @@ class _Relations:
         return max((each for each in (bare, after) if each), key=lambda each: each[1], default=None)
 
     def _cue(self, place: int) -> int:
-        senses = self.periods.pieces[place].senses
         bits = 0
         for category in ("in", "from", "of"):
-            if category in senses:
-                bits |= senses[category].languages
+            sense = self.periods.sense(place, category)
+            bits |= sense.languages if sense else 0
         return bits
 
     def _bound(self, place: int) -> tuple[Period, int] | None:

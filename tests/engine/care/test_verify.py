@@ -12,8 +12,9 @@ from lamina_engine.care.verify import VerifyReport, newest_whole, verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
-from lamina_engine.index import indexer
+from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
+from lamina_engine.links import log as link_log
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import manifest as manifests
@@ -251,3 +252,22 @@ def test_no_index_at_all_is_no_problem(vault: Path) -> None:
     assert codes(verify(vault)) == {"index"}
     adding.add(memory, "one more", {"id": "more"})
     assert verify(vault, deep=True).ok
+
+
+def test_a_flipped_link_graph_is_found_and_its_repair_keeps_the_links(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "_TAIL_ROWS", 1)
+    copy(base, tmp_path / "v")
+    memory = opened(tmp_path / "v")
+    link_log.write(memory, [link_log.Draft("id0", "id1", "causal"), link_log.Draft("id1", "id2", "causal")])
+    assert verify(tmp_path / "v", deep=True).ok
+    [graph] = (tmp_path / "v" / "index").glob("graph-*.links")
+    content = bytearray(graph.read_bytes())
+    content[-1] ^= 1
+    graph.write_bytes(content)
+    report = verify(tmp_path / "v", deep=True)
+    assert [problem.where for problem in report.problems] == [f"index/{graph.name}"]
+    assert not verify(tmp_path / "v", deep=True, repair=True).ok or not graph.exists()
+    memory.close()
+    assert [link.target for link in link_log.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
