@@ -13,13 +13,15 @@ from lamina import AsyncVault, Hits, LaminaError, Vault
 
 PUBLIC = {
     "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
-    "EndpointEmbedder", "FixedClock", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
+    "EndpointEmbedder", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SystemClock", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 METHODS = {
     "add", "close", "compact", "export", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
     "recall", "reindex", "restore", "snapshot", "stats", "update", "verify",
+    "build_links", "causes", "link", "links", "neighbors", "similar", "timeline", "traverse",
+    "cluster", "topic", "topic_map", "topics",
 }  # fmt: skip
 CANNOT_FAIL = {"close", "path"}
 BUILT_IN = {
@@ -32,7 +34,8 @@ BUILT_IN = {
 
 
 def methods_of(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    parts = [each for each in reversed(kind.__mro__) if each.__module__.startswith("lamina")]
+    return {name: value for each in parts for name, value in vars(each).items() if not name.startswith("_")}
 
 
 def function_of(member: Any) -> Callable[..., Any] | None:

@@ -35,6 +35,7 @@ from lamina_engine.errors import (
 
 if TYPE_CHECKING:
     from lamina.awaitable import AsyncVault, aopen
+    from lamina.clustering import HDBSCAN
     from lamina_engine.embed.callable import CallableEmbedder
     from lamina_engine.embed.endpoint import EndpointEmbedder
     from lamina_engine.ingest.redact import Redactor
@@ -50,6 +51,7 @@ __all__ = [
     "EmbeddingError",
     "EndpointEmbedder",
     "FixedClock",
+    "HDBSCAN",
     "Hit",
     "Hits",
     "IngestError",
@@ -78,6 +80,7 @@ _LAZY = {
     "AsyncVault": "lamina.awaitable",
     "CallableEmbedder": "lamina_engine.embed.callable",
     "EndpointEmbedder": "lamina_engine.embed.endpoint",
+    "HDBSCAN": "lamina.clustering",
     "Redactor": "lamina_engine.ingest.redact",
 }
 

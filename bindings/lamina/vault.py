@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lamina.cared import Cared
 from lamina.linked import Linked
 from lamina.results import Hit, Hits
+from lamina.topical import Topical
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 
@@ -95,7 +96,7 @@ def vault_path(path: str | os.PathLike[str] | None = None) -> Path:
     return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
 
 
-class Vault(Cared, Linked):
+class Vault(Cared, Linked, Topical):
     """An open vault; made by `lamina.open`. Safe to use from several threads; a context manager."""
 
     def __init__(self, memory: Any) -> None:

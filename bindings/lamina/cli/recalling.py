@@ -26,11 +26,12 @@ _WORD: Final = re.compile(r"\w{3,}")
     "recall",
     'lamina recall "why did we move to PostgreSQL"',
     'lamina recall "deploy failures" --project api --since 2026-01-01 --profile temporal -k 5',
+    'lamina recall "why did the deploy fail" --profile causal',
     'lamina recall "which cache" --as-of 2026-03-01 --json',
 )
 @click.argument("query")
 @click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Most hits.")
-@click.option("--profile", metavar="NAME", help="default, lexical, temporal, or one of vault.toml.")
+@click.option("--profile", metavar="NAME", help="default, lexical, temporal, task, causal, or one of vault.toml.")
 @filter_options
 @click.option("--since", metavar="DATE", help="Only what is from then on.")
 @click.option("--until", metavar="DATE", help="Only what is from before.")
@@ -39,6 +40,7 @@ _WORD: Final = re.compile(r"\w{3,}")
 @click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
 @click.option("--token-budget", type=int, metavar="N", help="Most tokens of text, all hits together.")
 @click.option("--lane", "lanes", multiple=True, metavar="NAME", help="Only lexical or vector; may be repeated.")
+@click.option("--intent", metavar="NAME", help="why, when, entity or what, for causal; by the question unless given.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
 @embedder_option
 def recall(

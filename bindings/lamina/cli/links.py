@@ -1,0 +1,233 @@
+"""Links on the command line: make them, show them, walk along them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
+from lamina.cli.documents import chunk_document, chunk_line, headline, short_date, short_id
+from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+
+if TYPE_CHECKING:
+    from lamina.linkresults import Cause, Link, Near
+    from lamina_engine.links.building import BuildReport
+    from lamina_engine.links.nearby import Timeline
+
+KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
+INTENTS: Final = ("why", "when", "entity", "what")
+_ID: Final = click.argument("id", metavar="ID")
+_RELATION: Final = click.option(
+    "--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated."
+)
+
+
+@command(
+    "build",
+    "lamina links build",
+    "lamina links build temporal semantic --threshold 0.75",
+    "lamina links build judged --max-tokens 50000",
+)
+@click.argument("kinds", nargs=-1, metavar="[KIND]...")
+@click.option("--threshold", type=float, default=0.7, show_default=True, metavar="X", help="Cosine of semantic links.")
+@click.option(
+    "--most", type=int, default=10, show_default=True, metavar="N", help="Semantic links one chunk looks for."
+)
+@click.option(
+    "--similar-threshold", type=float, default=0.8, show_default=True, metavar="X", help="Cosine of alike tasks."
+)
+@click.option(
+    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What judged links may cost."
+)
+@click.option("--max-requests", type=int, metavar="N", help="Most questions to the language model.")
+def build(call: Call, kinds: tuple[str, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
+    """Make links of some kinds, or of all; what no longer holds is withdrawn.
+
+    KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
+    behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
+    """
+    from lamina_engine.links.judging import Budget
+
+    budget = Budget(max_requests, max_tokens)
+    with call.open() as vault:
+        report = vault.build_links(list(kinds) or None, budget=budget, **options)
+    document = {"kinds": {kind: asdict(found) for kind, found in report.kinds.items()}, "seconds": report.seconds}
+    call.answer(document, lambda: _build_lines(report))
+
+
+def _build_lines(report: BuildReport) -> Iterator[str]:
+    rows = []
+    for kind, found in report.kinds.items():
+        counts = ((name, getattr(found, name)) for name in ("added", "updated", "withdrawn", "unchanged"))
+        said = ", ".join(f"{count:,} {name}" for name, count in counts if count or name == "added")
+        rows.append((kind, f"{said}  {found.seconds:.1f} s" + (f"  ({printable(found.note)})" if found.note else "")))
+    yield from table(rows)
+
+
+@command("add", "lamina links add 4f1c09a2b7 9be2 causal", 'lamina links add 4f1c 9be2 contradicts --note "16 is out"')
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+@click.argument("relation", metavar="RELATION")
+@click.option("--weight", type=float, default=1.0, show_default=True, metavar="X", help="Above 0, at most 1.")
+@click.option("--note", default="", metavar="TEXT", help="Why, in words.")
+@click.option("--created-at", metavar="DATE", help="When it came to be; now unless given.")
+def add(call: Call, source: str, target: str, relation: str, **options: Any) -> None:
+    """Link two chunks by their ids.
+
+    RELATION is a known one: causal, supporting, contradicts, semantic, temporal, entity, usage, blocks, related_to,
+    derived_from, similar_to, next, related.
+    """
+    with call.open() as vault:
+        link = vault.link(source, target, relation, **options)
+    call.answer(link.to_dict(), lambda: [_link_line(link)])
+
+
+@command("show", "lamina links show 4f1c09a2b7", "lamina links show 4f1c09a2b7 --direction in --relation causal --json")
+@_ID
+@click.option(
+    "--direction", type=click.Choice(["both", "out", "in"]), default="both", show_default=True,
+    help="Links that begin at it, or end at it.",
+)  # fmt: skip
+@_RELATION
+def show(call: Call, id: str, direction: str, relations: tuple[str, ...]) -> None:
+    """List the links of a chunk."""
+    with call.open(mode="r") as vault:
+        found = vault.links(id, direction, relations or None)
+    document = {"id": id, "count": len(found), "links": [link.to_dict() for link in found]}
+    call.answer(document, lambda: map(_link_line, found))
+
+
+def _link_line(link: Link) -> str:
+    facts = headline(f"{link.weight:.3g}", link.origin, short_date(link.created_at), _unusual(link.status), link.note)
+    start = f"{short_id(link.source)} -{printable(link.relation)}-> {short_id(link.target)}"
+    return f"{bold(start)}  {dim(clip(facts, max(20, columns() - width(start) - 2)))}"
+
+
+def _unusual(status: str) -> str | None:
+    return None if status == "active" else status
+
+
+def _group(**given: Any) -> None:
+    """Make links between chunks, and show them."""
+    context = click.get_current_context()
+    context.obj = Call(**given).after(context.obj)
+
+
+links = click.Group(
+    "links", callback=_group, help=_group.__doc__, commands=[build, add, show], params=call_options(),
+    context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------- walks
+
+
+@command(
+    "traverse",
+    'lamina traverse "why did the release slip"',
+    "lamina traverse --from 4f1c09a2b7 --intent why --depth 3 --json",
+)
+@click.argument("query", required=False)
+@click.option("--from", "anchors", multiple=True, metavar="ID", help="Begin with this chunk; may be repeated.")
+@click.option("--intent", type=click.Choice(INTENTS), help="What weighs most; by the question's words unless given.")
+@click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="Links to follow.")
+@click.option("--beam", type=int, default=5, show_default=True, metavar="N", help="Chunks taken at each step.")
+@click.option("--budget", type=int, default=30, show_default=True, metavar="N", help="Chunks in all.")
+@_RELATION
+@embedder_option
+def traverse(
+    call: Call,
+    query: str | None,
+    anchors: tuple[str, ...],
+    relations: tuple[str, ...],
+    embedder: str | None,
+    **options: Any,
+) -> None:
+    """Follow links from the best hits of a question, or from chunks."""
+    if (query is None) == (not anchors):
+        raise click.UsageError("give a question, or --from with ids, and not both")
+    with call.open(mode="r", embedder=embedder) as vault:
+        found = vault.traverse(query if query is not None else list(anchors), relations=relations or None, **options)
+    document = {"query": query, "from": list(anchors), "hits": [near.to_dict() for near in found]}
+    call.answer(document, lambda: _near_lines(found))
+
+
+@command("similar", "lamina similar 4f1c09a2b7 -k 3")
+@_ID
+@click.option("-k", "k", type=int, default=5, show_default=True, metavar="N", help="Most chunks.")
+def similar(call: Call, id: str, k: int) -> None:
+    """List the chunks that are most like one, by their vectors."""
+    with call.open(mode="r") as vault:
+        found = vault.similar(id, k)
+    document = {"id": id, "hits": [{"score": near.score, **_without_path(near)} for near in found]}
+    call.answer(document, lambda: _near_lines(found))
+
+
+def _without_path(near: Near) -> dict[str, Any]:
+    return {k: v for k, v in near.to_dict().items() if k not in ("hops", "via", "path", "contradicts")}
+
+
+def _near_lines(found: Sequence[Near]) -> Iterator[str]:
+    for near in found:
+        mark = "contradicts" if near.contradicts else None
+        facts = headline(f"{near.score:.3f}", short_date(near.created_at), near.type, _unusual(near.status), mark)
+        yield _subject_line(near.id, facts, near.title, near.text)
+        if near.via:
+            yield f"  {dim(clip(printable(near.via), columns() - 2))}"
+
+
+def _subject_line(identity: str, facts: str, title: str | None, text: str) -> str:
+    shown = short_id(identity)
+    room = columns() - width(f"{shown}  {facts}  ")
+    return f"{bold(shown)}  {dim(facts)}  {clip(printable(title or text[:400]), max(20, room))}"
+
+
+@command("causes", "lamina causes 4f1c09a2b7", "lamina causes 4f1c09a2b7 --direction caused_by --depth 3 --json")
+@_ID
+@click.option(
+    "--direction", type=click.Choice(["both", "causes", "caused_by"]), default="both", show_default=True,
+    help="What it led to, or what led to it.",
+)  # fmt: skip
+@click.option("--depth", type=int, default=5, show_default=True, metavar="N", help="Links to follow, 1 to 10.")
+def causes(call: Call, id: str, direction: str, depth: int) -> None:
+    """List what led to a chunk, and what it led to, with the reason of each step."""
+    with call.open(mode="r") as vault:
+        chunk, found = vault.get(id), vault.causes(id, direction, depth)
+    document = {"source": chunk_document(chunk), "direction": direction, "links": [cause.to_dict() for cause in found]}
+    call.answer(document, lambda: _cause_lines(found))
+
+
+def _cause_lines(found: Iterable[Cause]) -> Iterator[str]:
+    for cause in found:
+        arrow = "leads to" if cause.direction == "causes" else "led here"
+        facts = headline(f"{arrow}, step {cause.depth}", f"{cause.confidence:.0%}", _unusual(cause.status))
+        yield _subject_line(cause.id, facts, cause.title, cause.text)
+        if cause.reason:
+            yield f"  {dim(clip(printable(cause.reason), columns() - 2))}"
+
+
+@command("timeline", "lamina timeline 4f1c09a2b7", "lamina timeline 4f1c09a2b7 --before 2 --after 10 --same-collection")
+@_ID
+@click.option("--before", type=int, default=5, show_default=True, metavar="N", help="Chunks before it.")
+@click.option("--after", type=int, default=5, show_default=True, metavar="N", help="Chunks after it.")
+@click.option("--same-collection", is_flag=True, help="Only of its collection.")
+def timeline(call: Call, id: str, before: int, after: int, same_collection: bool) -> None:
+    """List a chunk among those before and after it, oldest first."""
+    with call.open(mode="r") as vault:
+        line = vault.timeline(id, before, after, same_collection=same_collection)
+    document = {
+        "before": [chunk_document(chunk) for chunk in line.before], "focus": chunk_document(line.focus),
+        "after": [chunk_document(chunk) for chunk in line.after], "total": line.total,
+    }  # fmt: skip
+    call.answer(document, lambda: _timeline_lines(line))
+
+
+def _timeline_lines(line: Timeline) -> Iterator[str]:
+    for chunk in line.before:
+        yield f"  {chunk_line(chunk)}"
+    yield f"> {chunk_line(line.focus)}"
+    for chunk in line.after:
+        yield f"  {chunk_line(chunk)}"

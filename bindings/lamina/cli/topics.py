@@ -1,0 +1,149 @@
+"""Commands about topics: cluster the vault, and look at what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lamina.cli.command import Call, command
+from lamina.cli.documents import short_id
+from lamina.cli.terminal import bold, dim, printable, table
+from lamina.progress import reporter
+
+if TYPE_CHECKING:
+    from lamina_engine.topics.report import ClusterReport, Topic, TopicMembers
+
+_SHOWN = 20
+
+
+class _Threshold(click.ParamType[Any]):
+    """``auto``, or an angular distance."""
+
+    name = "threshold"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return ``"auto"`` or a number in (0, 1]."""
+        if value == "auto":
+            return value
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not 0.0 < number <= 1.0:
+            self.fail(f"{value!r} must be auto or an angular distance above 0 and up to 1, such as 0.09", param, ctx)
+        return number
+
+
+@command("cluster", "lamina cluster", "lamina cluster --threshold 0.09 --json", "lamina cluster --selection leaf")
+@click.option(
+    "--min-cluster-size", type=click.IntRange(2), default=4, show_default=True, metavar="N", help="Fewest chunks."
+)
+@click.option(
+    "--min-samples", type=click.IntRange(1), metavar="N", help="Neighbours of a dense place. Else --min-cluster-size."
+)
+@click.option(
+    "--threshold", type=_Threshold(), default="auto", show_default=True, metavar="T",
+    help="Angular distance to a topic's centre that its chunks keep to: auto, or 0 to 1.",
+)  # fmt: skip
+@click.option(
+    "--method", type=click.Choice(["auto", "exact", "approx"]), default="auto", show_default=True,
+    help="How neighbours are found.",
+)  # fmt: skip
+@click.option(
+    "--selection", type=click.Choice(["topics", "eom", "leaf"]), default="topics", show_default=True,
+    help="topics: smoothed, noise within the threshold taken in; eom and leaf: plain HDBSCAN.",
+)  # fmt: skip
+@click.option("--full", is_flag=True, help="Cluster everything, even where the former topics could be continued.")
+@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+def cluster(call: Call, no_progress: bool, **options: Any) -> None:
+    """Find topics: chunks that are about the same.
+
+    Run it again when much has changed: topics keep their ids and names. New chunks are counted to topics at once.
+    """
+    from lamina_engine.topics.clustering import cluster as run
+
+    with call.open() as vault, reporter(not no_progress) as progress:
+        report = run(vault._memory, progress=progress, **options)
+    call.answer(report.to_dict(), lambda: _cluster_lines(report))
+
+
+def _cluster_lines(report: ClusterReport) -> Iterator[str]:
+    if not report.written:
+        yield f"nothing changed: {report.topics:,} topics of {report.members:,} chunks"
+        return
+    verb = "continued" if report.incremental else "found"
+    yield f"{verb} {report.topics:,} topics in {report.chunks:,} chunks ({report.seconds:.1f} s)"
+    facts = [
+        (f"{report.parents:,}", "wider topics above them"),
+        (f"{report.members:,}", "chunks in topics"),
+        (f"{report.noise:,}", "chunks in none"),
+        (f"{report.threshold:.3f}", "angular distance within which a chunk belongs"),
+    ]
+    yield from map(dim, table(facts, indent=2))
+
+
+@command("topics", "lamina topics", "lamina topics tef020a8b", "lamina topics --map topics.html")
+@click.argument("topic", required=False, metavar="[ID]")
+@click.option("--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with all topics.")
+@click.option(
+    "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="How the map is laid out."
+)
+@click.option("--limit", type=click.IntRange(0), default=_SHOWN, show_default=True, metavar="N", help="Lines shown.")
+def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
+    """List topics as a tree, show one with its chunks, or draw them all."""
+    from lamina_engine.topics import browsing
+
+    if topic and path:
+        raise click.UsageError("give an id or --map, and not both")
+    with call.open(mode="r") as vault:
+        memory = vault._memory
+        if path is not None:
+            from lamina_engine.topics.map import topic_map
+
+            drawn = topic_map(memory, path, layout=layout)
+            call.answer(asdict(drawn), lambda: [f"wrote {drawn.points:,} chunks to {printable(drawn.path)}"])
+        elif topic:
+            _show(call, browsing.topic(memory, topic), limit)
+        else:
+            found = browsing.topics(memory)
+            call.answer({"topics": [asdict(each) for each in found]}, lambda: _tree_lines(found, limit))
+
+
+def _show(call: Call, found: TopicMembers, limit: int) -> None:
+    call.answer(found.to_dict(), lambda: _topic_lines(found, limit))
+
+
+def _topic_lines(found: TopicMembers, limit: int) -> Iterator[str]:
+    yield _line(found.topic)
+    yield from (
+        f"  {short_id(each.chunk)}  {each.probability:.2f}  {dim(each.origin)}" for each in found.members[:limit]
+    )
+    if len(found.members) > limit:
+        yield f"  and {len(found.members) - limit:,} more"
+
+
+def _tree_lines(found: Sequence[Topic], limit: int) -> Iterator[str]:
+    """Yield topics below their parents, the largest first."""
+    if not found:
+        yield "no topics yet; `lamina cluster` finds them"
+        return
+    below: dict[str | None, list[Topic]] = {}
+    for each in found:
+        below.setdefault(each.parent, []).append(each)
+    shown, waiting = 0, [(each, 0) for each in reversed(below.get(None, []))]
+    while waiting and shown < limit:
+        each, depth = waiting.pop()
+        waiting += [(child, depth + 1) for child in reversed(below.get(each.id, []))]
+        yield "  " * depth + _line(each)
+        shown += 1
+    if len(found) > shown:
+        yield f"and {len(found) - shown:,} more"
+
+
+def _line(topic: Topic) -> str:
+    rest = ", ".join(printable(word) for word in topic.words)
+    return f"{topic.id}  {bold(printable(topic.name))}  {topic.size:,}  {dim(rest)}"

@@ -1,0 +1,1 @@
+"""Topics: clusters of chunks by what they say."""

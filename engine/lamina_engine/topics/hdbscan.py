@@ -1,0 +1,278 @@
+"""HDBSCAN over vectors: which arithmetic, exact or approximate, and the cut of the tree.
+
+Everything up to the dendrogram depends on ``min_samples`` and the metric alone and takes nearly all the time
+(`grow`); a cut takes milliseconds (`cut`), so several cuts of one hierarchy are nearly free.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.topics.cells import cell_neighbors
+from lamina_engine.topics.points import Metric, as_points
+from lamina_kernels.hierarchy import condense, merge_tree
+from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Neighbors, Points, SpanningTree
+from lamina_kernels.neighbors import nearest, uncertain_share
+from lamina_kernels.packed import Arithmetic, Packed, fastest, pack
+from lamina_kernels.selection import Method, choose, flatten, outlier_scores
+from lamina_kernels.spanning_tree import spanning_tree
+from lamina_kernels.threads import Crew
+
+Way = Literal["exact", "approx", "auto"]
+
+EXACT_ROWS: Final = 200_000
+"""Up to here ``auto`` is exact. Exact time grows with n², that of cells nearly with n; see decision 0010."""
+
+_LISTED: Final = {"float32": 16, "int16": 16, "int16-portable": 16, "int8": 32, "int8-portable": 32}
+"""Neighbours listed of each row: the coarser the estimates, the more are needed for a proof."""
+
+_SAMPLE: Final = 2048
+_UNSURE: Final = 0.25
+"""Where more than this share of a sample stays without proof under int8, int16 is used from the start."""
+
+_CONNECTED: Final = 48
+"""Rows of a component that are searched to connect it, in an approximate tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: a stage and its share."""
+
+    stage: Literal["neighbours", "spanning tree"]
+    done: int
+    total: int = 100
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """A dendrogram over rows, and what it was grown from.
+
+    Attributes
+    ----------
+    method : {"exact", "approx"}
+    core_distances : float64 (n,)
+        Distance of each row to its ``min_samples``-th other row.
+    spanning_tree : SpanningTree
+    merge_tree : MergeTree
+    """
+
+    method: Literal["exact", "approx"]
+    core_distances: F64
+    spanning_tree: SpanningTree
+    merge_tree: MergeTree
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """A flat clustering and the tree it was cut from.
+
+    Attributes
+    ----------
+    labels : int64 (n,)
+        −1 is noise; 0 the largest cluster.
+    probabilities, outlier_scores : float64 (n,)
+        In [0, 1].
+    clusters : int64 (labels,)
+        Each label's cluster in the condensed tree.
+    condensed_tree : CondensedTree
+    """
+
+    labels: I64
+    probabilities: F64
+    outlier_scores: F64
+    clusters: I64
+    condensed_tree: CondensedTree
+
+
+def grow(
+    vectors: NDArray[np.generic],
+    *,
+    min_samples: int = 4,
+    metric: Metric = "cosine",
+    method: Way = "auto",
+    threads: int | None = None,
+    arithmetic: Arithmetic | None = None,
+    ties: Literal["joint", "binary"] = "joint",
+    progress: Report | None = None,
+) -> Hierarchy:
+    """Return the hierarchy of density of vectors.
+
+    Parameters
+    ----------
+    vectors : float32 or float16 (n, d)
+        See `lamina_engine.topics.points.as_points`.
+    min_samples : int
+        Other rows that make a place dense, ≥ 1; at most n − 1 count.
+    metric : {"cosine", "euclidean"}
+    method : {"exact", "approx", "auto"}
+        ``auto`` is exact up to `EXACT_ROWS` rows.
+    threads : int, optional
+        All cores unless given. The result is the same.
+    arithmetic : str, optional
+        What the processor does best unless given; exact results are the same.
+    ties : {"joint", "binary"}
+        ``binary`` gives the usual dendrogram, which depends on the order of rows; for comparisons only.
+    progress : callable, optional
+        Called a few times a second from the caller's thread; what it raises ends the run.
+
+    Returns
+    -------
+    Hierarchy
+
+    Raises
+    ------
+    InvalidArgument
+        Options or vectors outside what is allowed.
+
+    Notes
+    -----
+    Exact: O(n² d / 2) in the packed arithmetic. Approximate: O(n^1.5 d). Memory besides the vectors: 0.25 to 1 times
+    theirs, and 16 K n bytes and less for lists of K = 16 or 32.
+    """
+    _check(min_samples=min_samples, metric=metric, method=method, threads=threads)
+    if len(vectors) < 2:
+        if len(vectors):
+            as_points(vectors, metric)
+        return _trivial(len(vectors))
+    points = as_points(vectors, metric)
+    n = points.factors.size
+    approximate = method == "approx" or (method == "auto" and n > EXACT_ROWS)
+    arithmetic = arithmetic or fastest()
+    k = min(min_samples, n - 1)
+    crew = Crew(threads or _cores(), _ticker("neighbours", progress))
+    if approximate:
+        packed = pack(points, arithmetic, centred=metric == "euclidean")
+        neighbors = cell_neighbors(points, packed, k, min(n - 1, max(16, 2 * k)), crew)
+    else:
+        packed, neighbors = _certified(points, k, metric, arithmetic, crew)
+    crew.tick = _ticker("spanning tree", progress)
+    tree = spanning_tree(points, packed, neighbors, crew, searched=_CONNECTED if approximate else None)
+    return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
+
+
+def cut(
+    hierarchy: Hierarchy,
+    *,
+    min_cluster_size: int = 4,
+    method: Method = "eom",
+    epsilon: float = 0.0,
+    max_cluster_size: int | None = None,
+    allow_single_cluster: bool = False,
+) -> Clustering:
+    """Return a flat clustering of a hierarchy.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    min_cluster_size : int
+        ≥ 2.
+    method : {"eom", "leaf"}
+        Excess of mass, or the leaves of the condensed tree.
+    epsilon : float
+        Clusters that part at a smaller distance are taken together; ≥ 0.
+    max_cluster_size : int, optional
+        Larger clusters are not chosen by excess of mass.
+    allow_single_cluster : bool
+        Whether all rows may be one cluster.
+
+    Returns
+    -------
+    Clustering
+
+    Raises
+    ------
+    InvalidArgument
+        An option outside what is allowed.
+    """
+    check_cut(min_cluster_size=min_cluster_size, method=method, epsilon=epsilon, max_cluster_size=max_cluster_size)
+    tree = condense(hierarchy.merge_tree, min_cluster_size)
+    if tree.row_cluster.size == 0:
+        none = np.empty(0, np.int64)
+        return Clustering(none, np.empty(0), np.empty(0), none, tree)
+    chosen = choose(
+        tree, method, epsilon=float(epsilon), max_cluster_size=max_cluster_size,
+        allow_single_cluster=bool(allow_single_cluster),
+    )  # fmt: skip
+    flat = flatten(tree, chosen, epsilon=float(epsilon))
+    return Clustering(flat.labels, flat.probabilities, outlier_scores(tree), flat.clusters, tree)
+
+
+def check_cut(*, min_cluster_size: int, method: str, epsilon: float, max_cluster_size: int | None) -> None:
+    """Raise InvalidArgument where an option of `cut` is outside what is allowed."""
+    _at_least("min_cluster_size", min_cluster_size, 2)
+    _one_of("cluster_selection_method", method, get_args(Method))
+    if isinstance(epsilon, bool) or not (isinstance(epsilon, (int, float)) and 0.0 <= epsilon < float("inf")):
+        raise InvalidArgument(f"cluster_selection_epsilon={epsilon!r} must be a distance from 0 up")
+    if max_cluster_size is not None:
+        _at_least("max_cluster_size", max_cluster_size, min_cluster_size)
+
+
+def _certified(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew: Crew) -> tuple[Packed, Neighbors]:
+    """Return the packed rows and certified neighbours; eight bits give way to sixteen where they prove too little."""
+    n, centred = points.factors.size, metric == "euclidean"
+    packed = pack(points, arithmetic, centred=centred)
+    if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
+        rows = np.linspace(0, n - 1, _SAMPLE).astype(np.int64)
+        values = points.values.reshape(n, points.size)[rows]
+        sample = Points(values.reshape(-1), points.factors[rows], points.size)
+        quiet = Crew(crew.threads)
+        if (
+            uncertain_share(
+                sample, pack(sample, arithmetic, centred=centred), k, _listed(arithmetic, k, _SAMPLE), quiet
+            )
+            > _UNSURE
+        ):
+            arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
+            packed = pack(points, arithmetic, centred=centred)
+    return packed, nearest(points, packed, k, _listed(arithmetic, k, n), crew)
+
+
+def _listed(arithmetic: Arithmetic, k: int, n: int) -> int:
+    return min(n - 1, max(_LISTED[arithmetic], k + 8))
+
+
+def _trivial(n: int) -> Hierarchy:
+    """Return the hierarchy of no row, or of one."""
+    rows = np.empty(0, np.int64)
+    return Hierarchy(
+        "exact", np.zeros(n), SpanningTree(rows, rows, np.empty(0)),
+        MergeTree(np.full(n, -1), np.empty(0), np.ones(n, np.int64)),
+    )  # fmt: skip
+
+
+def _ticker(stage: Literal["neighbours", "spanning tree"], progress: Report | None) -> Callable[[float], None] | None:
+    if progress is None:
+        return None
+    return lambda share: progress(Progress(stage, int(100 * share)))
+
+
+def _cores() -> int:
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
+
+
+def _check(*, min_samples: int, metric: str, method: str, threads: int | None) -> None:
+    _at_least("min_samples", min_samples, 1)
+    _one_of("metric", metric, get_args(Metric))
+    _one_of("method", method, get_args(Way))
+    if threads is not None:
+        _at_least("n_jobs", threads, 1)
+
+
+def _at_least(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} up")
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidArgument(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")

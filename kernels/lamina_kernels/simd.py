@@ -1,0 +1,232 @@
+"""Vector instructions by hand: the few inner steps that LLVM does not find by itself.
+
+Each is an `Intrinsic`: LLVM instructions that Numba puts where a kernel calls it, and a plain Python twin that says
+what they do and that runs where the JIT is off. Most are generic vector instructions, which LLVM lowers for any
+processor; two name an instruction of x86, and each of these has a portable form with the same integers as its result.
+Like `_jit`, this file imports Numba only when a kernel is compiled.
+
+Nothing here checks a bound: arrays are padded to whole vectors by those who make them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from lamina_kernels.layouts import F32
+
+if TYPE_CHECKING:
+    from numba.core.types import Type
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+LANES = 64
+"""Numbers that `beats` compares at once: one bit of its answer each."""
+
+
+class Intrinsic(Generic[P, R_co]):
+    """A function of kernels whose instructions are given, with a Python twin; made by `intrinsic`."""
+
+    def __init__(self, twin: Callable[P, R_co], define: Callable[..., Any]) -> None:
+        self.twin = twin
+        self.__doc__ = twin.__doc__
+        self._define = define
+        self._lock = threading.Lock()
+        self._type: Type | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run the twin."""
+        return self.twin(*args, **kwargs)
+
+    @property
+    def _numba_type_(self) -> Type:
+        """What Numba asks a global for its type."""
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic as register
+
+        with self._lock:
+            if self._type is None:
+                made = register(self._define)
+                cpu_target.typing_context.refresh()  # lets it see what was registered just now
+                self._type = cpu_target.typing_context.resolve_value_type(made)
+            return self._type
+
+
+def intrinsic(define: Callable[..., Any]) -> Callable[[Callable[P, R_co]], Intrinsic[P, R_co]]:
+    """Pair a Python twin with its definition: ``define(context, *types)`` gives a signature and a code generator."""
+    return lambda twin: Intrinsic(twin, define)
+
+
+def instructions() -> Any:
+    """Return llvmlite's builder of instructions."""
+    from llvmlite import ir
+
+    return ir
+
+
+def address(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Return the address of an array's first element as an integer."""
+    ir = instructions()
+
+    pointer = context.make_array(kind)(context, builder, array).data
+    return builder.ptrtoint(pointer, ir.IntType(64))
+
+
+def element(builder: Any, base: Any, index: Any, kind: Any, *, item_bytes: int = 4) -> Any:
+    """Return a pointer to an element of an array."""
+    ir = instructions()
+
+    offset = builder.mul(index, ir.Constant(ir.IntType(64), item_bytes))
+    return builder.inttoptr(builder.add(base, offset), kind.as_pointer())
+
+
+def load(builder: Any, pointer: Any, align: int) -> Any:
+    """Return what stands at a pointer, which is a multiple of ``align`` bytes."""
+    value = builder.load(pointer)
+    value.align = align
+    return value
+
+
+def splat(builder: Any, value: Any, width: int) -> Any:
+    """Return a vector with one value in every lane."""
+    ir = instructions()
+
+    i32 = ir.IntType(32)
+    undefined = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(i32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(i32, width), [0] * width))
+
+
+def _define_beats(_: Any, scores: Any, start: Any, floors: Any, floor_start: Any, floor: Any) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i64, width = ir.IntType(64), 8
+        vector = ir.VectorType(ir.FloatType(), width)
+        values = address(context, builder, signature.args[0], args[0])
+        bounds = address(context, builder, signature.args[2], args[2])
+        row = splat(builder, args[4], width)
+        mask = ir.Constant(i64, 0)
+        for at in range(0, LANES, width):
+            step = ir.Constant(i64, at)
+            value = load(builder, element(builder, values, builder.add(args[1], step), vector), 4)
+            bound = load(builder, element(builder, bounds, builder.add(args[3], step), vector), 4)
+            lower = builder.select(builder.fcmp_ordered("<", bound, row), bound, row)
+            hit = builder.bitcast(builder.fcmp_ordered(">", value, lower), ir.IntType(width))
+            mask = builder.or_(mask, builder.shl(builder.zext(hit, i64), step))
+        return mask
+
+    return types.uint64(scores, types.intp, floors, types.intp, types.float32), generate
+
+
+@intrinsic(_define_beats)
+def beats(scores: F32, start: int, floors: F32, floor_start: int, floor: float | np.float32) -> np.uint64:
+    """Return which of 64 scores lie above ``floor`` or above their own floor, as bits, the first lowest.
+
+    Parameters
+    ----------
+    scores, floors : float32 (m,)
+        64 of each are read, from ``start`` and from ``floor_start``.
+    start, floor_start : int
+    floor : float
+        A common floor; the lower of the two decides.
+    """
+    found = scores[start : start + LANES] > np.minimum(floors[floor_start : floor_start + LANES], np.float32(floor))
+    return np.uint64(int.from_bytes(np.packbits(found, bitorder="little").tobytes(), "little"))
+
+
+def _define_lowest_bit(_: Any, mask: Any) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic(_define_lowest_bit)
+def lowest_bit(mask: np.uint64) -> int:
+    """Return the place of the lowest bit that is set; the mask is not 0."""
+    number = int(mask)
+    return (number & -number).bit_length() - 1
+
+
+def _define_square_distance(
+    _: Any, left: Any, i: Any, scale_i: Any, right: Any, j: Any, scale_j: Any, size: Any
+) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i64, width = ir.IntType(64), 8
+        single, double = ir.VectorType(ir.FloatType(), width), ir.VectorType(ir.DoubleType(), width)
+        bases = [address(context, builder, signature.args[k], args[k]) for k in (0, 3)]
+        starts, scales = (args[1], args[4]), [splat(builder, args[k], width) for k in (2, 5)]
+        before = builder.basic_block
+        test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        at, total = builder.phi(i64), builder.phi(double)
+        at.add_incoming(ir.Constant(i64, 0), before)
+        total.add_incoming(ir.Constant(double, None), before)
+        builder.cbranch(builder.icmp_signed("<", at, args[6]), body, after)
+        builder.position_at_end(body)
+        parts = []
+        for base, start, scale in zip(bases, starts, scales, strict=True):
+            value = load(builder, element(builder, base, builder.add(start, at), single), 4)
+            parts.append(builder.fmul(builder.fpext(value, double), scale))
+        difference = builder.fsub(*parts)
+        added = builder.fadd(total, builder.fmul(difference, difference))
+        at.add_incoming(builder.add(at, ir.Constant(i64, width)), body)
+        total.add_incoming(added, body)
+        builder.branch(test)
+        builder.position_at_end(after)
+        sums = [builder.extract_element(total, ir.Constant(ir.IntType(32), k)) for k in range(width)]
+        while len(sums) > 1:
+            half = len(sums) // 2
+            sums = [builder.fadd(sums[k], sums[k + half]) for k in range(half)]
+        return sums[0]
+
+    numbers = types.float64
+    return numbers(left, types.intp, numbers, right, types.intp, numbers, types.intp), generate
+
+
+@intrinsic(_define_square_distance)
+def square_distance(left: F32, i: int, scale_i: float, right: F32, j: int, scale_j: float, size: int) -> float:
+    """Squared Euclidean distance of two scaled rows, in float64, with one order of summation everywhere.
+
+    Parameters
+    ----------
+    left, right : float32 (m,)
+        ``size`` numbers of each are read, from ``i`` and from ``j``.
+    i, j : int
+    scale_i, scale_j : float
+        What the rows are multiplied by.
+    size : int
+        A multiple of 8: rows end in zeros up to there.
+
+    Notes
+    -----
+    Eight running sums, then halves added to halves. No reordering, no fused operations: exchanging the rows or the
+    machine changes no bit.
+    """
+    difference = left[i : i + size].astype(np.float64) * scale_i - right[j : j + size].astype(np.float64) * scale_j
+    sums = np.zeros(8)
+    for part in (difference * difference).reshape(-1, 8):
+        sums += part
+    while sums.size > 1:
+        sums = sums[: sums.size // 2] + sums[sums.size // 2 :]
+    return float(sums[0])
+
+
+def processor_features() -> set[str]:
+    """Return LLVM's names of what this processor can do (it also asks the operating system)."""
+    from llvmlite.binding import get_host_cpu_features
+
+    return {name for name, present in get_host_cpu_features().items() if present}
