@@ -20,7 +20,7 @@ PUBLIC = {
 METHODS = {
     "add", "close", "compact", "export", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
     "recall", "reindex", "restore", "snapshot", "stats", "update", "verify",
-    "build_links", "causes", "link", "links", "neighbors", "similar", "timeline", "traverse",
+    "build_links", "causes", "link", "links", "neighbors", "unlink", "similar", "timeline", "traverse",
     "cluster", "topic", "topic_map", "topics",
 }  # fmt: skip
 CANNOT_FAIL = {"close", "path"}
@@ -76,7 +76,7 @@ def test_every_method_says_what_it_raises(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_parameter_of_a_vault_s_methods_is_typed(name: str) -> None:
-    function = function_of(vars(Vault)[name])
+    function = function_of(methods_of(Vault)[name])
     assert function is not None
     signature = inspect.signature(function)
     untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]

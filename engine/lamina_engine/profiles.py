@@ -103,7 +103,9 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[str, ...] = ()
     """Intents for which links are walked."""
     anchors: Count = 10
-    """Hits that walks begin with."""
+    """Hits that walks begin with, at most."""
+    strong: Share = 0.5
+    """Share of the best hit's score from which on a hit is one that walks begin with; a weaker one may be walked to."""
     depth: Count = 2
     beam: Count = 5
     budget: Count = 30
@@ -111,9 +113,9 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     pushed: Annotated[int, Meta(ge=0)] = 20
     """Chunks taken from mass pushed along the intent's paths; 0 for none."""
     raised: Positive = 1.1
-    """What a hit that a walk reaches gets of the walk's score."""
+    """What a strong hit that a walk reaches gets of the walk's score."""
     added: Share = 0.8
-    """The same for a chunk that only the walk found: below 1, so that it passes no best hit."""
+    """The same for any other chunk: below 1, so that it passes no best hit."""
     raised_by_push: Positive = 0.9
     added_by_push: Share = 0.75
 

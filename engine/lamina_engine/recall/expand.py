@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina_engine.profiles import LANES_BY_INTENT
 from lamina_engine.recall.candidates import Candidates, factors, ranking
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from lamina_engine.recall.request import Request
 
 _MISSING: Final = -(2**63)
+_BELOW_BEST: Final = 1.0 - 1e-9
+"""No walk lifts a chunk to the best hit's score."""
 
 
 class Brought(Struct, frozen=True):
@@ -152,7 +155,7 @@ def _walked(
 
     settings = request.profile.graph
     top = float(c.semantic[order].max())
-    first = order[: settings.anchors]
+    first = [position for position in order[: settings.anchors] if c.semantic[position] >= settings.strong * top]
     names = [str(name) for name in view.snapshot.values("chunks", "id", c.rows[first])]
     anchors = dict(zip(names, (c.semantic[first] / top).tolist(), strict=True)) if top > 0.0 else {}
     if not anchors:
@@ -162,48 +165,45 @@ def _walked(
         view, anchors, intent=intent, depth=settings.depth, beam=settings.beam, budget=settings.budget, vector=query,
         invalidated=keep,
     )  # fmt: skip
-    own = {int(row): float(c.semantic[position]) / top for position, row in enumerate(c.rows.tolist())}
+    own = dict(zip(c.rows.tolist(), (c.semantic / top).tolist(), strict=True))
+    strong = {row for row, score in own.items() if score >= settings.strong}
     found: dict[int, Brought] = {}
     greatest = max((step.score for step in reached), default=0.0)
     rows = view.rows_of_ids([step.id for step in reached]).tolist()
     for step, row in zip(reached, rows, strict=True):
         if step.via and _may_return(selection, row):
             # what contradicts a hit is shown beside it; that is no reason to rank higher
-            lift = 0.0 if step.contradicts else settings.raised * step.score / greatest
-            _merge(found, own, row, lift, settings.added * step.score / greatest, top, step.via, names)
+            share = settings.raised if row in strong else settings.added
+            lift = 0.0 if step.contradicts and row in own else share * step.score / greatest
+            _merge(found, own, row, lift, top, step.via)
     if settings.pushed:
         pushed = walks.propagate(view, anchors, intent=intent, budget=settings.pushed, invalidated=keep)
         greatest = max((score for _, score, _ in pushed), default=0.0)
         rows = view.rows_of_ids([name for name, _, _ in pushed]).tolist()
         for (name, score, path), row in zip(pushed, rows, strict=True):
             if name not in anchors and _may_return(selection, row):
-                norm = score / greatest
+                share = settings.raised_by_push if row in strong else settings.added_by_push
                 told = f"{' -> '.join(path)} from the best hits"
-                _merge(found, own, row, settings.raised_by_push * norm, settings.added_by_push * norm, top, told, names)
+                _merge(found, own, row, share * score / greatest, top, told)
     return list(found.values())
 
 
 def _merge(
-    found: dict[int, Brought],
-    own: Mapping[int, float],
-    row: int,
-    raised: float,
-    added: float,
-    top: float,
-    path: Sequence[Step] | str,
-    names: Sequence[str],
+    found: dict[int, Brought], own: Mapping[int, float], row: int, lift: float, top: float, path: Sequence[Step] | str
 ) -> None:
-    """Let a walk's score count for a row: a candidate is raised and never lowered, another is added."""
+    """Let a walk's score, relative to the best hit's, count for a row: none is lowered, none passes the best hit."""
     before = found[row].semantic / top if row in found else own.get(row, -1.0)
-    score = max(before, raised if row in own else added)
+    score = min(lift, _BELOW_BEST)
     if score <= before:
         return
     semantic = min(score * top, 1.0)
-    if isinstance(path, str):
+    if isinstance(path, str) and row in found:  # link by link says more than along which relations
+        found[row] = replace(found[row], semantic=semantic)
+    elif isinstance(path, str):
         found[row] = Brought(row, semantic, path, (), contradicts=False)
     else:
         start = path[0].source if path[0].outward else path[0].target
-        found[row] = _brought(row, semantic, path, start or names[0])
+        found[row] = _brought(row, semantic, path, start)
 
 
 def _may_return(selection: Selection, row: int) -> bool:

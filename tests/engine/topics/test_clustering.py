@@ -56,7 +56,7 @@ def test_blobs_become_topics_with_words_examples_and_centroids(memory: Memory) -
 def test_members_keep_to_the_threshold(memory: Memory) -> None:
     filled_vault(memory, 40, 30, 20)
     for threshold in ("auto", 0.15, 0.09):
-        report = cluster(memory, threshold=threshold)  # type: ignore[arg-type]
+        report = cluster(memory, threshold=threshold)
         view = memory.view()
         centroids = {t.topic: t.centroid for t in read_topics(view.snapshot, report.generation)}
         members = read_members(view.snapshot, report.generation)
@@ -69,7 +69,7 @@ def test_members_keep_to_the_threshold(memory: Memory) -> None:
 def test_plain_selections_take_nothing_in(memory: Memory) -> None:
     filled_vault(memory, 40, 30, 20)
     for selection in ("eom", "leaf"):
-        report = cluster(memory, selection=selection)  # type: ignore[arg-type]
+        report = cluster(memory, selection=selection)
         origins = set(read_members(memory.view().snapshot, report.generation).origins)
         assert origins == {"tree"}
     cluster(memory)
@@ -156,7 +156,7 @@ def test_forgotten_chunks_are_gone_from_topics(memory: Memory) -> None:
     filled_vault(memory, 40, 30)
     cluster(memory)
     gone = topics(memory)[0].exemplars[0]
-    forget(memory, [gone], dry_run=False)
+    forget(memory, ids=[gone], dry_run=False)
     assert gone not in {member.chunk for t in topics(memory) for member in topic(memory, t.id).members}
     assert all(gone not in (t.medoid, *t.exemplars) for t in topics(memory))
     assert cluster(memory).removed == 1
@@ -166,7 +166,7 @@ def test_ids_and_names_are_kept_while_half_stays(memory: Memory) -> None:
     filled_vault(memory, 40, 30)
     cluster(memory)
     before = {t.id: t.name for t in topics(memory)}
-    vectors, late = blobs([20, 20], seed=5)
+    vectors, _ = blobs([20, 20], seed=5)
     fill(memory, vectors, [3] * 40, prefix="n")  # other words: a new name would be another
     report = cluster(memory)
     assert (report.incremental, report.kept) == (False, 2)

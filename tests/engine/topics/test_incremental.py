@@ -33,11 +33,12 @@ def test_few_rows_agree() -> None:
 
 
 def test_drift_is_the_greater_share() -> None:
-    got = drift(np.array([2, 3, 4, 5]), np.array([1, 2, 3]))
-    assert (got.added.tolist(), got.removed.tolist(), got.base) == ([4, 5], [1], 3)
+    got = drift(np.array([2, 3, 4, 5]), np.array([1, 2, 3]), 3)
+    assert (got.added.tolist(), got.removed, got.base) == ([4, 5], 1, 3)
     assert got.share == 2 / 3
-    assert drift(np.arange(3), np.arange(3)).share == 0
-    assert drift(np.arange(3), np.arange(0)).share == 3
+    assert drift(np.arange(3), np.arange(3), 3).share == 0
+    assert drift(np.arange(3), np.arange(0), 0).share == 3
+    assert drift(np.arange(3), np.arange(3), 5).removed == 2, "two were forgotten"
 
 
 def test_the_sample_depends_on_ids_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def fill(memory: Memory, vectors: F32, owners: Sequence[int], *, prefix: str = "
     """Add chunks with these vectors; the i-th is called prefix + i and speaks of its owner's words."""
     n = len(vectors)
     ids = [f"{prefix}{i}" for i in range(n)]
-    ones: dict[str, list[object]] = {
+    ones: dict[str, Any] = {
         name: [value] * n
         for name, value in {
             "titles": None, "types": "note", "collections": "notes", "projects": None, "sessions": None, "agents": None,
@@ -53,6 +54,6 @@ def fill(memory: Memory, vectors: F32, owners: Sequence[int], *, prefix: str = "
         texts=[f"{WORDS[owner % len(WORDS)]} number{i} {prefix}" for i, owner in enumerate(owners)], ids=ids,
         headings=[[] for _ in ids], tags=[[] for _ in ids], created_at=[day + i * US_PER_DAY for i in range(n)],
         vectors=vectors, **ones,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
     writing.write(memory, batch)
     return ids

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import lamina
+from lamina.cli.app import program
+
+TEXTS = {
+    "garden": "roses and tulips in the garden need soil, water and sun, plant number {}",
+    "python": "numpy arrays and python functions in the code, commit number {}",
+    "bread": "bread from flour, yeast and salt in a hot oven, loaf number {}",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault with three topics that were found."""
+    path = tmp_path_factory.mktemp("topics") / "vault"
+    with lamina.open(path, create=True) as vault:
+        vault.add([{"text": text.format(i)} for i in range(12) for text in TEXTS.values()])
+    assert run(path, "cluster").exit_code == 0
+    return path
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(program(), ["--vault", str(folder), *arguments])
+
+
+def test_topics_are_found_listed_and_shown(folder: Path) -> None:
+    listed = json.loads(run(folder, "topics", "--json").stdout)["topics"]
+    assert len(listed) == 3
+    assert {frozenset(each["words"]) & {"garden", "python", "bread"} for each in listed} == {
+        frozenset({"garden"}), frozenset({"python"}), frozenset({"bread"}),
+    }  # fmt: skip
+    shown = json.loads(run(folder, "topics", listed[0]["id"], "--json").stdout)
+    assert shown["topic"] == listed[0]
+    assert len(shown["members"]) == listed[0]["size"]
+    lines = run(folder, "topics").stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith(listed[0]["id"])
+    assert run(folder, "topics", listed[0]["id"], "--limit", "2").stdout.endswith("more\n")
+    assert run(folder, "topics", "--limit", "1").stdout.splitlines()[-1] == "and 2 more"
+
+
+def test_clustering_again_changes_nothing_and_full_says_what_it_found(folder: Path) -> None:
+    assert run(folder, "cluster").stdout.startswith("nothing changed: 3 topics")
+    report = json.loads(run(folder, "cluster", "--full", "--json").stdout)
+    assert (report["topics"], report["kept"], report["incremental"]) == (3, 3, False)
+    assert report["members"] + report["noise"] == report["chunks"] == 36
+    assert run(folder, "cluster", "--full").stdout.startswith("found 3 topics in 36 chunks")
+
+
+def test_exit_codes(folder: Path, tmp_path: Path) -> None:
+    missing = run(folder, "topics", "t00000000")
+    assert missing.exit_code == 3
+    assert "t00000000" in missing.stderr
+    assert run(folder, "cluster", "--threshold", "2").exit_code == 2
+    assert run(folder, "cluster", "--min-cluster-size", "1").exit_code == 2
+    assert run(folder, "topics", "t0", "--map", str(tmp_path / "m.html")).exit_code == 2
+    with lamina.open(tmp_path / "words", create=True, embedder="none"):
+        pass
+    assert run(tmp_path / "words", "cluster").exit_code == 1
+    assert "lamina cluster" in run(tmp_path / "words", "topics").stdout
+
+
+def test_the_threshold_of_the_source_system(folder: Path) -> None:
+    report = json.loads(run(folder, "cluster", "--threshold", "0.09", "--json").stdout)
+    assert report["threshold"] == 0.09
+    assert json.loads(run(folder, "cluster", "--threshold", "auto", "--json").stdout)["threshold"] != 0.09
