@@ -1,4 +1,4 @@
-"""Chunks out of a vault and into another: JSON lines or Parquet, one record a chunk.
+"""Chunks out of a vault and into another: JSON lines or Parquet, one record a chunk; tasks also as a Clawpy file.
 
 A record is what ``add`` takes, with what only the vault knows beside it: headings, place in its source, the chunk before
 it, commit, blob, version, status, pin. Vectors are not among it: they are made again from the text.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.store.snapshot import Rows
 
-FORMATS: Final = ("jsonl", "parquet")
+FORMATS: Final = ("jsonl", "parquet", "clawpy")
 _ROWS_AT_ONCE: Final = 8_192
 _PARQUET: Final = b"PAR1"
 _INSTEAD: Final = "give what `lamina export` wrote; other files are ingested"
@@ -70,7 +70,7 @@ _SCHEMA: Final = pa.schema(
 def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] | None) -> int:
     """Write the current chunks (invalidated ones too) to a file, in the order they were written; return how many.
 
-    The file appears whole or not at all.
+    ``clawpy`` writes tasks alone; see `lamina_engine.ingest.taskexport`. The file appears whole or not at all.
 
     Raises
     ------
@@ -86,6 +86,10 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
     rows = np.flatnonzero(mask.evaluate(node, view, alive(view, node, invalidated=True)))
+    if format_ == "clawpy":
+        from lamina_engine.ingest.taskexport import export_tasks
+
+        return export_tasks(memory, path, rows)
     batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
