@@ -18,6 +18,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu", "faiss-gpu-cu12", "faiss"),
     "tokenizers": ("tokenizers",),
     "safetensors": ("safetensors",),
+    "evoc": ("evoc",),
 }
 """Import name of each peer, and the distributions that may carry it, the usual one first."""
 

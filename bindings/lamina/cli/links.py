@@ -193,7 +193,10 @@ def _subject_line(identity: str, facts: str, title: str | None, text: str) -> st
 )  # fmt: skip
 @click.option("--depth", type=int, default=5, show_default=True, metavar="N", help="Links to follow, 1 to 10.")
 def causes(call: Call, id: str, direction: str, depth: int) -> None:
-    """List what led to a chunk, and what it led to, with the reason of each step."""
+    """List what led to a chunk, and what it led to.
+
+    Each step has its confidence and its reason; nearest ones first.
+    """
     with call.open(mode="r") as vault:
         chunk, found = vault.get(id), vault.causes(id, direction, depth)
     document = {"source": chunk_document(chunk), "direction": direction, "links": [cause.to_dict() for cause in found]}

@@ -17,7 +17,7 @@ from lamina_engine.clock import parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.recall.when import calendar
 from lamina_engine.recall.when.ideographs import unspaced
-from lamina_engine.recall.when.relations import spoken
+from lamina_engine.recall.when.relations import Found, spoken
 
 Window = tuple[datetime, datetime]
 Now = datetime | str | SupportsIndex
@@ -25,8 +25,10 @@ Now = datetime | str | SupportsIndex
 
 MEANT: Final = 0.5
 """From this confidence on a phrase is taken to mean its window."""
-MAX_CHARS: Final = 20_000
-"""Longer texts are read to here: a question is shorter, and a pasted log must not take seconds."""
+MAX_CHARS: Final = 3_000
+"""Of longer texts only the head and the tail are read: a question stands before or after what is pasted."""
+_HEAD: Final = 1_800
+_TAIL: Final = 1_200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EVENT: Final = re.compile(
     r"(?<![\w-])(before|after|since|until|till)\s+(?P<event>(?:the|our|my|this|that)\s+[^\W\d_][\w-]*(?:\s+(?!and\b|or\b|but\b|we\b|i\b|did\b|was\b|were\b|is\b)[^\W_][\w-]*){0,3})",
@@ -118,21 +120,36 @@ def understood(text: str, now: Now, tz: str = "UTC") -> Understood:
 
     Notes
     -----
-    O(length), up to `MAX_CHARS`; a short question takes some tens of microseconds.
+    O(length), up to `MAX_CHARS`; a short question takes about a tenth of a millisecond.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text, not {type(text).__name__}")
     where = zone(tz)
     local = _local_now(now, tz, where)
-    asked = text[:MAX_CHARS]
-    found = sorted([*spoken(asked, local), *unspaced(asked, local)], key=lambda each: (each.start, -each.end))
-    best = next((each for each in found if each.confidence >= MEANT), found[0] if found else None)
+    if len(text) <= MAX_CHARS:
+        return _first(text, 0, local, where) or _event(text)
+    cut = text.rfind(" ", 0, _HEAD) if " " in text[:_HEAD] else _HEAD
+    tail = max(text.find(" ", len(text) - _TAIL), len(text) - _TAIL)
+    found = [_first(text[:cut], 0, local, where), _first(text[tail:], tail, local, where)]
+    some = [each for each in found if each is not None]
+    return next((each for each in some if each.confidence >= MEANT), some[0] if some else _event(text[:cut]))
+
+
+def _first(text: str, offset: int, now: datetime, where: tzinfo) -> Understood | None:
+    """Return the first phrase that is sure enough, else the first at all, else None."""
+    unsure: list[Found] = []
+    sure: list[Found] = []
+    for phrases in (spoken(text, now), unspaced(text, now)):
+        for each in phrases:
+            (sure if each.confidence >= MEANT else unsure).append(each)
+            if sure and sure[-1] is each:
+                break
+    best = min(sure or unsure, key=lambda each: each.start, default=None)
     if best is None:
-        return _event(asked)
+        return None
     window = calendar.moment(best.span.start, where), calendar.moment(best.span.end, where)
-    if window[0] >= window[1]:
-        return NOTHING
-    return Understood(window, best.confidence, asked[best.start : best.end], (best.start, best.end), best.kind)
+    place = best.start + offset, best.end + offset
+    return Understood(window, round(best.confidence, 4), text[best.start : best.end], place, best.kind)
 
 
 def _local_now(now: object, tz: str, where: tzinfo) -> datetime:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any, NamedTuple
 
 TEMPORARY_SUFFIX = ".tmp"
+_FLUSHERS = 4
+_ALONE = 2
+"""Fewer are flushed by the caller itself."""
+
+
+class Begun(NamedTuple):
+    """A file that is being written aside."""
+
+    descriptor: int
+    aside: Path
+    path: Path
 
 
 class Files:
@@ -28,18 +41,55 @@ class Files:
         """Create one folder in a folder that exists; one that is there already is fine."""
         path.mkdir(exist_ok=True)
 
-    def write(self, path: Path, parts: Iterable[bytes | memoryview]) -> None:
-        """Write a file from its parts and flush it to disk; what was there is lost."""
+    def begin(self, path: Path, parts: Iterable[bytes | memoryview]) -> Begun:
+        """Write a file aside, from its parts, without waiting for the disk; a failure leaves nothing."""
+        aside = path.with_name(path.name + TEMPORARY_SUFFIX)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
-        descriptor = os.open(path, flags, 0o666)
+        begun = Begun(os.open(aside, flags, 0o666), aside, path)
         try:
             for part in parts:
                 view = memoryview(part).cast("B")
                 while len(view):  # a short write is legal; the rest follows
-                    view = view[self.write_some(descriptor, view) :]
-            self.flush(descriptor)
+                    view = view[self.write_some(begun.descriptor, view) :]
+        except BaseException:  # Ctrl-C included
+            os.close(begun.descriptor)
+            self.abandon([begun])
+            raise
+        return begun
+
+    def settle(self, files: Sequence[Begun]) -> None:
+        """Flush files that were begun, side by side, and close them: they then wait for `place`."""
+        try:
+            self.together(self.flush, [begun.descriptor for begun in files])
         finally:
-            os.close(descriptor)
+            self.close(files)
+
+    def close(self, files: Iterable[Begun]) -> None:
+        """Close files that were begun and are not to be settled."""
+        for begun in files:
+            os.close(begun.descriptor)
+
+    def place(self, files: Iterable[Begun]) -> None:
+        """Give settled files their names; their folders are left to the caller to flush."""
+        for begun in files:
+            self.replace(begun.aside, begun.path)
+
+    def abandon(self, files: Iterable[Begun]) -> None:
+        """Remove what was written aside and has not been given its name."""
+        for begun in files:
+            with contextlib.suppress(OSError):
+                self.remove(begun.aside)
+
+    def together(self, act: Callable[[Any], None], items: Sequence[Any]) -> None:
+        """Do something to several files or folders at once, and wait for all: a disk takes flushes that wait together."""
+        if len(items) < _ALONE:
+            for item in items:
+                act(item)
+            return
+        done = [_threads().submit(act, item) for item in items]
+        wait(done)
+        for each in done:
+            each.result()
 
     def write_some(self, descriptor: int, view: memoryview) -> int:
         """Write what the system takes at once; return how many bytes that was."""
@@ -52,6 +102,10 @@ class Files:
     def replace(self, source: Path, target: Path) -> None:
         """Give ``source`` the name ``target``, atomically."""
         source.replace(target)
+
+    def flush_folders(self, paths: Sequence[Path]) -> None:
+        """Make renames in several folders durable."""
+        self.together(self.flush_folder, paths)
 
     def flush_folder(self, path: Path) -> None:
         """Make renames in a folder durable; systems that cannot open folders do this by themselves."""
@@ -74,11 +128,21 @@ class Files:
 
         A failure leaves what stood at ``path`` as it was.
         """
-        aside = path.with_name(path.name + TEMPORARY_SUFFIX)
+        begun = self.begin(path, parts)
         try:
-            self.write(aside, parts)
-            self.replace(aside, path)
-        except BaseException:  # Ctrl-C included
-            with contextlib.suppress(OSError):
-                self.remove(aside)
+            self.settle([begun])
+            self.place([begun])
+        except BaseException:
+            self.abandon([begun])
             raise
+
+
+def _threads() -> ThreadPoolExecutor:
+    """Return the process's threads that wait for the disk; a forked child makes its own."""
+    global _pool
+    if _pool is None or _pool[0] != os.getpid():
+        _pool = (os.getpid(), ThreadPoolExecutor(_FLUSHERS, thread_name_prefix="lamina-flush"))
+    return _pool[1]
+
+
+_pool: tuple[int, ThreadPoolExecutor] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import msgspec
 
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
 from lamina_engine.schema import FORMAT_VERSION
-from lamina_engine.store.files import Files
+from lamina_engine.store.files import Begun, Files
 
 CURRENT = "CURRENT"
 MANIFESTS = "manifests"
@@ -86,13 +87,41 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def publish(files: Files, root: Path, manifest: Manifest) -> None:
-    """Write a manifest, then swap CURRENT to it; after this returns the version is committed."""
+def publish(
+    files: Files, root: Path, manifest: Manifest, segments: Sequence[Begun] = (), folders: Sequence[Path] = ()
+) -> None:
+    """Write a manifest, then swap CURRENT to it; after this returns the version is committed.
+
+    Parameters
+    ----------
+    files, root, manifest
+    segments : sequence of Begun
+        Files that the manifest names and that are not on disk yet; they are closed, and gone if this fails.
+    folders : sequence of Path
+        The folders they lie in.
+
+    Notes
+    -----
+    Three waits for the disk: all bytes; all names that the manifest needs, and its own; the name of CURRENT. Nothing refers
+    to a file before the last.
+    """
     name, content = encode(manifest)
     folder = root / MANIFESTS
-    files.publish(folder / name, [content])
-    files.flush_folder(folder)
-    files.publish(root / CURRENT, [name.encode() + b"\n"])
+    begun = list(segments)
+    settled = False
+    try:
+        begun.append(files.begin(folder / name, [content]))
+        begun.append(files.begin(root / CURRENT, [name.encode() + b"\n"]))
+        settled = True
+        files.settle(begun)
+        files.place(begun[:-1])
+        files.flush_folders([*folders, folder])
+        files.place(begun[-1:])
+    except BaseException:
+        if not settled:
+            files.close(begun)
+        files.abandon(begun)
+        raise
     files.flush_folder(root)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.store.bounds import out_of_bounds
-from lamina_engine.store.files import Files
+from lamina_engine.store.files import Begun, Files
 from lamina_engine.store.manifest import SegmentRef
 
 LOG = "log"
@@ -31,13 +31,13 @@ def folder(root: Path, log: str) -> Path:
     return root / LOG / log
 
 
-def write(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> SegmentRef:
-    """Write one segment durably (its folder is left to the caller to flush) and return its reference."""
+def begin(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> tuple[SegmentRef, Begun]:
+    """Begin to write one segment; return its reference and the file that is to be settled and placed."""
     parts, digest = _content(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
-    files.publish(folder(root, log) / name, parts)
+    begun = files.begin(folder(root, log) / name, parts)
     last = columns.numbers(batch.column("recorded_at"))[-1]
-    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last))
+    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), begun
 
 
 def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:

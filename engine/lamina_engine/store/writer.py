@@ -23,7 +23,7 @@ from lamina_engine.clock import Clock
 from lamina_engine.errors import VaultLocked
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
-from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
+from lamina_engine.store.files import TEMPORARY_SUFFIX, Begun, Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.rewriting import Rewrites
@@ -162,9 +162,16 @@ class Transaction:
         self._check_alone()
         logs = dict(self.snapshot.manifest.logs)
         replaced: list[Path] = []
-        for log in dict.fromkeys([*self._pending, *rewritten]):
-            logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []))
-            replaced += gone
+        written = list(dict.fromkeys([*self._pending, *rewritten]))
+        begun: list[Begun] = []
+        try:
+            for log in written:
+                logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []), begun)
+                replaced += gone
+        except BaseException:
+            self._files.close(begun)
+            self._files.abandon(begun)
+            raise
         for log in map(schema.vector_log, self._dropped):
             replaced += [segments.folder(self._root, log) / ref.name for ref in logs.pop(log, [])]
         old = self.snapshot.manifest
@@ -173,7 +180,7 @@ class Transaction:
             spaces=self._spaces, space=self._space, indexes=self._indexes,
             rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
         )  # fmt: skip
-        manifests.publish(self._files, self._root, new)
+        manifests.publish(self._files, self._root, new, begun, [segments.folder(self._root, log) for log in written])
         self._pending.clear()
         self._rewrites = Rewrites(self.snapshot)
         self._touched = False
@@ -192,9 +199,9 @@ class Transaction:
             )
 
     def _write_log(
-        self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef]
+        self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef], begun: list[Begun]
     ) -> tuple[list[SegmentRef], list[Path]]:
-        """Write what a log gets and what of it is written anew; return its segments and the files they replace.
+        """Begin to write what a log gets and what of it is written anew; return its segments and the files they replace.
 
         Pending rows take in trailing small segments.
         """
@@ -208,22 +215,27 @@ class Transaction:
         for group in self._rewrites.groups(log, keep):
             changed = self._rewrites.batch_of(parts[group[0]])
             if len(group) > 1:
-                new += self._write_rows(log, refs[group[0]].start, _cut([self._rows_of(parts[i]) for i in group]))
+                new += self._write_rows(
+                    log, refs[group[0]].start, _cut([self._rows_of(parts[i]) for i in group]), begun
+                )
             elif changed is not None:
-                new += self._write_rows(log, refs[group[0]].start, [changed])
+                new += self._write_rows(log, refs[group[0]].start, [changed], begun)
             else:
                 new.append(refs[group[0]])
         if batches:
             start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
             merged = [self._rows_of(segment) for segment in parts[keep:]]
-            new += self._write_rows(log, start, _cut([*merged, *_ascending(batches)]))
-        self._files.flush_folder(where)
+            new += self._write_rows(log, start, _cut([*merged, *_ascending(batches)]), begun)
         named = {ref.name for ref in new}
         return new, [where / ref.name for ref in refs if ref.name not in named]
 
-    def _write_rows(self, log: str, start: int, parts: Iterable[pa.RecordBatch]) -> Iterator[SegmentRef]:
+    def _write_rows(
+        self, log: str, start: int, parts: Iterable[pa.RecordBatch], begun: list[Begun]
+    ) -> Iterator[SegmentRef]:
         for part in parts:
-            yield segments.write(self._files, self._root, log, start, part)
+            ref, file = segments.begin(self._files, self._root, log, start, part)
+            begun.append(file)
+            yield ref
             start += part.num_rows
 
     def _rows_of(self, segment: Segment) -> pa.RecordBatch:

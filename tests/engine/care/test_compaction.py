@@ -84,14 +84,14 @@ def test_readers_go_on_during_and_after(tmp_path: Path, monkeypatch: pytest.Monk
     old = reader.view()
     ref, rows = answers(reader), contents(old.snapshot)
     seen: list[list[tuple[Any, float]]] = []
-    write = segments.write
+    begin = segments.begin
 
     def watched(*arguments: Any) -> Any:
         seen.append(answers(reader))
-        return write(*arguments)
+        return begin(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments, "write", watched)
+        patch.setattr(segments, "begin", watched)
         compact(memory)
     assert seen == [ref] * 3
     assert contents(old.snapshot) == rows

@@ -99,7 +99,7 @@ def origins(memory: Memory) -> dict[str, object]:
 def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path) -> None:
     report = vault.ingest(notes)
     memory = vault._memory
-    assert after_ingest(memory, report.added, resolver) is not None
+    assert after_ingest(memory, report.chunks, resolver) is not None
     before = origins(memory)
     kinds = [kind for kind in CHEAP if kind != "similar"]
     full = build(memory, kinds, resolve=resolver)
@@ -107,7 +107,7 @@ def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path)
     (notes / "n03.md").unlink()
     write(notes, "later.md", f"# later\n\n{prose('later')} [[n05]]\n")
     report = vault.ingest(notes)
-    after_ingest(memory, report.added + report.removed, resolver)
+    after_ingest(memory, report.chunks + report.removed, resolver)
     full = build(memory, kinds, resolve=resolver)
     assert (full.added, full.updated, full.withdrawn) == (0, 0, 0)
 
@@ -120,7 +120,21 @@ def test_a_small_change_of_a_large_vault_waits(memory: Memory, monkeypatch: pyte
     fill(memory, list("abcdefghijklmnopqrst"))
     monkeypatch.setattr(building, "_MOST_INGESTED", 10)
     assert after_ingest(memory, 2) is None
-    assert after_ingest(memory, 3) is not None
+    report = after_ingest(memory, 3)
+    assert report is not None
+    assert list(report.kinds) == ["sequence", "temporal", "entity", "wikilinks"]
+
+
+def test_entities_of_a_larger_vault_wait_for_a_large_change(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory, list("abcdefghijklmnopqrst"))
+    monkeypatch.setattr(building, "MOST_ROWS", 10)
+    for changed, kinds in (
+        (2, ["sequence", "temporal", "wikilinks"]),
+        (3, ["sequence", "temporal", "entity", "wikilinks"]),
+    ):
+        report = after_ingest(memory, changed)
+        assert report is not None
+        assert list(report.kinds) == kinds
 
 
 def test_adding_makes_a_backbone_as_the_vault_grows(memory: Memory) -> None:
@@ -130,7 +144,7 @@ def test_adding_makes_a_backbone_as_the_vault_grows(memory: Memory) -> None:
         report = after_add(memory, 1)
         built += [i + 1] if report is not None and "temporal" in report.kinds else []
     assert built[:3] == [1, 2, 3]
-    assert len(built) < 18
+    assert len(built) < 12
     assert len(claimed(memory, "temporal")) == built[-1] - 1
     full = build(memory, ["temporal"])
     assert full.added == 40 - built[-1]
@@ -153,5 +167,5 @@ def test_many_at_once_and_large_vaults_wait(memory: Memory, monkeypatch: pytest.
     fill(memory, list("abcdef"))
     assert after_add(memory, building.MOST_ADDED + 1) is None
     assert after_add(memory, 0) is None
-    monkeypatch.setattr(building, "MOST_DOCUMENTS", 5)
+    monkeypatch.setattr(building, "MOST_ROWS", 5)
     assert after_add(memory, 6) is None

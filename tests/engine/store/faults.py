@@ -74,6 +74,10 @@ class FaultyFiles(Files):
             self._fail()
         return super().write_some(descriptor, view)
 
+    def together(self, act: Any, items: Any) -> None:
+        for item in items:  # one after the other, so that every run takes the same steps
+            act(item)
+
     def flush(self, descriptor: int) -> None:
         self._around("flush", lambda: None)
 

@@ -26,10 +26,10 @@ class Noted(Files):
 
 def test_a_file_is_written_from_its_parts_and_flushed(tmp_path: Path) -> None:
     files = Noted()
-    files.write(tmp_path / "a", [b"one", memoryview(b"two"), b"", memoryview(bytearray(8))])
+    files.publish(tmp_path / "a", [b"one", memoryview(b"two"), b"", memoryview(bytearray(8))])
     assert (tmp_path / "a").read_bytes() == b"onetwo" + bytes(8)
     assert files.flushed == ["file"]
-    files.write(tmp_path / "a", [])
+    files.publish(tmp_path / "a", [])
     assert (tmp_path / "a").read_bytes() == b""
 
 
@@ -50,7 +50,7 @@ def test_a_failed_publication_leaves_what_stood_there(tmp_path: Path, kind: str,
 def test_the_descriptor_is_closed_when_a_write_fails(tmp_path: Path) -> None:
     before = len(names(Path("/proc/self/fd")))
     with pytest.raises(OSError, match="space"):
-        FaultyFiles(1, "nospace").write(tmp_path / "a", [b"x"])
+        FaultyFiles(1, "nospace").publish(tmp_path / "a", [b"x"])
     assert len(names(Path("/proc/self/fd"))) == before
 
 
@@ -70,3 +70,30 @@ def test_removing_what_is_gone_is_fine(tmp_path: Path) -> None:
     Files().remove(tmp_path / "a")
     Files().remove(tmp_path / "a")
     assert names(tmp_path) == []
+
+
+def test_several_flushes_are_all_waited_for_and_the_first_failure_is_raised(tmp_path: Path) -> None:
+    class Slow(Files):
+        done = 0
+
+        def flush(self, descriptor: int) -> None:
+            if self.done == 0 and self.fail:
+                self.fail = False
+                raise OSError("the first")
+            super().flush(descriptor)
+            self.done += 1
+
+        fail = True
+
+    files = Slow()
+    before = len(names(Path("/proc/self/fd")))
+    begun = [files.begin(tmp_path / name, [name.encode()]) for name in "abc"]
+    with pytest.raises(OSError, match="the first"):
+        files.settle(begun)
+    assert files.done == 2
+    assert len(names(Path("/proc/self/fd"))) == before
+    files.abandon(begun)
+    assert names(tmp_path) == []
+    files.settle(again := [files.begin(tmp_path / name, [name.encode()]) for name in "abc"])
+    files.place(again)
+    assert {name: (tmp_path / name).read_bytes() for name in "abc"} == {"a": b"a", "b": b"b", "c": b"c"}

@@ -16,6 +16,14 @@ from tests.engine.store.faults import Quick
 N = 40
 
 
+def put(root: Path, batch: pa.RecordBatch) -> SegmentRef:
+    files = Quick()
+    ref, begun = segments.begin(files, root, "things", 100, batch)
+    files.settle([begun])
+    files.place([begun])
+    return ref
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> tuple[Path, SegmentRef, pa.RecordBatch]:
     batch = pa.record_batch(
@@ -28,7 +36,7 @@ def written(tmp_path: Path) -> tuple[Path, SegmentRef, pa.RecordBatch]:
         }
     )
     segments.folder(tmp_path, "things").mkdir(parents=True)
-    return tmp_path, segments.write(Quick(), tmp_path, "things", 100, batch), batch
+    return tmp_path, put(tmp_path, batch), batch
 
 
 def test_round_trip(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
@@ -47,7 +55,7 @@ def test_large_and_small_segments_are_the_same_bytes(
     root, ref, batch = written
     content = (segments.folder(root, "things") / ref.name).read_bytes()
     monkeypatch.setattr(segments, "_LARGE_BYTES", 0)
-    assert segments.write(Quick(), root, "things", 100, batch) == ref
+    assert put(root, batch) == ref
     assert (segments.folder(root, "things") / ref.name).read_bytes() == content
 
 

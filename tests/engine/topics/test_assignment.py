@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.topics.angles import angular, directions, sums
+from lamina_engine.topics.angles import angular, directions, nearest_centroid, sums
 from lamina_engine.topics.assignment import assign, confidence
 
 
@@ -52,6 +52,23 @@ def test_whoever_is_assigned_is_within_and_batches_do_not_matter(seed: int, n: i
     assert got.topics.tolist() == singly
     sure = confidence(got.distances, threshold)
     assert ((sure >= 0) & (sure <= 1)).all()
+
+
+@given(st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 6))
+def test_the_nearest_centroid_is_that_of_all_angles(seed: int, n: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = directions(rng.standard_normal((n, 4)))
+    centroids = directions(np.repeat(rng.standard_normal((count, 4)), 2, axis=0))  # each twice: the first is taken
+    ref = angular(rows, centroids)
+    best, distances = nearest_centroid(rows, centroids)
+    assert best.tolist() == ref.argmin(axis=1).tolist()
+    np.testing.assert_allclose(distances, ref.min(axis=1), atol=1e-9)
+    ref[np.arange(n), best] = 2.0
+    second, further = nearest_centroid(rows, centroids, best)
+    assert second.tolist() == ref.argmin(axis=1).tolist()
+    np.testing.assert_allclose(further, ref.min(axis=1), atol=1e-9)
+    alone = nearest_centroid(rows, centroids[:1], np.zeros(n, np.int64))
+    assert alone[1].tolist() == [1.0] * n
 
 
 def test_sums_by_label_leave_noise_out() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from lamina import FixedClock
 from lamina_engine.care.forgetting import forget
-from lamina_engine.chunks import lifecycle
-from lamina_engine.errors import InvalidArgument, VaultReadOnly
+from lamina_engine.chunks import lifecycle, writing
+from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultReadOnly
 from lamina_engine.memory import Memory
 from lamina_engine.topics import generation
 from lamina_engine.topics.angles import angular
@@ -220,6 +220,15 @@ def test_a_crash_while_writing_leaves_the_former_generation(memory: Memory, monk
     assert found is not None
     assert found.generation == 1
     assert topics(memory) == before
+
+
+def test_what_cannot_be_read_is_named(memory: Memory) -> None:
+    with memory.write() as (transaction, _):
+        writing.add_events(
+            transaction, generation.KIND, [""], np.array([-1]), transaction.stamps(1), [None], ["{}"]
+        )  # fmt: skip
+    with pytest.raises(VaultCorrupt, match="no clustering"):
+        topics(memory)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def blobs(sizes: Sequence[int], *, spread: float = 0.15, seed: int = 0, dim: int
 def fill(memory: Memory, vectors: F32, owners: Sequence[int], *, prefix: str = "c") -> list[str]:
     """Add chunks with these vectors; the i-th is called prefix + i and speaks of its owner's words."""
     n = len(vectors)
-    ids = [f"{prefix}{i}" for i in range(n)]
+    ids: list[str | None] = [f"{prefix}{i}" for i in range(n)]
     ones: dict[str, Any] = {
         name: [value] * n
         for name, value in {
@@ -56,4 +56,4 @@ def fill(memory: Memory, vectors: F32, owners: Sequence[int], *, prefix: str = "
         vectors=vectors, **ones,
     )  # fmt: skip
     writing.write(memory, batch)
-    return ids
+    return [str(identity) for identity in ids]
