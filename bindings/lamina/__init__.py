@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "HDBSCAN",
     "AmbiguousId",
     "AsyncVault",
     "CallableEmbedder",
@@ -51,7 +52,6 @@ __all__ = [
     "EmbeddingError",
     "EndpointEmbedder",
     "FixedClock",
-    "HDBSCAN",
     "Hit",
     "Hits",
     "IngestError",

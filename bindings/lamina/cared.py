@@ -185,7 +185,7 @@ class Cared:
     def export(
         self, path: str | os.PathLike[str], format: str = "jsonl", *, where: Mapping[str, Any] | None = None
     ) -> int:
-        """Write the current chunks to a file, ``jsonl`` or ``parquet``; return how many.
+        """Write the current chunks to a file, ``jsonl``, ``parquet`` or ``clawpy`` (tasks and their links); return how many.
 
         Raises
         ------

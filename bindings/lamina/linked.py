@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
@@ -201,12 +202,13 @@ class Linked:
 
     def traverse(
         self,
-        start: str | Mapping[str, float] | Sequence[str],
+        query: str | Mapping[str, float] | Sequence[str] | None = None,
         intent: str | None = None,
         depth: int = 2,
         beam: int = 5,
         budget: int = 30,
         *,
+        anchors: Mapping[str, float] | Sequence[str] | None = None,
         relations: Sequence[str] | None = None,
         without: Sequence[str] = (),
         invalidated: bool = True,
@@ -215,12 +217,14 @@ class Linked:
 
         Parameters
         ----------
-        start : str, mapping or sequence of str
+        query : str, mapping or sequence of str
             A question, whose best hits are the anchors; or ids, with scores where it is a mapping.
         intent : {"why", "when", "entity", "what"}, optional
             Which relations weigh most: by the question's words unless given, ``what`` for anchors.
         depth, beam, budget : int
             Hops, chunks taken in each, chunks in all (anchors included, and never more).
+        anchors : mapping or sequence of str, optional
+            Ids by name, in place of a question.
         relations : sequence of str, optional
             Only these.
         without : sequence of str
@@ -235,6 +239,9 @@ class Linked:
         from lamina.linkresults import reached
         from lamina_engine.recall.walked import traverse
 
+        start = anchors if query is None else query
+        if start is None or (query is not None and anchors is not None):
+            raise InvalidArgument("traverse begins with a question or with anchors; give one of them")
         found = traverse(
             self._memory, start, intent=intent, depth=depth, beam=beam, budget=budget, relations=relations,
             without=without, invalidated=invalidated,

@@ -166,6 +166,7 @@ class Vault(Cared, Linked, Topical):
         type: str | None = None,
         project: str | None = None,
         columns: Mapping[str, str] | None = None,
+        links: bool = True,
         progress: bool | Callable[[Progress], None] = False,
     ) -> IngestReport:
         """Read files into the vault; a second run reads only what changed.
@@ -176,11 +177,14 @@ class Vault(Cared, Linked, Topical):
             Files or folders; ``"-"`` reads text (or JSON lines, by ``kind``) from standard input.
         kind : str
             ``auto`` (by file name), ``markdown``, ``text``, ``rst``, ``code``, ``jsonl``, ``csv``, ``tsv``,
-            ``parquet``, ``arrow``.
+            ``parquet``, ``arrow``; ``beads`` (issues with their dependencies) and ``tasks`` (a Clawpy task file).
         collection, type, project : str, optional
             Take the place of what frontmatter and rules say.
         columns : mapping, optional
             For tables: record field -> column name.
+        links : bool
+            Also link what was read: what follows in its source, in time, by wikilinks, by names and likeness; large vaults
+            wait for `build_links` with the costly ones.
         progress : bool or callable
             True shows a bar on stderr (when it is a terminal); a callable receives `Progress` records.
 
@@ -207,6 +211,7 @@ class Vault(Cared, Linked, Topical):
                 type_=type,
                 project=project,
                 columns=columns,
+                links=links,
                 progress=report,
             )
 

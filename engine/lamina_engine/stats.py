@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.ingest import sources
+from lamina_engine.topics import generation
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -23,14 +25,15 @@ def stats(memory: Memory) -> dict[str, Any]:
     names = view.categories.values("type")
     counts = np.bincount(types[types >= 0], minlength=len(names)).tolist()
     space = view.snapshot.space
+    made = generation.latest(view.snapshot)
     present = sum(source.state == sources.PRESENT for source in sources.load(view.snapshot).values())
     return {
         "chunks": status[0],
         "sources": present,
-        "links": view.snapshot.rows("links"),
+        "links": nodes.state_of(view).graph.links,
         "facts": 0,
         "entities": 0,
-        "topics": 0,
+        "topics": len(generation.read_topics(view.snapshot, made.generation)) if made is not None else 0,
         "segments": sum(len(refs) for refs in manifest.logs.values()),
         "bytes": size_of(memory.root),
         "snapshot": manifest.version,

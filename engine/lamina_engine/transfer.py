@@ -187,7 +187,7 @@ class Exported(Struct, frozen=True):
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
-    """Add what `export` wrote; return the ids.
+    """Add what `export` wrote; return the ids. A ``.json`` file of tasks is read as one.
 
     Raises
     ------
@@ -196,6 +196,10 @@ def import_(memory: Memory, path: Path) -> list[str]:
     InvalidArgument
         For the first record that is not one of an export; what came before it has been added.
     """
+    if path.suffix.lower() == ".json" and _is_task_file(path):
+        from lamina_engine.ingest.tasks import import_tasks
+
+        return import_tasks(memory, path).ids
     ids: list[str] = []
     for records in _read(path):
         batch = _batch(records)
@@ -203,6 +207,18 @@ def import_(memory: Memory, path: Path) -> list[str]:
         ids += writing.write(memory, batch).ids
         _restore_status(memory, records)
     return ids
+
+
+def _is_task_file(path: Path) -> bool:
+    """Tell whether a file is a whole task file: one that is damaged stays where it is, and is no export either."""
+    from lamina_engine.ingest.taskfile import CorruptTasks, read
+
+    if not path.is_file():
+        return False
+    try:
+        return bool(read(path.read_bytes()).nodes)
+    except CorruptTasks:
+        return False
 
 
 def _read(path: Path) -> Iterator[list[Exported]]:

@@ -419,7 +419,7 @@ def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: st
         (("history", "nothing"), 3, "no chunk has the id"),
         (("invalidate", "nothing", "--reason", "x"), 3, "no chunk has the id"),
         (("pin", "nothing"), 3, "no chunk has the id"),
-        (("recall", "x", "--profile", "nope"), 1, "profile='nope' is not known; allowed are default@1"),
+        (("recall", "x", "--profile", "nope"), 1, "profile='nope' is not known; allowed are causal@1, default@1"),
         (("recall", "x", "--where", '{"project": {"like": "a"}}'), 1, "unknown operator 'like'; allowed are eq, ne"),
         (("recall", "x", "--where", '{"nofield": 1}'), 1, "nofield"),
         (("recall", "x", "--since", "2026-02-01", "--until", "2026-01-01"), 1, "is not before until="),

@@ -102,11 +102,21 @@ def test_traverse_from_ids(linked: Vault) -> None:
     assert len(linked.traverse(["a"], budget=2)) == 2
 
 
-def test_traverse_from_a_question_begins_with_its_best_hits(linked: Vault) -> None:
+def test_traverse_from_a_question_begins_with_its_strong_hits(linked: Vault) -> None:
     found = linked.traverse("why was the disk full", depth=1)
-    anchors = {hit.id for hit in linked.recall("why was the disk full")}
-    assert {near.id for near in found if near.via is None} == anchors
+    hits = linked.recall("why was the disk full")
+    strong = {hit.id for hit in hits if hit.score >= 0.5 * hits[0].score}
+    assert {near.id for near in found if near.via is None} == strong
+    assert max(near.score for near in found if near.via is None) == 1.0
     assert linked.traverse("") == linked.traverse("", intent="what")
+
+
+def test_anchors_may_be_given_by_name_and_one_beginning_is_enough(linked: Vault) -> None:
+    assert linked.traverse(anchors=["a"], intent="why") == linked.traverse(["a"], intent="why")
+    with pytest.raises(InvalidArgument, match="one of them"):
+        linked.traverse()
+    with pytest.raises(InvalidArgument, match="one of them"):
+        linked.traverse("why", anchors=["a"])
 
 
 def test_a_contradiction_is_marked(linked: Vault) -> None:

@@ -98,6 +98,7 @@ def tour(root: Path) -> Iterator[Step]:
         yield _asked(vault, "What holds now", _SESSIONS, k=1)
         yield _asked(vault, "What we knew then: the same question, asked in March", _SESSIONS, k=1, as_of="2026-03-31")
         yield _asked(vault, "Why: the parts that every score is made of", "slow pages", k=1, explain=True)
+        yield _grouped(vault)
 
 
 def _filled(vault: Vault, clock: FixedClock) -> Step:
@@ -116,6 +117,15 @@ def _invalidated(vault: Vault, clock: FixedClock) -> Step:
     chunk = vault.invalidate(id_, reason)
     line = shlex.join(["lamina", "invalidate", id_, "--reason", reason])
     return Step("When a note stops being true: marked, never overwritten", line, outcome=f"{id_} is {chunk.status}")
+
+
+def _grouped(vault: Vault) -> Step:
+    report = vault.cluster(min_cluster_size=2)
+    named = [f"{topic.name} ({topic.size})" for topic in vault.topics() if not topic.children]
+    outcome = f"{report.topics} topics, {report.noise} notes in none: {', '.join(named)}"
+    return Step(
+        "Topics, by density alone, named by their words", "lamina cluster --min-cluster-size 2", outcome=outcome
+    )
 
 
 def _move(clock: FixedClock, date: str) -> None:

@@ -32,7 +32,7 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="markdown, text, rst, code, jsonl, csv, parquet, arrow.",
+    help="markdown, text, rst, code, jsonl, csv, parquet, arrow, beads, tasks.",
 )
 @click.option("--collection", metavar="NAME", help="The collection of all that is read; else what a file says.")
 @click.option("--type", metavar="NAME", help="The type of all that is read; else what a file says.")
@@ -51,6 +51,7 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     show_default=True,
     help="Mask secrets, skip what holds any, or allow them.",
 )
+@click.option("--links/--no-links", default=True, help="Also link what was read, by rules. On unless told otherwise.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option
 def ingest(

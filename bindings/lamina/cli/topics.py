@@ -12,7 +12,6 @@ import click
 from lamina.cli.command import Call, command
 from lamina.cli.documents import short_id
 from lamina.cli.terminal import bold, dim, printable, table
-from lamina.progress import reporter
 
 if TYPE_CHECKING:
     from lamina_engine.topics.report import ClusterReport, Topic, TopicMembers
@@ -64,10 +63,8 @@ def cluster(call: Call, no_progress: bool, **options: Any) -> None:
 
     Run it again when much has changed: topics keep their ids and names. New chunks are counted to topics at once.
     """
-    from lamina_engine.topics.clustering import cluster as run
-
-    with call.open() as vault, reporter(not no_progress) as progress:
-        report = run(vault._memory, progress=progress, **options)
+    with call.open() as vault:
+        report = vault.cluster(progress=not no_progress, **options)
     call.answer(report.to_dict(), lambda: _cluster_lines(report))
 
 
@@ -94,22 +91,17 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
 )
 @click.option("--limit", type=click.IntRange(0), default=_SHOWN, show_default=True, metavar="N", help="Lines shown.")
 def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
-    """List topics as a tree, show one with its chunks, or draw them all."""
-    from lamina_engine.topics import browsing
-
+    """List topics, show one, or draw them."""
     if topic and path:
         raise click.UsageError("give an id or --map, and not both")
     with call.open(mode="r") as vault:
-        memory = vault._memory
         if path is not None:
-            from lamina_engine.topics.map import topic_map
-
-            drawn = topic_map(memory, path, layout=layout)
+            drawn = vault.topic_map(path, layout=layout)
             call.answer(asdict(drawn), lambda: [f"wrote {drawn.points:,} chunks to {printable(drawn.path)}"])
         elif topic:
-            _show(call, browsing.topic(memory, topic), limit)
+            _show(call, vault.topic(topic), limit)
         else:
-            found = browsing.topics(memory)
+            found = vault.topics()
             call.answer({"topics": [asdict(each) for each in found]}, lambda: _tree_lines(found, limit))
 
 

@@ -111,7 +111,7 @@ def _size(count: int) -> str:
 
 @command("export", "lamina export notes.jsonl", "lamina export api.parquet --project api")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--format", type=click.Choice(["jsonl", "parquet"]), help="By the file's name unless given.")
+@click.option("--format", type=click.Choice(["jsonl", "parquet", "clawpy"]), help="By the file's name unless given.")
 @filter_options
 def export(call: Call, path: Path, format: str | None, where: Where | None) -> None:
     """Write the vault's chunks to a file that import reads."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.ingest import scan, sources
+from lamina_engine.ingest import foreign, scan, sources
 from lamina_engine.ingest.changed import ChangedSources, override
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.documents import DocumentWriter
@@ -29,7 +29,7 @@ from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkRe
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
-ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS))
+ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *foreign.KINDS)
 Report = Callable[[Progress], None]
 _STDIN: Final = "<stdin>"
 
@@ -43,6 +43,7 @@ def ingest(
     type_: str | None = None,
     project: str | None = None,
     columns: Mapping[str, str] | None = None,
+    links: bool = True,
     progress: Report | None = None,
     stdin: IO[bytes] | None = None,
 ) -> IngestReport:
@@ -66,11 +67,19 @@ def ingest(
     started = time.perf_counter()
     report = IngestReport()
     for path in paths:
+        if kind in foreign.KINDS:
+            foreign.KINDS[kind](memory, Path(path), report)
+            continue
         run = _Run(memory, report, kind, overrides, columns, progress)
         if path == "-":
             run.stream(stdin or sys.stdin.buffer)
         else:
             run.root(path)
+    if links and kind not in foreign.KINDS and (changed := report.chunks + report.moved + report.removed):
+        from lamina_engine.ingest.relinking import resolver
+        from lamina_engine.links.building import after_ingest
+
+        after_ingest(memory, changed, resolver)
     report.seconds = round(time.perf_counter() - started, 3)
     return report
 

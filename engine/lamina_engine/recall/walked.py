@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 ANCHORS: Final = 10
+STRONG: Final = 0.5
+"""Share of the best hit's score from which on a hit is an anchor; a weaker one may be walked to."""
 
 
 def traverse(
@@ -34,7 +36,7 @@ def traverse(
     ----------
     memory : Memory
     start : str, mapping or sequence of str
-        A question, whose first hits are the anchors, with their scores relative to the best; or ids, with or without
+        A question, whose strong hits are the anchors, with their scores relative to the best; or ids, with or without
         scores.
     intent : {"why", "when", "entity", "what"}, optional
         By the question's words unless given; ``what`` for anchors.
@@ -50,7 +52,7 @@ def traverse(
     if isinstance(start, str):
         found = recall(memory, start, k=ANCHORS, intent=intent).found
         best = max((hit.score for hit in found), default=0.0)
-        anchors = {hit.chunk["id"]: hit.score / best for hit in found} if best > 0.0 else {}
+        anchors = {hit.chunk["id"]: hit.score / best for hit in found if hit.score >= STRONG * best > 0.0}
         intent = intent or classify(start).name
         if view.vector_rows and anchors and start.strip():
             memory.check_space(view.snapshot, None)

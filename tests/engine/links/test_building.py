@@ -6,9 +6,9 @@ import pytest
 
 from lamina import FixedClock, Vault
 from lamina_engine.embed.callable import CallableEmbedder
-from lamina_engine.errors import InvalidArgument, InvalidConfig
+from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
 from lamina_engine.ingest.relinking import resolver
-from lamina_engine.links import building
+from lamina_engine.links import building, temporal
 from lamina_engine.links.building import KINDS, after_add, after_ingest, build
 from lamina_engine.memory import Memory
 from tests.engine.links.filling import claimed, fill
@@ -169,3 +169,16 @@ def test_many_at_once_and_large_vaults_wait(memory: Memory, monkeypatch: pytest.
     assert after_add(memory, 0) is None
     monkeypatch.setattr(building, "MOST_ROWS", 5)
     assert after_add(memory, 6) is None
+
+
+def test_links_that_cannot_be_made_do_not_undo_an_add(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(_: Memory) -> None:
+        raise VaultLocked("another writer")
+
+    fill(memory, list("ab"))
+    monkeypatch.setattr(temporal, "build", locked)
+    assert after_add(memory, 2) is None
+    assert after_ingest(memory, 2) is None
+    assert "the next build makes them" in caplog.text

@@ -11,7 +11,7 @@ from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultReadOnly
 from lamina_engine.memory import Memory
-from lamina_engine.topics import generation
+from lamina_engine.topics import browsing, clustering, generation
 from lamina_engine.topics.angles import angular
 from lamina_engine.topics.browsing import present, topic, topics
 from lamina_engine.topics.clustering import cluster
@@ -243,6 +243,12 @@ def test_wrong_settings_are_refused(memory: Memory, wrong: dict[str, object]) ->
         cluster(memory, **wrong)  # type: ignore[arg-type]
 
 
+def test_threads_are_at_least_one(memory: Memory) -> None:
+    filled_vault(memory, 5)
+    with pytest.raises(InvalidArgument, match="threads"):
+        cluster(memory, threads=0)
+
+
 def test_readers_and_vaults_without_vectors_are_refused(tmp_path: Path, memory: Memory) -> None:
     filled_vault(memory, 5)
     reader = Memory(memory.root, mode="r", embedder=Given())
@@ -252,6 +258,19 @@ def test_readers_and_vaults_without_vectors_are_refused(tmp_path: Path, memory: 
     words = Memory(tmp_path / "words", create=True, embedder="none")
     with pytest.raises(InvalidArgument, match="no vectors"):
         cluster(words)
+
+
+def test_topics_of_another_space_are_shown_and_not_continued(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled_vault(memory, 40, 30)
+    cluster(memory)
+    before = topics(memory)
+    vectors, owners = blobs([3], seed=9)
+    fill(memory, vectors, owners, prefix="late")
+    for module in (browsing, clustering):
+        monkeypatch.setattr(module, "space_of", lambda _: "another model")
+    assert topics(memory) == before, "vectors of another model are not compared with these centroids"
+    report = cluster(memory)
+    assert (report.incremental, report.kept) == (False, 2)
 
 
 def test_unknown_topics_are_named(memory: Memory) -> None:

@@ -1,0 +1,327 @@
+"""Clawpy task files into a vault: each task a chunk, each edge a link; a later state updates what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_engine.ingest import adding, taskfile
+from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, TaskFile
+from lamina_engine.links import log
+from lamina_engine.links.log import Draft, Written
+from lamina_engine.links.registry import STANDARD, Registry
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+TYPE: Final = "agent_task"
+COLLECTION: Final = "tasks"
+ORIGIN: Final = "clawpy"
+REST: Final = "tasks_file"
+"""Kind of the events that keep what of a file belongs to no task; detail: ``top``, ``meta`` and ``edges``."""
+KEPT: Final = "clawpy"
+"""Name in a chunk's metadata of what a file says in a way that its fields cannot: see `kept`."""
+
+
+@dataclass(slots=True)
+class TasksReport:
+    """What an import did."""
+
+    ids: list[str] = field(default_factory=list)
+    """Of its tasks."""
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    invalidated: int = 0
+    links: Written = field(default_factory=Written)
+    aside: str | None = None
+    """Where a corrupt file was put."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry: Registry = STANDARD) -> TasksReport:
+    """Read a task file.
+
+    Tasks become chunks of type ``agent_task`` with the task's id; unknown fields go to their metadata. Marks of
+    invalidation become events. Links of origin ``clawpy`` between tasks of the file become what it says.
+
+    Parameters
+    ----------
+    memory : Memory
+    path : Path
+    recover : bool
+        Go on where the file is corrupt: it is put aside, the report says where, and nothing is imported.
+    registry : Registry
+
+    Raises
+    ------
+    IngestError
+        When the file cannot be read, or is corrupt: then it has been put aside, under the name in the message.
+    InvalidArgument
+        When a task's id holds a secret.
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    report = TasksReport()
+    try:
+        file = taskfile.read(path.read_bytes())
+    except CorruptTasks as error:
+        report.aside = str(_put_aside(path))
+        told = f"{path} is no task file ({error}); it was put aside as {report.aside}"
+        if not recover:
+            raise IngestError(f"{told}; start anew, or restore a copy") from error
+        report.problems.append(Problem(path.name, "corrupt", told))
+        return report
+    except OSError as error:
+        raise IngestError(
+            f"{path} cannot be read ({error.strerror or error}); give the JSON file of a task graph"
+        ) from error
+    _strays(file, registry)
+    report.problems += [Problem(path.name, "record", told) for told in file.problems]
+    report.ids = list(file.nodes)
+    if file.nodes:
+        _write_nodes(memory, file, report)
+    _write_links(memory, file, report, registry)
+    _keep_rest(memory, file)
+    return report
+
+
+def _put_aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
+        number += 1
+    path.rename(aside)
+    return aside
+
+
+def _strays(file: TaskFile, registry: Registry) -> None:
+    """Put edges that are no links aside: of relations that are not known, and of a task to itself."""
+    kept: list[Edge] = []
+    for edge in file.edges:
+        try:
+            registry.imported(ORIGIN, edge.relation)
+            told = f"task {edge.source!r} is linked to itself" if edge.source == edge.target else None
+        except InvalidArgument as error:
+            told = str(error)
+        if told is None:
+            kept.append(edge)
+        elif edge.source == edge.target:
+            file.problems.append(f"{told}; no link was made")
+        else:
+            file.problems.append(f"{told}; the edge is kept as it stands")
+            file.loose.append(taskfile.edge_text(edge))
+    file.edges = kept
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+def text_of(identity: str, title: str, body: str) -> str:
+    """Return the text of a task's chunk: its description, else its title, else its id."""
+    found = next((text for text in (body, title) if text.strip()), identity)
+    return found.replace("\r\n", "\n")
+
+
+def _write_nodes(memory: Memory, file: TaskFile, report: TasksReport) -> None:
+    names = list(file.nodes)
+    view = memory.view()
+    before = view.rows_of_ids(names)
+    former = _status(view, before)
+    known = marks_of(view, names, ever=True)
+    written = adding.write(memory, _batch(file, _success(view, before)))
+    report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
+    marks: list[tuple[str, str, str, bool]] = []
+    after = _status(memory.view(), memory.view().rows_of_ids(names))
+    for name, was, now in zip(names, former, after, strict=True):
+        said = known.get(name, [])
+        told = [(memory.redact(stamp), memory.redact(reason)) for stamp, reason in file.nodes[name].marks]
+        new = told[len(said) :] if told[: len(said)] == said else [mark for mark in told if mark not in said]
+        marks += [(name, stamp, reason, False) for stamp, reason in new]
+        if not new and was == INVALIDATED and now == ACTIVE and told:
+            # its text changed: the new version is as little true as the old one
+            marks.append((name, *told[-1], True))
+        report.invalidated += bool(new)
+    if marks:
+        _invalidate(memory, marks)
+
+
+def _status(view: View, rows: Any) -> list[int]:
+    return [int(view.state.status[row]) if row >= 0 else ACTIVE for row in rows.tolist()]
+
+
+def _success(view: View, rows: Any) -> dict[str, bool | None]:
+    """Return the outcome of tasks that are there."""
+    there = rows[rows >= 0]
+    names = view.snapshot.values("chunks", "id", there)
+    return dict(zip(names, view.snapshot.values("chunks", "success", there), strict=True))
+
+
+def _batch(file: TaskFile, outcomes: Mapping[str, bool | None]) -> ChunkBatch:
+    nodes = list(file.nodes.values())
+    n = len(nodes)
+    extras: dict[str, list[Edge]] = {}
+    for edge in file.edges:
+        if edge.extra or edge.created_at != taskfile.seconds(taskfile.instant(edge.created_at)):
+            extras.setdefault(edge.source, []).append(edge)
+    return ChunkBatch(
+        texts=[text_of(node.id, node.title, node.description) for node in nodes],
+        ids=[node.id for node in nodes],
+        titles=[node.title.strip() or None for node in nodes],
+        headings=[[] for _ in nodes],
+        types=[TYPE] * n,
+        collections=[COLLECTION] * n,
+        projects=[None] * n,
+        sessions=[None] * n,
+        agents=[None] * n,
+        sources=[None] * n,
+        ordinals=[-1] * n,
+        starts=[-1] * n,
+        stops=[-1] * n,
+        created_at=[taskfile.instant(node.timestamp) for node in nodes],
+        tags=[[] for _ in nodes],
+        # a mark resets the outcome in the file; the vault keeps what it was, beside the mark
+        success=[outcomes.get(node.id) if node.marks and node.success is None else node.success for node in nodes],
+        commits=[None] * n,
+        blobs=[None] * n,
+        metadata=[_metadata(node, extras.get(node.id, [])) for node in nodes],
+        fallback_created_at=[None] * n,
+    )
+
+
+def _metadata(node: Node, edges: Sequence[Edge]) -> str | None:
+    values: dict[str, Any] = {name: msgspec.json.decode(text) for name, text in node.extra.items() if name != KEPT}
+    beside = kept(node, edges)
+    return taskfile.encode({**values, KEPT: beside} if beside else values) if values or beside else None
+
+
+def kept(node: Node, edges: Sequence[Edge]) -> dict[str, Any]:
+    """Return what a chunk's fields cannot say of a task.
+
+    ``description``, ``title``, ``timestamp``: as the file has them, where the chunk has them otherwise; ``raw``: JSON
+    texts of unknown fields that are not in their shortest form; ``edges``: those with unknown fields or odd times.
+    """
+    found: dict[str, Any] = {}
+    if text_of(node.id, node.title, node.description) != node.description:
+        found["description"] = node.description
+    if (node.title.strip() or None) != node.title:
+        found["title"] = node.title
+    if node.timestamp is not None and node.timestamp != taskfile.seconds(taskfile.instant(node.timestamp)):
+        found["timestamp"] = node.timestamp
+    raw = {n: text for n, text in node.extra.items() if n == KEPT or text != taskfile.encode(msgspec.json.decode(text))}
+    if raw:
+        found["raw"] = raw
+    if edges:
+        found["edges"] = [[e.target, e.relation, e.created_at, e.extra] for e in edges]
+    return found
+
+
+# ---------------------------------------------------------------------- invalidations
+
+
+def marks_of(view: View, names: Iterable[str], *, ever: bool = False) -> dict[str, list[tuple[str, str]]]:
+    """Return stamp and reason of the invalidations of some chunks, oldest first.
+
+    Parameters
+    ----------
+    view : View
+    names : iterable of str
+    ever : bool
+        Also those that were taken back by a later ``restore``.
+
+    Notes
+    -----
+    O(events). What the vault repeats by itself, when a new row carries an old mark on, is left out.
+    """
+    wanted = set(names)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for event in _events(view, ("invalidate", "restore")):
+        name = event["chunk"]
+        if name not in wanted:
+            continue
+        if event["kind"] == "restore":
+            if not ever:
+                found.pop(name, None)
+            continue
+        detail = msgspec.json.decode(event["detail"]) if event["detail"] else {}
+        made = view.snapshot.numbers("chunks", "recorded_at", np.array([event["row"]], np.int64))
+        if not detail.get("carried") and int(made[0]) != event["recorded_at"]:
+            found.setdefault(name, []).append((detail.get("stamp", ""), event["reason"] or ""))
+    return found
+
+
+def _events(view: View, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for segment in view.snapshot.segments("events"):
+        column = segment.column("kind")
+        wanted = [i for i, name in enumerate(column.dictionary.to_pylist()) if name in kinds]
+        codes = column.indices.to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(np.isin(codes, wanted)) + segment.start
+        yield from view.snapshot.records("events", rows)
+
+
+def _invalidate(memory: Memory, marks: Sequence[tuple[str, str, str, bool]]) -> None:
+    with memory.write() as (transaction, view):
+        names = [name for name, *_ in marks]
+        reasons = [reason for _, _, reason, _ in marks]
+        details = [
+            taskfile.encode({"carried": True} if carried else {"stamp": stamp}) if carried or stamp else None
+            for _, stamp, _, carried in marks
+        ]
+        rows = view.rows_of_ids(names)
+        writing.add_events(transaction, "invalidate", names, rows, transaction.stamps(len(rows)), reasons, details)
+
+
+# ---------------------------------------------------------------------- links
+
+
+def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: Registry) -> None:
+    best: dict[tuple[str, str, str], Draft] = {}
+    for edge in file.edges:
+        relation = registry.imported(ORIGIN, edge.relation)
+        ends = (edge.source, edge.target)
+        if relation.symmetric:
+            ends = (min(ends), max(ends))
+        draft = Draft(*ends, relation.name, 1.0, edge.note or None, taskfile.instant(edge.created_at))
+        known = best.get(draft[:3])
+        if known is None or (draft.created_at or 0) < (known.created_at or 0):
+            best[draft[:3]] = draft  # of a pair written twice the earliest stands
+    former = log.claims_of(memory.view(), ORIGIN)
+    gone = [
+        (link.source, link.target, link.relation)
+        for link in former
+        if link.source in file.nodes and link.target in file.nodes
+        and (link.source, link.target, link.relation) not in best
+    ]  # fmt: skip
+    if best:
+        report.links.add(log.write(memory, list(best.values()), origin=ORIGIN, registry=registry))
+    if gone:
+        report.links.add(log.withdraw(memory, gone, origin=ORIGIN, registry=registry))
+
+
+# ---------------------------------------------------------------------- what belongs to no task
+
+
+def rest_of(view: View) -> dict[str, Any]:
+    """Return what the newest import kept of its file beside tasks: ``top``, ``meta`` (JSON texts), ``edges``."""
+    newest: dict[str, Any] = {"top": {}, "meta": {}, "edges": []}
+    for event in _events(view, (REST,)):
+        newest = msgspec.json.decode(event["detail"])
+    return newest
+
+
+def _keep_rest(memory: Memory, file: TaskFile) -> None:
+    told, _ = memory.redact_json(taskfile.encode({"top": file.top, "meta": file.meta, "edges": file.loose}))
+    if msgspec.json.decode(told) == rest_of(memory.view()):
+        return
+    with memory.write() as (transaction, _):
+        none = np.array([-1], np.int64)
+        writing.add_events(transaction, REST, [""], none, transaction.stamps(1), [None], [told])
