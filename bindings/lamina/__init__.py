@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "HDBSCAN",
+__all__ = [  # noqa: RUF022 - as sorted() has them
     "AmbiguousId",
     "AsyncVault",
     "CallableEmbedder",
@@ -52,6 +51,7 @@ __all__ = [
     "EmbeddingError",
     "EndpointEmbedder",
     "FixedClock",
+    "HDBSCAN",
     "Hit",
     "Hits",
     "IngestError",

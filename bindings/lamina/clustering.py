@@ -140,8 +140,8 @@ class HDBSCAN:
         self._hierarchy = grow(
             rows,
             min_samples=k,
-            metric=self.metric,
-            method=self.method,
+            metric=self.metric,  # pyright: ignore[reportArgumentType]
+            method=self.method,  # pyright: ignore[reportArgumentType]
             threads=_threads(self.n_jobs),
             progress=progress,
         )
@@ -170,7 +170,7 @@ class HDBSCAN:
         found: Clustering = cut(
             hierarchy,
             min_cluster_size=self.min_cluster_size,
-            method=self.cluster_selection_method,
+            method=self.cluster_selection_method,  # pyright: ignore[reportArgumentType]
             epsilon=self.cluster_selection_epsilon,
             max_cluster_size=self.max_cluster_size,
             allow_single_cluster=self.allow_single_cluster,

@@ -67,7 +67,13 @@ class Topical:
             )  # fmt: skip
 
     def topics(self) -> builtins.list[Topic]:
-        """Return the topics as they are now, the largest first; chunks that came since the clustering count."""
+        """Return the topics as they are now, the largest first; chunks that came since the clustering count.
+
+        Raises
+        ------
+        VaultCorrupt
+            When what was written of the last clustering cannot be read.
+        """
         from lamina_engine.topics.browsing import topics
 
         return topics(self._memory)

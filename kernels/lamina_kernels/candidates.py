@@ -3,6 +3,8 @@
 Each kernel has a NumPy twin of the same bits: the first answers of a process come before Numba, and must not differ.
 """
 
+# pyright: reportArgumentType=false
+# an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -76,11 +76,11 @@ def _block_sum(row: F32, query: F64, start: int, stop: int, lanes: F64) -> float
     total = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
     for j in range(whole, stop):
         total += np.float64(row[j]) * query[j]
-    return total
+    return float(total)
 
 
 @kernel
-def _touch(matrix: F32, rows: I64) -> float:
+def _touch(matrix: F32, rows: I64) -> np.float32:
     """Read one number of every cache line of some rows; the result keeps the compiler from leaving the reads out."""
     total = np.float32(0.0)
     for i in range(rows.size):

@@ -4,6 +4,8 @@ The rules are those of `lamina_engine.index.forms`, written over bytes; a test h
 live twice because a bulk write meets a million new pieces, each of which would cost Python some ten microseconds.
 """
 
+# pyright: reportArgumentType=false
+# an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
 import zlib

@@ -6,6 +6,8 @@ most the K-th estimate plus the margin, which bounds its distance from below; wh
 that bound, it is the core distance. Rows that fail this are searched again with exact distances at every hit.
 """
 
+# pyright: reportArgumentType=false
+# an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
 from typing import Final, NamedTuple

@@ -88,9 +88,9 @@ def bucket_order(hashes: U32, out_starts: I32, out_order: I32) -> None:
         out_starts[bucket + 1] += out_starts[bucket]
     place = out_starts[:-1].copy()
     for entry in range(hashes.size):
-        bucket = np.int64(hashes[entry] >> _SHIFT)
-        out_order[place[bucket]] = entry
-        place[bucket] += 1
+        at = np.int64(hashes[entry] >> _SHIFT)
+        out_order[place[at]] = entry
+        place[at] += 1
 
 
 @kernel(examples=[_frequency_examples])

@@ -53,7 +53,7 @@ class Intrinsic(Generic[P, R_co]):
                 made = register(self._define)
                 cpu_target.typing_context.refresh()  # lets it see what was registered just now
                 self._type = cpu_target.typing_context.resolve_value_type(made)
-            return self._type
+            return self._type  # pyright: ignore[reportReturnType]
 
 
 def intrinsic(define: Callable[..., Any]) -> Callable[[Callable[P, R_co]], Intrinsic[P, R_co]]:

@@ -9,6 +9,8 @@ others. A search of one row measures its exact best edge out of its component an
 Edges of one weight may be taken in any order and never close a circle unnoticed: the union would be one with itself.
 """
 
+# pyright: reportArgumentType=false
+# an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
 from typing import Final, NamedTuple

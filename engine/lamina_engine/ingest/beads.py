@@ -132,7 +132,7 @@ def _batch(memory: Memory, issues: Mapping[str, dict[str, Any]]) -> ChunkBatch:
         commits=[None] * n,
         blobs=[None] * n,
         metadata=metadata,
-        fallback_created_at=[None] * n,
+        fallback_created_at=[None] * n,  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -105,8 +105,8 @@ def _edge(link: Link, odd: dict[tuple[str, str, str], list[Any]]) -> Edge:
     ends = (link.source, link.target)
     if (*ends[::-1], link.relation) in odd and (*ends, link.relation) not in odd:
         ends = ends[::-1]  # a pair without direction, as the file wrote it
-    created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at), {}))
-    return Edge(*ends, link.relation, created, link.note or "", extra)
+    created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at), {}))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return Edge(*ends, link.relation, created, link.note or "", extra)  # pyright: ignore[reportCallIssue]
 
 
 def _put(path: Path, data: bytes) -> None:

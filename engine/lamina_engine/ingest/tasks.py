@@ -194,7 +194,7 @@ def _batch(file: TaskFile, outcomes: Mapping[str, bool | None]) -> ChunkBatch:
         commits=[None] * n,
         blobs=[None] * n,
         metadata=[_metadata(node, extras.get(node.id, [])) for node in nodes],
-        fallback_created_at=[None] * n,
+        fallback_created_at=[None] * n,  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -226,7 +226,7 @@ def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
     parents = np.where(walk.parents >= 0, places[walk.parents], np.int32(-1))
     columns = (walk.nodes, walk.scores, walk.hops, parents, walk.entries, walk.outward)
     nodes_, scores, hops, parents, entries, outward = (column[kept] for column in columns)
-    return type(walk)(nodes_, scores, hops, parents, entries, outward)
+    return type(walk)(nodes_, scores, hops, parents, entries, outward)  # pyright: ignore[reportArgumentType]
 
 
 # ---------------------------------------------------------------------- from ids to nodes

@@ -160,7 +160,7 @@ def _local_now(now: object, tz: str, where: tzinfo) -> datetime:
         elif isinstance(now, bool) or not hasattr(now, "__index__"):
             raise TypeError
         else:
-            us = operator.index(now)
+            us = operator.index(now)  # pyright: ignore[reportArgumentType]
         return (_EPOCH + timedelta(microseconds=us)).astimezone(where)
     except (TypeError, OverflowError, ValueError) as error:
         if isinstance(error, InvalidArgument):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import lamina
 from lamina import FixedClock
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError
@@ -144,3 +145,19 @@ def test_secrets_are_masked(tmp_path: Path, memory: Memory) -> None:
     import_beads(memory, export(tmp_path, issue("bd-1", description=f"token {secret}", assignee=secret)))
     (chunk,) = chunks_at(memory.view(), memory.view().rows_of_ids(["bd-1"]))
     assert secret not in chunk.text + str(chunk.metadata)
+
+
+def test_an_export_is_a_kind_of_ingest_and_its_links_are_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "issues.jsonl"
+    lines = [
+        '{"id": "b-1", "title": "Move to Postgres", "issue_type": "task", "created_at": "2026-01-05T10:00:00Z"}',
+        '{"id": "b-2", "title": "Drop SQLite", "issue_type": "task", "created_at": "2026-01-06T10:00:00Z",'
+        ' "dependencies": [{"issue_id": "b-2", "depends_on_id": "b-1", "type": "blocks"}]}',
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with lamina.open(tmp_path / "vault", create=True, embedder="none") as vault:
+        report = vault.ingest(path, kind="beads")
+        assert (report.added, report.links, report.problems) == (2, 1, [])
+        assert vault.stats()["links"] == 1
+        again = vault.ingest(path, kind="beads")
+        assert (again.added, again.unchanged, again.links) == (0, 2, 0)

@@ -237,7 +237,7 @@ def test_a_corrupt_file_is_recovered_from_when_asked(lexical_vault: Vault, path:
     report = take(lexical_vault, path, recover=True)
     assert report.aside == f"{path}.corrupt-1"
     assert [problem.code for problem in report.problems] == ["corrupt"]
-    assert Path(report.aside).read_text() == "nonsense"
+    assert Path(report.aside).read_text() == "nonsense"  # pyright: ignore[reportArgumentType]
 
 
 def test_files_that_are_not_there(lexical_vault: Vault, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_all_kinds_by_default_and_a_second_run_changes_nothing(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     report = build(lexical_vault._memory)
     assert list(report.kinds) == list(KINDS)
     assert report.kinds["temporal"].added == 69
@@ -46,12 +46,12 @@ def test_all_kinds_by_default_and_a_second_run_changes_nothing(lexical_vault: Va
 
 
 def test_removing_notes_leaves_no_dangling_link(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     build(memory)
     for i in range(50):
         (notes / f"n{i:02}.md").unlink()
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     build(memory)
     alive = {chunk.id for chunk in lexical_vault.list(limit=None)}
     for origin in ("sequence", "temporal", "entity", "wikilink"):
@@ -97,7 +97,7 @@ def origins(memory: Memory) -> dict[str, object]:
 
 
 def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path) -> None:
-    report = vault.ingest(notes)
+    report = vault.ingest(notes, links=False)
     memory = vault._memory
     assert after_ingest(memory, report.chunks, resolver) is not None
     before = origins(memory)
@@ -106,7 +106,7 @@ def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path)
     assert (full.added, full.withdrawn, origins(memory)) == (0, 0, before)
     (notes / "n03.md").unlink()
     write(notes, "later.md", f"# later\n\n{prose('later')} [[n05]]\n")
-    report = vault.ingest(notes)
+    report = vault.ingest(notes, links=False)
     after_ingest(memory, report.chunks + report.removed, resolver)
     full = build(memory, kinds, resolve=resolver)
     assert (full.added, full.updated, full.withdrawn) == (0, 0, 0)
@@ -182,3 +182,12 @@ def test_links_that_cannot_be_made_do_not_undo_an_add(
     assert after_add(memory, 2) is None
     assert after_ingest(memory, 2) is None
     assert "the next build makes them" in caplog.text
+
+
+def test_ingest_links_what_it_reads_and_a_later_full_build_adds_nothing(vault: Vault, notes: Path) -> None:
+    vault.ingest(notes)
+    before = vault.stats()["links"]
+    assert before > 0
+    report = vault.build_links()
+    assert sum(kind.added + kind.updated + kind.withdrawn for kind in report.kinds.values()) == 0
+    assert vault.stats()["links"] == before

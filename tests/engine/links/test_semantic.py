@@ -97,4 +97,4 @@ def test_bad_options_and_no_vectors(memory: Memory, dense: Memory) -> None:
     assert semantic.build(memory) == Written()
     for wrong in ({"threshold": 1.0}, {"threshold": float("nan")}, {"most": 0}):
         with pytest.raises(InvalidArgument):
-            semantic.build(dense, **wrong)
+            semantic.build(dense, **wrong)  # pyright: ignore[reportArgumentType]

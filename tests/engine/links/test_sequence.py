@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_chunks_of_a_file_in_their_order(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     assert sequence.build(memory).added == 4
     assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("b0", "b1"), ("b1", "b2")]
@@ -40,7 +40,7 @@ def test_chunks_of_a_file_in_their_order(lexical_vault: Vault, notes: Path) -> N
 
 
 def test_neighbours_of_a_removed_chunk_are_joined(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     sequence.build(memory)
     middle = next(chunk for chunk in lexical_vault.list() if "a1 0th" in chunk.text)
@@ -48,14 +48,14 @@ def test_neighbours_of_a_removed_chunk_are_joined(lexical_vault: Vault, notes: P
     assert sequence.build(memory) == Written(added=1, withdrawn=2, unchanged=2)
     assert subjects(memory)[0] == ("a0", "a2")
     (notes / "b.md").unlink()
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     sequence.build(memory)
     assert subjects(memory) == [("a0", "a2")]
 
 
 def test_files_of_one_name_in_two_roots_stay_apart(lexical_vault: Vault, notes: Path, tmp_path: Path) -> None:
     write(tmp_path / "other", "a.md", f"# x\n\n## x0\n\n{prose('x0')}\n\n## x1\n\n{prose('x1')}\n")
-    lexical_vault.ingest([notes, tmp_path / "other"])
+    lexical_vault.ingest([notes, tmp_path / "other"], links=False)
     sequence.build(lexical_vault._memory)
     assert ("x0", "x1") in subjects(lexical_vault._memory)
     assert not [pair for pair in subjects(lexical_vault._memory) if pair[0][0] != pair[1][0]]

@@ -52,7 +52,7 @@ def ends(memory: Memory) -> set[tuple[str, str, str | None]]:
 
 
 def test_links_of_notes(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     assert wikilinks.build(memory).added == 3
     assert {(source.split("#")[0], target.split("#")[0], note) for source, target, note in ends(memory)} == {
@@ -62,7 +62,7 @@ def test_links_of_notes(lexical_vault: Vault, notes: Path) -> None:
 
 
 def test_a_heading_is_found_below_its_note(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     wikilinks.build(memory)
     view = memory.view()
@@ -78,18 +78,18 @@ def text(memory: Memory, identity: str) -> str:
 
 
 def test_a_note_that_came_later_is_found_when_resolved_anew(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     assert wikilinks.build(memory, anew).added == 3
     write(notes, "later.md", f"# Later\n\n{prose('epsilon')}\n")
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     assert wikilinks.build(memory, anew) == Written(added=1, unchanged=3)
 
 
 def test_a_removed_note_leaves_no_link(lexical_vault: Vault, notes: Path) -> None:
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     memory = lexical_vault._memory
     wikilinks.build(memory)
     (notes / "b.md").unlink()
-    lexical_vault.ingest(notes)
+    lexical_vault.ingest(notes, links=False)
     assert wikilinks.build(memory) == Written(withdrawn=2, unchanged=1)

@@ -97,7 +97,7 @@ def test_at_most_three_neighbours_of_a_hit_the_freshest_and_hits_use_up_no_place
 
 
 def test_equal_neighbours_go_by_the_newer_link_then_by_id(tmp_path: Path) -> None:
-    tasks: dict[str, tuple[float, float | None]] = {"hit": (0.9, 1)} | dict.fromkeys("abcde", (-0.5, 5))
+    tasks: Mapping[str, tuple[float, float | None]] = {"hit": (0.9, 1)} | dict.fromkeys("abcde", (-0.5, 5))
     when = {"a": 10, "b": 30, "c": 20, "d": 20, "e": 20}
     links = [("hit", name, "similar_to", 1.0, None, us) for name, us in when.items()]
     hits = vault_of(tmp_path / "v", tasks, links).recall("zzz", k=9, profile="task", vector=QUERY, lanes=["vector"])
