@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina_kernels import candidates
 from lamina_kernels.candidates import (
     Joined,
     join_lanes,
@@ -78,3 +80,14 @@ def test_each_chunk_before_receives_a_share_and_no_score_passes_one() -> None:
     assert parts.received.tolist() == [0.4 * 0.75 + 0.4 * 0.75, 0.0, 0.0]
     whole = score_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0))
     assert whole.semantic.tolist() == [1.0, 1.0]
+
+
+def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cold:
+        ready = False
+
+    monkeypatch.setattr(candidates, "join_lanes_kernel", Cold())
+    monkeypatch.setattr(candidates, "score_candidates_kernel", Cold())
+    assert join_lanes(rows([3]), rows([1]), rows([]), np.empty(0, np.uint8)).rows.tolist() == [1, 3]
+    got = score_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0))
+    assert got.own.tolist() == [0.75]
