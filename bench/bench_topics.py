@@ -80,7 +80,7 @@ def _labelled(vault: Path, corpus: str) -> Labelled:
 @labels_of_people
 @models
 def bench_lamina(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled], label: str, model: str) -> None:
-    found = _load(load, label, model)
+    found = _load(benchmark, load, label, model)
 
     def topics() -> Labels:
         return filled(found.vectors, partition(found.vectors, Settings(), threshold=None))
@@ -94,7 +94,7 @@ def bench_lamina(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelle
 def bench_plain(
     benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled], label: str, model: str, selection: str
 ) -> None:
-    found = _load(load, label, model)
+    found = _load(benchmark, load, label, model)
 
     def plain() -> Labels:
         hierarchy = grow(found.vectors, min_samples=4)
@@ -110,7 +110,7 @@ def bench_evoc(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled]
     skip_unless("evoc")
     EVoC = importlib.import_module("evoc").EVoC
 
-    found = _load(load, label, model)
+    found = _load(benchmark, load, label, model)
     # seeds matter: its median of three
     runs = [EVoC(random_state=seed).fit_predict(found.vectors) for seed in (0, 1)]
     runs.append(repeat(benchmark, lambda: EVoC(random_state=2).fit_predict(found.vectors), rounds=1))
@@ -122,9 +122,11 @@ def bench_evoc(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled]
     )  # fmt: skip
 
 
-def _load(load: Callable[[str, str], Labelled], label: str, model: str) -> Labelled:
+def _load(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled], label: str, model: str) -> Labelled:
     if model == "minilm":
         pytest.importorskip("onnxruntime", reason="MiniLM needs lamina[quality]")
+        if not benchmark.enabled:
+            pytest.skip("embedding both sets with MiniLM takes minutes; timed runs do it")
     return load(label, model)
 
 
