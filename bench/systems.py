@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, Self
 
 import lamina
 from bench.corpus import NOW_S, PROJECTS, Corpus, K, Query
+from lamina_engine.profiles import BUILT_IN
 
 
 class System(Protocol):
@@ -50,7 +51,7 @@ class Lamina:
 
     vault: lamina.Vault
     label: ClassVar[str] = "Lamina"
-    settings: ClassVar[str] = "profile temporal, depth 100"
+    settings: ClassVar[str] = f"profile temporal, depth {BUILT_IN['temporal@1'].depth}"
     packages: ClassVar[tuple[str, ...]] = ()
     most_rows: ClassVar[int] = 10_000_000
 
