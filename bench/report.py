@@ -19,12 +19,12 @@ ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "decay", 
 
 
 def newest(history: Sequence[Line]) -> dict[str, list[Line]]:
-    """Return by group the lines of its newest run, all systems of it: peers are from the same run as we are."""
-    last: dict[str, Line] = {line["group"]: line for line in history}
-    groups = {
-        group: [line for line in history if (line["group"], line["date"]) == (group, of["date"])]
-        for group, of in last.items()
-    }
+    """Return by group the lines of its newest run at each size, all systems of it: peers are from the same run as we are."""
+    last = {(line["group"], line["size"]): line["date"] for line in history}
+    groups: dict[str, list[Line]] = {}
+    for line in history:
+        if last[line["group"], line["size"]] == line["date"]:
+            groups.setdefault(line["group"], []).append(line)
     return dict(sorted(groups.items(), key=lambda item: _place(item[1][0])))
 
 

@@ -15,7 +15,7 @@ from lamina_engine.index.vectors import F32, Mask, Nearest, Rows, VectorBlocks, 
 
 CANDIDATES: Final = 200
 """Rows taken from the quantised scan before exact scoring: recall@10 >= 0.99 at a million rows."""
-NARROW_ROWS: Final = 2_000
+NARROW_ROWS: Final = 6_000
 NARROW_SHARE: Final = 0.02
 """Up to NARROW_ROWS + NARROW_SHARE × rows selected rows are scored exactly: that is cheaper than proposals."""
 PAST_ROWS: Final = 200_000

@@ -263,7 +263,10 @@ def scan(
     vector, begin, end = check_request(blocks, query, k, start, stop, mask)
     if not vector.any():
         return Nearest.nothing()
-    finalists = _finalists_of_one(blocks, begin, end, vector, k, floor or 0.0) if mask is None else None
+    if mask is None:
+        finalists = _finalists_of_one(blocks, begin, end, vector, k, floor or 0.0)
+    else:
+        finalists = _finalists_of_few(blocks, begin, end, vector, k, mask)
     if finalists is None:
         finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
     return Nearest.best(finalists, blocks.dots(finalists, vector), k)
@@ -332,6 +335,23 @@ def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k
         floor = max(floor, _floor(products, k, margin))
     # above 0 there are only rows that have a vector
     return np.flatnonzero(products >= floor) + start if floor > 0 else None
+
+
+def _finalists_of_few(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int, mask: Mask) -> Rows | None:
+    """Return what `_finalists` does where a mask leaves few rows, in a few calls; None where it has to look closer."""
+    rows = start + np.flatnonzero(mask[start:stop])
+    if not gather_dots.ready or not k < len(rows) <= _SLICE:
+        return None
+    products = np.empty(len(rows), np.float32)
+    cuts = np.searchsorted(rows, blocks.starts).tolist()
+    for array, first, (begin, end) in zip(
+        blocks.arrays, blocks.starts.tolist(), itertools.pairwise(cuts), strict=False
+    ):
+        if begin < end:
+            gather_dots(array, rows[begin:end] - first, query, products[begin:end])
+    floor = _floor(products, k, _margin(query))
+    # above 0 there are only rows that have a vector
+    return rows[products >= floor] if floor > 0 else None
 
 
 def _margin(query: F32) -> float:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
 from lamina_engine.index.vectors import F32, Mask, VectorBlocks, scan
-from lamina_kernels.distances import gather_dots, row_dots
+from lamina_kernels.distances import exact_dots, gather_dots, row_dots
+from lamina_kernels.exact import gather_exact_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
@@ -190,3 +191,23 @@ def test_one_segment_gives_what_many_give(k: int) -> None:
         ref = scan(VectorBlocks([matrix[:150], matrix[150:151], matrix[151:]], 16), query, k)
         assert got.rows.tolist() == ref.rows.tolist()
         assert got.scores.tolist() == ref.scores.tolist()
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.9])
+def test_a_mask_over_several_segments_gives_what_comparing_all_gives(share: float) -> None:
+    gather_dots.warm()
+    gather_exact_dots.warm()
+    random = np.random.default_rng(5)
+    rows = random.standard_normal((900, 16)).astype(np.float32)
+    rows[::7] = 0.0  # without a vector
+    rows[3] = rows[500]  # a tie, and the higher row first
+    blocks = VectorBlocks([rows[:300].copy(), rows[300:301].copy(), rows[301:].copy()], 16)
+    mask = random.random(900) < share
+    mask[[3, 500]] = True
+    query = rows[500] + np.float32(0.1)
+    got = scan(blocks, query, 5, mask=mask)
+    scores = exact_dots(rows, query)
+    order = np.lexsort((-np.arange(900), -scores)).tolist()
+    wanted = [row for row in order if mask[row] and rows[row].any()][:5]
+    assert got.rows.tolist() == wanted
+    np.testing.assert_array_equal(got.scores, scores[wanted])
