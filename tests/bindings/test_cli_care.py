@@ -113,3 +113,14 @@ def test_methods(root: Path, tmp_path: Path) -> None:
         assert vault.compact().segments_after == 2
         assert vault.snapshot(tmp_path / "copy").rows == 4
     assert len(ids(tmp_path / "copy")) == 3
+
+
+def test_a_damaged_vault_is_a_finding_and_not_a_failure_of_the_command(root: Path, run: Run) -> None:
+    [segment, *_] = sorted((root / "log" / "chunks").glob("*.arrow"))
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 1
+    segment.write_bytes(content)
+    for form in ((), ("--json",)):
+        code, out, err = run("verify", "--deep", *form)
+        assert (code, err) == (1, "")
+        assert segment.name in out

@@ -36,7 +36,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
     try:
         work()
         sys.stdout.flush()
-    except click.ClickException:
+    except (click.ClickException, click.exceptions.Exit):  # wrong usage; a command that has said all and names its code
         raise
     except KeyboardInterrupt:
         return say("interrupted; what was committed before stays", INTERRUPTED)

@@ -44,17 +44,21 @@ _FAMILIES: Final[dict[str, tuple[str, ...]]] = {
         r"organi[sz]ations?", r"compan(?:y|ies)",
     ),
 }  # fmt: skip
-_WORDS: Final = {
-    intent: tuple(re.compile(rf"(?<![\w-])(?:{family})(?![\w-])", re.IGNORECASE) for family in families)
-    for intent, families in _FAMILIES.items()
-}
-_NAMED: Final = re.compile(r"(?<![\w@#])[@#]\w")
-_PHRASE: Final = re.compile(
+_NAMED: Final = r"(?<![\w@#])[@#]\w"
+_PHRASE: Final = (
     rf"(?<![\w-])(?:yesterday|today|(?:last|past|this) (?:(?:\d+ )?(?:{_UNITS})s?)|(?:{_NUMBER}) (?:{_UNITS})s? ago"
-    rf"|(?:in|since) (?:{_MONTHS}|(?:19|20)\d\d))(?![\w-])",
-    re.IGNORECASE,
+    rf"|(?:in|since) (?:{_MONTHS}|(?:19|20)\d\d))(?![\w-])"
 )
 _LEADING: Final = {"why": "why", "when": "when", "who": "entity"}
+
+
+@functools.cache
+def _words() -> dict[str, tuple[re.Pattern[str], ...]]:
+    """Compile the families when a question is first classified: every recall imports this module, few ask it."""
+    return {
+        intent: tuple(re.compile(rf"(?<![\w-])(?:{family})(?![\w-])", re.IGNORECASE) for family in families)
+        for intent, families in _FAMILIES.items()
+    }
 
 
 class Intent(NamedTuple):
@@ -77,9 +81,11 @@ def classify(question: str) -> Intent:
     Intent
         Confidence min(0.95, 0.6 + 0.1 · points), 0.6 for ``what``, where no word says anything; ties go to why, when, entity.
     """
-    points = {intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _WORDS.items()}
-    points["entity"] += _FAMILY * bool(_NAMED.search(question))
-    points["when"] += _HINT * bool(_PHRASE.search(question))
+    points = {
+        intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _words().items()
+    }
+    points["entity"] += _FAMILY * bool(re.search(_NAMED, question))
+    points["when"] += _HINT * bool(re.search(_PHRASE, question, re.IGNORECASE))
     first = question.split(maxsplit=1)[0].lower() if question.split() else ""
     if first in _LEADING:
         points[_LEADING[first]] += _HINT
