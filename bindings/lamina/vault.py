@@ -125,6 +125,8 @@ class Vault(Cared, Linked, Topical):
     def add(
         self,
         records: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatchReader,
+        *,
+        links: bool = False,
         **fields: Any,
     ) -> builtins.list[str]:
         """Add memories; the call returns when they are durable and can be found.
@@ -134,6 +136,9 @@ class Vault(Cared, Linked, Topical):
         records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
             A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
             created_at, success, tags, vector, metadata``; other keys go to metadata.
+        links : bool
+            Also bring the cheap links level, now and then; off, as links would then depend on how records were batched:
+            `build_links` makes them all.
         **fields
             The same fields, for a text or as defaults for all records.
 
@@ -155,7 +160,7 @@ class Vault(Cared, Linked, Topical):
         """
         from lamina_engine.ingest.adding import add
 
-        return add(self._memory, records, fields)
+        return add(self._memory, records, fields, links=links)
 
     def ingest(
         self,

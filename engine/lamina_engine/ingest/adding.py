@@ -34,7 +34,7 @@ Records: TypeAlias = (
 )
 
 
-def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str]:
+def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: bool = False) -> list[str]:
     """Add records; see ``Vault.add``.
 
     Raises
@@ -60,6 +60,10 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any]) -> list[str
             total.add(writing.write(memory, batch))
     finally:
         memory.indexer.more_follows = False
+    if links and total.added:
+        from lamina_engine.links.building import after_add
+
+        after_add(memory, total.added)
     return total.ids
 
 

@@ -191,3 +191,13 @@ def test_ingest_links_what_it_reads_and_a_later_full_build_adds_nothing(vault: V
     report = vault.build_links()
     assert sum(kind.added + kind.updated + kind.withdrawn for kind in report.kinds.values()) == 0
     assert vault.stats()["links"] == before
+
+
+def test_add_links_only_where_it_is_told_to(lexical_vault: Vault) -> None:
+    records = [{"text": f"We use `shared_thing` for job {i}.", "created_at": f"2026-01-0{i + 1}"} for i in range(6)]
+    lexical_vault.add(records[:3])
+    lexical_vault.add(records[3:4], links=False)
+    assert lexical_vault.stats()["links"] == 0
+    lexical_vault.add(records[4:], links=True)
+    assert lexical_vault.stats()["links"] > 0
+    assert all(chunk.metadata == {} for chunk in lexical_vault.list())
