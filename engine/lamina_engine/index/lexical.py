@@ -6,7 +6,7 @@ term as it is; its row number and its seconds since 1970. Texts, surfaces and zo
 What a search returns is a function of the documents, not of the segments they happen to lie in. Tantivy breaks ties by
 segment and adds a document's float32 parts in an order that depends on the segment, so the same document differs in the
 last digits between two builds. Scores that follow each other within 1e-5 (relative) are therefore taken as tied, and a
-group of ties is returned whole; only of a group beyond `TIE_ROWS` the newest rows are kept.
+group of ties is returned whole; of a group beyond `TIE_ROWS` nothing is, as Tantivy cannot tell which of them are best.
 """
 
 from __future__ import annotations
@@ -202,15 +202,15 @@ class LexicalIndex:
         must: Sequence[str] = (),
         *,
         created_s: tuple[int, int] | None = None,
-    ) -> I64:
-        """Return the rows that hold the stems best by Tantivy's BM25, ties included.
+    ) -> I64 | None:
+        """Return the rows that hold the stems best by Tantivy's BM25, ties included; None where too many rows tie.
 
         Parameters
         ----------
         stems : sequence of str
             Any of them makes a row a candidate.
         limit : int
-            Rows wanted; ties at the cut come in addition, at most `TIE_ROWS` (then the newest).
+            Rows wanted; ties at the cut come in addition, at most `TIE_ROWS`.
         must : sequence of str
             Facets that a row must all have.
         created_s : (int, int), optional
@@ -218,17 +218,14 @@ class LexicalIndex:
 
         Returns
         -------
-        int64 (m,)
-            Best first; within a tie, the newest row first.
-
-        Notes
-        -----
-        A group of ties that does not end within ``limit + TIE_ROWS`` makes Tantivy return every match.
+        int64 (m,), or None
+            Best first; within a tie, the newest row first. None where the group of ties at the cut does not end within
+            ``limit + TIE_ROWS``: a word of most rows, whose order Tantivy's coarse lengths and statistics leave open.
         """
         if limit <= 0 or not stems or not self.rows:
             return np.zeros(0, np.int64)
         query = _query(self._index.schema, stems, must, created_s)
-        for fetch in (limit + _SPARE, limit + TIE_ROWS, self.rows):
+        for fetch in (limit + _SPARE, limit + TIE_ROWS + 1):
             hits = self._searcher.search(query, min(fetch, self.rows), count=False).hits
             scores = np.array([score for score, _ in hits], np.float64)
             groups = np.cumsum(scores[1:] < scores[:-1] * (1.0 - TIE_TOLERANCE))
@@ -236,10 +233,12 @@ class LexicalIndex:
             ended = len(hits) < fetch or fetch >= self.rows
             if ended or groups[-1] > groups[limit - 1]:
                 break
+        else:
+            return None
         kept = int(np.searchsorted(groups, groups[min(limit, groups.size) - 1], side="right")) if groups.size else 0
         values = self._searcher.fast_field_values("row", [address for _, address in hits[:kept]])
         rows = np.array(values, np.int64)
-        return rows[np.lexsort((-rows, groups[:kept]))][: limit + TIE_ROWS]
+        return rows[np.lexsort((-rows, groups[:kept]))]
 
 
 class Appending:

@@ -167,7 +167,7 @@ class Words:
         return ranked(rows, scores[rows], depth)
 
     def _find(self, selection: Selection, depth: int) -> I64 | None:
-        """Ask Tantivy for enough rows that ``depth`` of them pass the filter; None where scanning is cheaper."""
+        """Ask Tantivy for enough rows that ``depth`` of them pass the filter; None where scanning is cheaper, or the only way."""
         index = self.index
         if index is None:
             return np.empty(0, np.int64)
@@ -177,6 +177,8 @@ class Words:
         limit = math.ceil(depth / passing * _SPARE)
         while limit * 2 < index.rows or selection.must_is_all:
             found = index.search(self.stems, limit, selection.must)
+            if found is None:
+                return None
             kept = found[selection.live[found]]
             if len(kept) >= depth or len(found) < limit:
                 return kept

@@ -14,11 +14,11 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.callable import CallableEmbedder
-from lamina_engine.index import indexer
+from lamina_engine.index import indexer, lexical
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.recall import lanes, where
-from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.lanes import Selection, Words
 from lamina_engine.recall.select import select
 from tests.conftest import NOW
 from tests.engine.recall.corpus import QUERIES, records, same_part
@@ -63,6 +63,19 @@ def test_the_index_covers_whole_blocks_and_the_tail_is_the_rest(blocks: Vault) -
     assert words.view.rows == ROWS
     assert words.indexed == ROWS // BLOCK * BLOCK == 320
     assert words.index is not None
+
+
+def test_a_word_by_which_too_many_rows_tie_is_scored_in_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(lexical, "TIE_ROWS", 20)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.add([{"text": f"Redis keeps number{i}"} for i in range(2 * BLOCK)])
+        words, everything = words_of(vault, "Redis"), Selection(None, 2 * BLOCK, (), True)
+        assert words.index is not None
+        assert words.index.search(words.stems, 10) is None
+        assert words.lane(everything, 10).rows.tolist() == [*range(2 * BLOCK - 1, 2 * BLOCK - 11, -1)]
 
 
 @pytest.mark.parametrize("filter_", FILTERS, ids=str)
