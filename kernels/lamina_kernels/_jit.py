@@ -280,7 +280,7 @@ def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
 
 
 def _frozen(arg: object) -> object:
-    if not isinstance(arg, tuple):
+    if not isinstance(arg, tuple) or not any(isinstance(item, np.ndarray) and item.flags.writeable for item in arg):
         return arg
     items: list[object] = []
     for item in arg:

@@ -39,7 +39,22 @@ def pool_words_numpy(word_ids: I32, indptr: I64, word_sums: F64) -> F32:
     for i in range(sums.shape[0]):
         ids = word_ids[indptr[i] : indptr[i + 1]]
         np.add.reduce(word_sums[ids], axis=0, out=sums[i])
-    sums += 0.0  # a lone −0.0 becomes 0.0, as in the kernel's running sum
+    return unit_rows(sums)
+
+
+def unit_rows(sums: F64) -> F32:
+    """Bring sums of word vectors to unit length, as both twins do.
+
+    Parameters
+    ----------
+    sums : float64 (n, d)
+
+    Returns
+    -------
+    float32 (n, d)
+        Zeros where a sum is zero.
+    """
+    sums = sums + 0.0  # a lone −0.0 becomes 0.0, as in the kernel's running sum
     # cumsum adds one by one, where sum would add pairwise; the kernel adds one by one
     squares = np.cumsum(sums * sums, axis=1)[:, -1:]
     norms = np.sqrt(squares)

@@ -28,7 +28,7 @@ from lamina_engine.embed.places import package_folder
 from lamina_engine.embed.rows import check_query, check_texts
 from lamina_engine.embed.tensors import check_sha256, map_tensors
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
-from lamina_kernels.pooling import pool_words, pool_words_numpy
+from lamina_kernels.pooling import pool_words, pool_words_numpy, unit_rows
 
 WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 DIMS = (256, 128, 64)
@@ -40,6 +40,10 @@ _WIDEN_TOKENS = 8_192
 """Calls with more tokens use the table as float64: 65 MB made once, in place of converting each row at each use."""
 _KERNEL_TOKENS = 1_000_000
 """Tokens pooled in a process before Numba is worth its import, half a second against 200 ns a token."""
+_QUERY_WORDS = 64
+"""A longer query goes the way of documents."""
+_WORDS_KEPT = 2_048
+"""Words of queries whose sums are remembered: 2 KB each."""
 _LONG_TOKENS = 65_536
 """A longer text goes to the kernel, since the twin gathers a text's rows at once: 2 KB a token."""
 
@@ -87,6 +91,7 @@ class WordLlamaEmbedder:
         self._pieces: Pieces | None = None
         self._wide: NDArray[np.float64] | None = None
         self._pooled_tokens = 0
+        self._sums: dict[str, NDArray[np.float64]] = {}
         if verify:
             self.verify()
 
@@ -130,7 +135,15 @@ class WordLlamaEmbedder:
         EmbeddingError
             When the package's files are damaged.
         """
-        return self._pool([self._tokens(check_query(text))]).reshape(-1)
+        words = check_query(text).split()
+        if not words or len(words) > _QUERY_WORDS:
+            return self._pool([self._tokens(text)]).reshape(-1)
+        if len(self._sums) > _WORDS_KEPT:
+            self._sums.clear()
+        total = np.zeros((1, self._dim))
+        for word in words:
+            total += self._sum_of(word)
+        return unit_rows(total).reshape(-1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 (n, dim): unit rows in order, zeros for texts without words.
@@ -151,6 +164,14 @@ class WordLlamaEmbedder:
     def __reduce__(self) -> tuple[type[WordLlamaEmbedder], tuple[int]]:
         """Travel to another process as its dimension alone."""
         return type(self), (self._dim,)
+
+    def _sum_of(self, word: str) -> NDArray[np.float64]:
+        """Return the sum of a word's token vectors, float64 (dim,); exact, so adding up sums changes no bit."""
+        found = self._sums.get(word)
+        if found is None:
+            tokens = np.frombuffer(self._tokens(word), dtype="<u2")
+            found = self._sums[word] = np.add.reduce(self._table[tokens].astype(np.float64), axis=0)
+        return found
 
     def _tokens(self, text: str) -> bytes:
         pieces = self._pieces

@@ -176,7 +176,7 @@ class ForwardLists:
     """
 
     def __init__(self, blocks: Sequence[TermRows]) -> None:
-        self.blocks = [block for block in blocks if block.lengths.shape[0]]
+        self.blocks = [_read_only(block) for block in blocks if block.lengths.shape[0]]
         self.starts = np.cumsum([0, *(block.lengths.shape[0] for block in self.blocks)])
 
     @property
@@ -303,6 +303,14 @@ class ForwardLists:
         for number in np.flatnonzero(np.bincount(home)).tolist():
             chosen = np.flatnonzero(home == number)
             yield self.blocks[number], chosen, rows[chosen] - self.starts[number]
+
+
+def _read_only(block: TermRows) -> TermRows:
+    """Views that no call has to make again; see `lamina_kernels._jit`."""
+    views = [array.view() for array in block]
+    for view in views:
+        view.flags.writeable = False
+    return TermRows._make(views)
 
 
 def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:

@@ -88,12 +88,15 @@ def ages_of(created_us: list[int | None], half_lives_days: list[float], decay: D
 
 def _ages(created: NDArray[np.int64], half_lives_days: F64, decay: Decay, now_us: int) -> Ages:
     dated = created != MISSING_US
-    created = np.where(dated, created, _stand_in(decay.missing_created_at))
+    missing = not dated.all()
+    if missing:
+        created = np.where(dated, created, _stand_in(decay.missing_created_at))
     now_s = math.floor(now_us / US_PER_S)
     # float64 before the difference: absurd dates at the ends of int64 must not wrap round
     age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
     half_life_s = half_lives_days * SECONDS_PER_DAY
-    age_s = np.where(dated, age_s, np.maximum(age_s, LEAST_MISSING_HALF_LIVES * half_life_s))
+    if missing:
+        age_s = np.where(dated, age_s, np.maximum(age_s, LEAST_MISSING_HALF_LIVES * half_life_s))
     return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -102,29 +101,30 @@ class Snapshot:
 
     def values(self, log: str, column: str, rows: Rows) -> list[Any]:
         """Return the Python values of any column at some rows, in their order."""
-        return [segment.reader(column)(offset) for segment, offset in self._homes(log, rows)]
+        owners, offsets = self._homes(log, rows)
+        parts = self.segments(log)
+        readers = {owner: parts[owner].reader(column) for owner in set(owners)}
+        return [readers[owner](offset) for owner, offset in zip(owners, offsets, strict=True)]
 
     def records(self, log: str, rows: Rows, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return whole rows as dicts, in the order given."""
-        readers: dict[int, list[tuple[str, Reader]]] = {}
-        out = []
-        for segment, offset in self._homes(log, rows):
-            columns = readers.get(segment.start)
-            if columns is None:
-                wanted = names or segment.batch.schema.names
-                columns = readers[segment.start] = [(name, segment.reader(name)) for name in wanted]
-            out.append({name: read(offset) for name, read in columns})
-        return out
-
-    def _homes(self, log: str, rows: Rows) -> list[tuple[Segment, int]]:
-        """Return the segment of each row and the row's place in it."""
+        owners, offsets = self._homes(log, rows)
         parts = self.segments(log)
-        starts = [part.start for part in parts]
-        found = []
-        for row in rows.tolist():
-            part = parts[bisect_right(starts, row) - 1]
-            found.append((part, row - part.start))
-        return found
+        readers: dict[int, list[tuple[str, Reader]]] = {}
+        for owner in set(owners):
+            part = parts[owner]
+            readers[owner] = [(name, part.reader(name)) for name in names or part.batch.schema.names]
+        return [
+            {name: read(offset) for name, read in readers[owner]} for owner, offset in zip(owners, offsets, strict=True)
+        ]
+
+    def _homes(self, log: str, rows: Rows) -> tuple[list[int], list[int]]:
+        """Return the number of each row's segment, and the row's place in it."""
+        if not len(rows):
+            return [], []
+        starts = self._starts[log]
+        owners = np.searchsorted(starts, rows, side="right") - 1
+        return owners.tolist(), (rows - starts[owners]).tolist()
 
     def column(
         self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None
