@@ -30,7 +30,8 @@ def settings_of_nobody() -> Iterator[None]:
     """Take out of the environment what would change an answer."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            if name == "DECAY_TYPE_OVERRIDES" or name.startswith(("LAMINA_VAULT", "LAMINA_EMBEDDER")):
+            settings = ("DECAY_", "FRESHNESS_", "INJECTION_", "BOOTSTRAP_TOKEN_BUDGET", "MAX_RETRIEVALS")
+            if name.startswith(("LAMINA_VAULT", "LAMINA_EMBEDDER", *settings)):
                 patch.delenv(name)
         yield
 

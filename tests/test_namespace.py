@@ -12,22 +12,26 @@ import lamina
 from lamina import AsyncVault, Hits, LaminaError, Vault
 
 PUBLIC = {
-    "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
-    "EndpointEmbedder", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
-    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SystemClock", "Vault", "VaultCorrupt",
+    "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
+    "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
+    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 METHODS = {
-    "add", "close", "compact", "export", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
+    "add", "close", "compact", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
     "recall", "reindex", "restore", "snapshot", "stats", "update", "verify",
-    "build_links", "causes", "link", "links", "neighbors", "unlink", "similar", "timeline", "traverse",
+    "build_links", "causes", "link", "links", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
+    "bootstrap", "inject",
     "cluster", "topic", "topic_map", "topics",
+    "facts",
+    "archive", "freshness", "refresh", "review", "snooze",
+    "chain", "reconstruct", "sessions",
 }  # fmt: skip
-CANNOT_FAIL = {"close", "path"}
+CANNOT_FAIL = {"close", "facts", "path"}
 BUILT_IN = {
-    "AmbiguousId": LookupError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
+    "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
-    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "VaultCorrupt": OSError,
+    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
     "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip

@@ -13,10 +13,12 @@ from lamina.vault import Vault
 from lamina.vault import open_vault as open
 from lamina_engine.clock import FixedClock, SystemClock
 from lamina_engine.errors import (
+    AmbiguousEntity,
     AmbiguousId,
     ChunkNotFound,
     EmbedderMismatch,
     EmbeddingError,
+    EntityNotFound,
     IngestError,
     InvalidArgument,
     InvalidConfig,
@@ -24,6 +26,7 @@ from lamina_engine.errors import (
     MissingExtra,
     ReindexGateError,
     SchemaMismatch,
+    TopicNotFound,
     VaultCorrupt,
     VaultExists,
     VaultLocked,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [  # noqa: RUF022 - as sorted() has them
+    "AmbiguousEntity",
     "AmbiguousId",
     "AsyncVault",
     "CallableEmbedder",
@@ -50,6 +54,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "EmbedderMismatch",
     "EmbeddingError",
     "EndpointEmbedder",
+    "EntityNotFound",
     "FixedClock",
     "HDBSCAN",
     "Hit",
@@ -63,6 +68,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "ReindexGateError",
     "SchemaMismatch",
     "SystemClock",
+    "TopicNotFound",
     "Vault",
     "VaultCorrupt",
     "VaultExists",

@@ -7,9 +7,12 @@ import functools
 from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lamina.vault import Vault, open_vault
+
+if TYPE_CHECKING:
+    from lamina.facts import Facts
 
 
 def aopen(*args: Any, **kwargs: Any) -> Opening:
@@ -51,6 +54,11 @@ class AsyncVault:
         """The vault's folder."""
         return self.vault.path
 
+    @property
+    def facts(self) -> AsyncFacts:
+        """The facts of the vault, each method awaited."""
+        return AsyncFacts(self.vault.facts)
+
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         method = None if name.startswith("_") or name == "vault" else getattr(self.vault, name, None)
         if method is None:
@@ -64,6 +72,28 @@ class AsyncVault:
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in dir(self.vault) if not name.startswith("_"))})
+
+
+class AsyncFacts:
+    """Facts whose every method is awaited; ``vault.facts`` of an `AsyncVault`."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        """The facts themselves."""
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        method = None if name.startswith("_") or name == "facts" else getattr(self.facts, name, None)
+        if method is None:
+            raise AttributeError(f"AsyncFacts has no method {name!r}")
+
+        @functools.wraps(method)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await asyncio.to_thread(method, *args, **kwargs)
+
+        return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self.facts) if not name.startswith("_"))})
 
 
 class Opening(Coroutine[Any, Any, AsyncVault]):

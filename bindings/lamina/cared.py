@@ -187,6 +187,9 @@ class Cared:
     ) -> int:
         """Write the current chunks to a file, ``jsonl``, ``parquet`` or ``clawpy`` (tasks and their links); return how many.
 
+        ``facts`` writes entities and facts as JSON lines in their place, ``graph-json`` what holds now for the viewer; both
+        return how many facts.
+
         Raises
         ------
         InvalidArgument, OSError
@@ -196,7 +199,7 @@ class Cared:
         return export(self._memory, Path(path), format, where)
 
     def import_(self, path: str | os.PathLike[str]) -> builtins.list[str]:
-        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids.
+        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids; none where it holds facts.
 
         Raises
         ------

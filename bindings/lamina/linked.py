@@ -84,6 +84,28 @@ class Linked:
 
         return withdraw(self._memory, [(source, target, relation)]).withdrawn > 0
 
+    def used(self, ids: Sequence[str]) -> builtins.list[Link]:
+        """Say which chunks an answer used: each use is counted, and that they were used together.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            1 to 64 of them, such as the hits that were cited; short ids work where they are unambiguous.
+
+        Returns
+        -------
+        list of Link
+            The links of the relation ``usage`` between them: ``count``, and ``weight`` = count / (count + 3).
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+        """
+        from lamina.linkresults import link_of
+        from lamina_engine.links.usage import used
+
+        return [link_of(link) for link in used(self._memory, ids)]
+
     def links(
         self, id: str, direction: str = "both", relations: Sequence[str] | None = None, *, hidden: bool = False
     ) -> builtins.list[Link]:

@@ -40,6 +40,8 @@ class Hit:
     terms: dict[str, Any]
     """Every term of its score, by name; `lamina_engine.recall.explain.recompute` gives the score from them."""
     metadata: dict[str, Any] = field(default_factory=dict)
+    needs_review: bool = False
+    """Whether a scan of its source, or a person, says that somebody should look at it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that ``lamina recall --json`` prints."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lamina.progress import Report
+    from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.topics.map import MapReport
     from lamina_engine.topics.report import ClusterReport, Topic, TopicMembers
 
@@ -26,6 +27,9 @@ class Topical:
         *,
         selection: Literal["topics", "eom", "leaf"] = "topics",
         full: bool = False,
+        names: Literal["auto", "words", "model"] = "auto",
+        namer: ChatSpec = None,
+        budget: Budget | None = None,
         progress: bool | Report = False,
     ) -> ClusterReport:
         """Find topics, or continue those there are; ids and names stay while most chunks of a topic stay together.
@@ -46,6 +50,15 @@ class Topical:
             HDBSCAN.
         full : bool
             Cluster everything, even where the former topics could be continued.
+        names : {"auto", "words", "model"}
+            What names topics: a language model where one is configured, else their words; words; or a model, and an
+            error where none is configured. A name stays while its topic goes on.
+        namer : mapping or Chat, optional
+            ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; else ``$LAMINA_JUDGE_URL`` and
+            ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``). It gets words and beginnings of
+            a few chunks of each topic.
+        budget : Budget, optional
+            What naming may cost, 100,000 tokens unless given; see `lamina_engine.embed.chat.Budget`.
         progress : bool or callable
             A bar on stderr, or what gets each step; what a callable raises ends the run and leaves the vault as it was.
 
@@ -56,6 +69,8 @@ class Topical:
         Raises
         ------
         InvalidArgument, VaultReadOnly, VaultLocked, OSError
+        InvalidConfig
+            When a model is wanted and none is configured, or it cannot be used.
         """
         from lamina.progress import reporter
         from lamina_engine.topics.clustering import cluster
@@ -63,7 +78,8 @@ class Topical:
         with reporter(progress) as report:
             return cluster(
                 self._memory, min_cluster_size=min_cluster_size, min_samples=min_samples, threshold=threshold,
-                method=method, selection=selection, full=full, progress=report,
+                method=method, selection=selection, full=full, names=names, namer=namer, budget=budget,
+                progress=report,
             )  # fmt: skip
 
     def topics(self) -> builtins.list[Topic]:

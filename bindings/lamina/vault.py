@@ -10,6 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lamina.cared import Cared
+from lamina.contextual import Contextual
+from lamina.episodic import Episodic
+from lamina.facts import Factual
+from lamina.following import Following
+from lamina.fresh import Fresh
 from lamina.linked import Linked
 from lamina.results import Hit, Hits
 from lamina.topical import Topical
@@ -40,6 +45,7 @@ def open_vault(
     redactor: Redactor | None = None,
     trust: bool = False,
     lock_timeout_s: float = 10.0,
+    settings: Mapping[str, Any] | None = None,
 ) -> Vault:
     """Open a vault.
 
@@ -62,6 +68,9 @@ def open_vault(
         Open a vault that another user owns.
     lock_timeout_s : float
         How long a write waits for another writer, seconds.
+    settings : mapping, optional
+        Settings by name, such as ``{"DECAY_SEMANTIC_WEIGHT": 0.8}``: they win over the environment, which wins over ``.env``
+        in the working directory, which wins over ``[settings]`` of ``vault.toml``. See `lamina_engine.settings`.
 
     Raises
     ------
@@ -87,7 +96,12 @@ def open_vault(
         redactor=redactor,
         trust=trust,
         lock_timeout_s=lock_timeout_s,
+        settings=settings,
     )
+    if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
+        from lamina_engine.freshness.tiers import settings as freshness_settings
+
+        freshness_settings(memory.settings.given)  # a wrong value is told now, not by the first scan
     return Vault(memory)
 
 
@@ -96,7 +110,7 @@ def vault_path(path: str | os.PathLike[str] | None = None) -> Path:
     return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
 
 
-class Vault(Cared, Linked, Topical):
+class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topical):
     """An open vault; made by `lamina.open`. Safe to use from several threads; a context manager."""
 
     def __init__(self, memory: Any) -> None:
@@ -135,7 +149,8 @@ class Vault(Cared, Linked, Topical):
         ----------
         records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
             A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
-            created_at, success, tags, vector, metadata``; other keys go to metadata.
+            created_at, success, tags, vector, metadata``; other keys go to metadata. Where ``source``, or ``source_file`` in
+            the metadata, is a file of a git repository, its commit and blob are noted: `freshness` counts from them.
         links : bool
             Also bring the cheap links level, now and then; off, as links would then depend on how records were batched:
             `build_links` makes them all.
@@ -172,6 +187,8 @@ class Vault(Cared, Linked, Topical):
         project: str | None = None,
         columns: Mapping[str, str] | None = None,
         links: bool = True,
+        recover: bool = False,
+        facts: bool = False,
         progress: bool | Callable[[Progress], None] = False,
     ) -> IngestReport:
         """Read files into the vault; a second run reads only what changed.
@@ -181,8 +198,11 @@ class Vault(Cared, Linked, Topical):
         path : path or iterable of paths
             Files or folders; ``"-"`` reads text (or JSON lines, by ``kind``) from standard input.
         kind : str
-            ``auto`` (by file name), ``markdown``, ``text``, ``rst``, ``code``, ``jsonl``, ``csv``, ``tsv``,
-            ``parquet``, ``arrow``; ``beads`` (issues with their dependencies) and ``tasks`` (a Clawpy task file).
+            ``auto`` (by file name; JSON lines that say so are sessions), ``markdown``, ``text``, ``rst``, ``code``,
+            ``jsonl``, ``csv``, ``tsv``, ``parquet``, ``arrow``; ``sessions`` (transcripts of Claude Code and Codex, chats
+            exported from Claude.ai and ChatGPT, logs of ``User:`` and ``Assistant:``); ``beads`` (issues with their
+            dependencies), ``tasks`` (a Clawpy task file), ``github`` (what ``gh pr|issue list --json`` prints) and
+            ``jira`` (a search's JSON).
         collection, type, project : str, optional
             Take the place of what frontmatter and rules say.
         columns : mapping, optional
@@ -190,6 +210,12 @@ class Vault(Cared, Linked, Topical):
         links : bool
             Also link what was read: what follows in its source, in time, by wikilinks, by names and likeness; large vaults
             wait for `build_links` with the costly ones.
+        recover : bool
+            With ``tasks``: go on where the file is corrupt. It is put aside and told in ``problems``; else it is put aside
+            and an error.
+        facts : bool
+            Also make facts of what notes say in frontmatter and in ``key:: value`` lines, and take back what they no longer
+            say; see `lamina_engine.facts.fields`.
         progress : bool or callable
             True shows a bar on stderr (when it is a terminal); a callable receives `Progress` records.
 
@@ -217,6 +243,8 @@ class Vault(Cared, Linked, Topical):
                 project=project,
                 columns=columns,
                 links=links,
+                recover=recover,
+                facts=facts,
                 progress=report,
             )
 
@@ -243,7 +271,7 @@ class Vault(Cared, Linked, Topical):
         return invalidate(self._memory, id, reason, self._memory.redact(stamp))
 
     def restore(self, id: str, reason: str | None = None) -> Chunk:
-        """Make an invalidated or removed chunk current again.
+        """Make an invalidated, removed or archived chunk current again, and wake a snoozed one.
 
         Raises
         ------
@@ -281,6 +309,8 @@ class Vault(Cared, Linked, Topical):
         lanes: Sequence[str] | None = None,
         vector: ArrayLike | None = None,
         intent: str | None = None,
+        session: str | None = None,
+        time: str | None = None,
         tz: str | None = None,
     ) -> Hits:
         """Return what the vault knows that matters for a query.
@@ -292,7 +322,8 @@ class Vault(Cared, Linked, Topical):
         k : int
             Most hits.
         profile : str, optional
-            ``default``, ``lexical``, ``temporal``, ``task``, ``causal`` or one of ``vault.toml``; the vault's own default unless given.
+            ``default``, ``lexical``, ``temporal``, ``task``, ``causal``, ``episodic``, ``entity`` or one of
+            ``vault.toml``; the vault's own default unless given.
         where : mapping, optional
             Filter; see `lamina_engine.recall.where`.
         since, until : date, optional
@@ -305,11 +336,17 @@ class Vault(Cared, Linked, Topical):
             Leave out hits whose text does not fit the rest of so many tokens; see
             `lamina_engine.recall.pack.count_tokens`.
         lanes : sequence of str, optional
-            Some of ``lexical``, ``vector``.
+            Some of ``lexical``, ``vector``, ``facts``.
         vector : array of float, optional
             The query's own vector, when the caller has it.
         intent : {"why", "when", "entity", "what"}, optional
             What the question is after, for profiles that walk links (``causal``); by its words unless given.
+        session : str, optional
+            The session that asks: ``episodic`` prefers its chunks.
+        time : {"prefer", "filter", "off"}, optional
+            What becomes of the time that the question's own words mean ("last Tuesday", "before the migration"): it is
+            preferred, or alone returned where that gives k hits, or not read. By the profile unless given: ``default``
+            prefers, ``temporal`` filters where the words are sure; ``since`` and ``until`` take its place.
         tz : str, optional
             Zone of naive dates in this call; the vault's unless given.
 
@@ -324,10 +361,11 @@ class Vault(Cared, Linked, Topical):
         from lamina_engine.recall.pipeline import recall
 
         if lanes is not None and not isinstance(lanes, Sequence):
-            raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector")
+            raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
         outcome = recall(
             self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
-            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent, tz=tz,
+            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent, session=session,
+            time=time, tz=tz,
         )  # fmt: skip
         hits = [_hit(found) for found in outcome.found]
         return Hits(
@@ -403,8 +441,9 @@ def _hit(found: Found) -> Hit:
         created_at=format_instant(shown["created_at"]),
         recorded_at=str(format_instant(shown["recorded_at"])),
         status=shown["status"],
-        freshness=None,
+        freshness=shown["freshness"],
         via=found.via,
         terms=found.terms,
         metadata=shown["metadata"],
+        needs_review=shown["needs_review"],
     )

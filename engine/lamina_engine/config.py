@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from msgspec import Struct
 
 from lamina_engine.clock import zone
 from lamina_engine.errors import InvalidArgument, InvalidConfig
-from lamina_engine.profiles import parse_type_half_lives
 
 FILE = "vault.toml"
 EMBEDDERS = ("wordllama", "wordllama-128", "wordllama-64", "minilm", "none")
@@ -29,6 +27,24 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
     """A name of `EMBEDDERS`, or ``custom`` where the caller must bring the embedder."""
 
 
+class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[facts]``"""
+
+    identity: str = ""
+    """The entity that "I" is in questions, by name or id; nobody where it is empty."""
+    intents: dict[str, dict[str, list[str]]] = {}
+    """``[facts.intents.<name>]`` with triggers, predicates and inverse; see `lamina_engine.facts.intents`."""
+
+
+class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[sessions]``: how transcripts are read; see `lamina_engine.ingest.sessions.reading.SessionOptions`."""
+
+    thinking: bool = False
+    """Keep what agents thought, in the metadata of a chunk."""
+    max_tokens: int = 4_096
+    min_tokens: int = 64
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """All of ``vault.toml``."""
 
@@ -38,8 +54,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     profile: str = "default"
     """Profile of a recall that names none."""
     embedding: Embedding = Embedding()
+    facts: FactsConfig = FactsConfig()
+    sessions: SessionsConfig = SessionsConfig()
     profiles: dict[str, dict[str, Any]] = {}
     """See `lamina_engine.profiles.Profiles`."""
+    settings: dict[str, Any] = {}
+    """``[settings]``: see `lamina_engine.settings`."""
 
 
 def load(root: Path) -> Config:
@@ -59,7 +79,8 @@ def load(root: Path) -> Config:
         config = msgspec.convert(tomllib.loads(content.decode()), Config)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InvalidConfig(
-            f"{path}: {error}; keys are name, tz, profile, [embedding] model, [profiles.<name>]"
+            f"{path}: {error}; keys are name, tz, profile, [embedding] model, [facts] identity, [facts.intents.<name>], "
+            "[sessions] thinking, max_tokens, min_tokens, [profiles.<name>], [settings]"
         ) from error
     try:
         zone(config.tz)
@@ -81,7 +102,8 @@ def initial(name: str, model: str, tz: str) -> str:
         'profile = "default"    # used where a recall names none\n\n'
         f"[embedding]\nmodel = {_quoted(model)}\n\n"
         '# [profiles.mine]\n# base = "temporal@1"\n# decay.semantic_weight = 0.8\n'
-        "# decay.type_half_life_days = { decision = 365 }   # merged with the map of the base\n"
+        "# decay.type_half_life_days = { decision = 365 }   # merged with the map of the base\n\n"
+        "# [settings]           # weaker than .env, the environment and arguments\n# injection_budget_ceiling = 1200\n"
     )
 
 
@@ -126,15 +148,3 @@ def _with_value(lines: list[str], value: str) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string
-
-
-def type_half_lives(environ: Mapping[str, str] | None = None) -> dict[str, float] | None:
-    """Return what ``DECAY_TYPE_OVERRIDES`` says; None where it is unset or empty.
-
-    Raises
-    ------
-    InvalidConfig
-        When any piece of it cannot be used.
-    """
-    text = (os.environ if environ is None else environ).get("DECAY_TYPE_OVERRIDES", "")
-    return parse_type_half_lives(text) if text else None

@@ -33,6 +33,21 @@ class AmbiguousId(LaminaError, LookupError):
     """A short id that several chunks share."""
 
 
+class EntityNotFound(LaminaError, KeyError):
+    """No entity has this name, alias or id."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class AmbiguousEntity(LaminaError, LookupError):
+    """A name or alias that several entities have."""
+
+
+class TopicNotFound(ChunkNotFound):
+    """No topic of the clustering in force has this id."""
+
+
 class VaultNotFound(LaminaError, FileNotFoundError):
     """No vault at this path, or a folder that is not one."""
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import config as configuration
+from lamina_engine.chunks import journal as accesses
 from lamina_engine.chunks.batch import checked_vectors
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
@@ -24,6 +25,7 @@ from lamina_engine.index.indexer import Indexer
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profiles
+from lamina_engine.settings import load as load_settings
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
@@ -62,6 +64,8 @@ class Memory:
         Open a vault that another user owns.
     lock_timeout_s : float
         How long a write waits for another writer.
+    settings : mapping, optional
+        Settings by name; they win over every other place. See `lamina_engine.settings`.
 
     Raises
     ------
@@ -80,6 +84,7 @@ class Memory:
         files: Files | None = None,
         trust: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         if mode not in ("r", "w"):
             raise InvalidArgument(f"mode={mode!r} must be 'r' (read) or 'w' (read and write)")
@@ -88,7 +93,8 @@ class Memory:
         self.root = root
         self.store = Store(root, mode=mode, clock=clock, files=files, trust=trust)
         self.config = configuration.load(root)
-        self.profiles = Profiles(self.config.profiles, configuration.type_half_lives())
+        self.settings = load_settings(self.config.settings, arguments=settings)
+        self.profiles = Profiles(self.config.profiles, self.settings.adjustments())
         self.profiles.get(self.config.profile)
         self._redactor = redactor
         self.lock_timeout_s = lock_timeout_s
@@ -218,8 +224,10 @@ class Memory:
         self._generation = generation
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[tuple[Transaction, View]]:
+    def write(self, *, journal: bool = True) -> Iterator[tuple[Transaction, View]]:
         """Write one batch under the lock: commits when the block ends, then brings the indexes up to date.
+
+        What readers noted in the access journal is written along, unless ``journal`` is False: then it is erased.
 
         Where only the indexes fail, the write has happened: a warning is logged, recall scans what they lack, and the
         next writer catches up.
@@ -232,7 +240,13 @@ class Memory:
         with self.store.exclusive(self.lock_timeout_s):
             try:
                 with self.store.transaction(self.lock_timeout_s) as transaction:
-                    yield transaction, self.view_of(transaction.snapshot)
+                    view = self.view_of(transaction.snapshot)
+                    if not journal:
+                        accesses.erase(self.root)
+                    taken = journal and accesses.take(self.root, transaction, view)
+                    yield transaction, view
+                if taken:
+                    accesses.drop(self.root)
             except BaseException:
                 self.indexer.unstage()
                 raise

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -59,6 +60,20 @@ class Lexical(Struct, frozen=True, forbid_unknown_fields=True):
     """Bonus for a word as written beside its stem."""
 
 
+class Reinforcement(Struct, frozen=True, forbid_unknown_fields=True):
+    """How being recalled slows ageing: half-life · min(most, 1 + rate·ln(1 + accesses·freshness of the last one)).
+
+    Off unless ``most`` is above 1: where it is, what was recalled before has a say in what is recalled next. A recall of
+    such a profile notes its hits in the access journal, which counts from the next write on.
+    """
+
+    most: Annotated[float, Meta(ge=1.0, le=100.0)] = 1.0
+    """Times a half-life can grow: nothing stops ageing."""
+    rate: NotNegative = 0.3
+    window_days: Positive = 90.0
+    """Days after which an access counts no more; it fades evenly until then."""
+
+
 class Decay(Struct, frozen=True, forbid_unknown_fields=True):
     """How age lowers a score: score = w·semantic + (1 − w)·0.5^(age/half-life), w = ``semantic_weight``."""
 
@@ -68,6 +83,7 @@ class Decay(Struct, frozen=True, forbid_unknown_fields=True):
     """Where neither the type nor the collection has one."""
     type_half_life_days: dict[str, Positive] = msgspec.field(default_factory=TYPE_HALF_LIFE_DAYS.copy)
     collection_half_life_days: dict[str, Positive] = msgspec.field(default_factory=COLLECTION_HALF_LIFE_DAYS.copy)
+    reinforcement: Reinforcement = Reinforcement()
     missing_created_at: str = "2020-01-01T00:00:00Z"
     """The date of a chunk that has none: old, so it never outranks a dated one by its age."""
 
@@ -82,6 +98,11 @@ class Diversity(Struct, frozen=True, forbid_unknown_fields=True):
     """Cosine from which a later hit is folded into an earlier one; 1 folds only chunks of equal content."""
     mmr: Share = 1.0
     """λ of maximal marginal relevance: 1 is pure relevance."""
+    slots: Annotated[int, Meta(ge=0)] = 0
+    """Above 0, hits are chosen for what they say and for what still fits: λ rises evenly to 1 where fewer than so many
+    hits have room, and a hit that does not fit the rest of the budget gives way to one that does."""
+    least: Count = 10
+    """With ``slots``: from so many candidates on; fewer are taken in order."""
 
 
 class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +141,94 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     added_by_push: Share = 0.75
 
 
+class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of the time that a question speaks of; see `lamina_engine.recall.time_preference`."""
+
+    weight: Share = 0.0
+    """Share of its score that a chunk far outside the window loses, times the confidence; 0 reads no time."""
+    least_confidence: Share = 0.5
+    """Below this a phrase is not heeded."""
+    before_days: NotNegative = 7.0
+    after_days: NotNegative = 14.0
+    """Days before and after the window on which the preference fades."""
+    filter_confidence: Share | None = None
+    """From this confidence on only what lies in the window is returned, where these are k hits; None: never."""
+
+
+class Boosts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What multiplies a score besides, after Causantic; see `lamina_engine.recall.boosts`."""
+
+    recency: NotNegative = 0.0
+    """What a chunk of this moment gains: its score times 1 + ``recency`` · 0.5^(age / half-life)."""
+    recency_half_life_hours: Positive = 48.0
+    session: Positive = 1.0
+    """Factor for chunks of the session that asks, where the recall names one."""
+    length_tokens: Annotated[int, Meta(ge=0)] = 0
+    """A chunk of more tokens is divided by 1 + log2(tokens / this); 0 for no such penalty."""
+
+
+class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the topics of the hits bring along, after Causantic; see `lamina_engine.recall.siblings`."""
+
+    topics: Annotated[int, Meta(ge=0)] = 0
+    """Topics, of the best hits first; 0 brings none."""
+    most: Count = 5
+    """Chunks of one topic, nearest to its centre first."""
+    threshold: Share = 0.09
+    """Angular distance to the centre that chunks keep to which no density put there (assigned later, or smoothed in)."""
+
+
+class Chaining(Struct, frozen=True, forbid_unknown_fields=True):
+    """Chains from the hits, after Causantic; see `lamina_engine.recall.chained`."""
+
+    seeds: Count = 5
+    """Hits that chains begin with, at most."""
+    strong: Share = 0.9
+    """Share of the best hit's match from which on a hit is one that a chain begins with; 0 for all: then the median of
+    some chain of chance hits is often the highest."""
+    relations: tuple[str, ...] = ("next", "brief", "debrief")
+    """Along which chains go, from source to target for what came next, the other way for what led here."""
+    depth: Annotated[int, Meta(ge=1, le=1_000)] = 50
+    skips: Annotated[int, Meta(ge=0)] = 5
+    """Chunks of other agents in a row that are gone through, where one agent was asked for."""
+    chains: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    expansions: Annotated[int, Meta(ge=1, le=100_000)] = 200
+    """Of one seed: chunks on the way, chains told, chunks whose links are looked at."""
+    hop_decay: Literal["none", "linear", "research"] = "none"
+    """What a chunk's match is multiplied by for being some links from the seed: nothing; ``linear``, dying at 10 backward,
+    held for 5 and dying at 20 forward; ``research``, 0.87 a hop backward, 0.033 less a hop forward."""
+
+
+class Composite(Struct, frozen=True, forbid_unknown_fields=True):
+    """Composite scoring after ClawMem, in place of the blend with age; see `lamina_engine.recall.composite`."""
+
+    on: bool = False
+    """Off, as ranking by the match alone measured better."""
+    match: Share = 0.5
+    recency: Share = 0.25
+    confidence: Share = 0.25
+    """Shares of the blend; a question that asks for what is newest has .1, .7 and .2 in their place."""
+    boosts: dict[str, Positive] = msgspec.field(default_factory=dict)
+    """Factor by type, such as 1.08 for ``preference``, unless the question asks for what is newest."""
+
+    def __post_init__(self) -> None:
+        if not math.isclose(self.match + self.recency + self.confidence, 1.0, abs_tol=1e-9):
+            raise ValueError("match, recency and confidence must add up to 1")
+
+
+class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
+    """The facts lane: chunks that hold what is known of an entity that the question names."""
+
+    weight: Share = 0.0
+    """What an answer to what was asked adds to its chunk's semantic score, at most; 0 for no such lane."""
+    other: Share = 0.0
+    """The same for what else is known of the entity, and for facts found by words alone."""
+    share: Share = 0.0
+    """Part of the semantic score that is taken from words and meaning where the lane finds anything."""
+    least: NotNegative = 90.0
+    """Score of `lamina_engine.facts.questions` from which on an answer counts."""
+
+
 LANES_BY_INTENT: Final[dict[str, tuple[float, float]]] = {"why": (1.0, 1.5), "when": (1.5, 1.0)}
 """Weights of the lexical and the vector lane by intent, in profiles that walk links; 1 and 1 for the others."""
 
@@ -144,6 +253,12 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     diversity: Diversity = Diversity()
     neighbours: Neighbours = Neighbours()
     graph: Graph = Graph()
+    composite: Composite = Composite()
+    boosts: Boosts = Boosts()
+    siblings: Siblings = Siblings()
+    chains: Chaining = Chaining()
+    time: TimeMeant = TimeMeant()
+    facts: FactsLane = FactsLane()
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""
 
@@ -159,9 +274,13 @@ TASK_TIME_CONSTANT_DAYS: Final = 14.0
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (
-        Profile("default@1"),
+        Profile("default@1", time=TimeMeant(weight=0.1), facts=FactsLane(weight=0.3)),
         Profile("lexical@1", vector_share=0.0),
-        Profile("temporal@1", decay=Decay(semantic_weight=0.7)),
+        Profile(
+            "temporal@1",
+            decay=Decay(semantic_weight=0.7),
+            time=TimeMeant(weight=0.2, filter_confidence=0.9),
+        ),
         Profile(
             "task@1",
             vector_share=1.0,
@@ -177,9 +296,44 @@ BUILT_IN: Final[dict[str, Profile]] = {
             invalidated=1.0,
         ),
         Profile("causal@1", graph=Graph(intents=("why", "entity"))),
+        Profile("entity@1", fusion="ranks", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0)),
+        Profile(
+            "episodic@1",
+            time=TimeMeant(weight=0.1),
+            diversity=Diversity(mmr=0.7, slots=15),
+            boosts=Boosts(recency=0.3, session=1.2, length_tokens=500),
+            siblings=Siblings(topics=3),
+        ),
     )
 }
 """The profiles that ship with Lamina, by id."""
+
+
+class Adjustments(NamedTuple):
+    """What settings change in the built-in profiles, and so in those derived from them; None leaves a thing as it is."""
+
+    undecayed: float | None = None
+    """Semantic weight of every profile where age is switched off: 1."""
+    semantic_weight: float | None = None
+    """Semantic weight of the profile ``temporal``."""
+    type_half_lives: Mapping[str, float] | None = None
+    """Takes the place of the type map of every profile."""
+    collection_half_lives: Mapping[str, float] = MappingProxyType({})
+    """Days, by collection: replaces entries of the maps there are."""
+
+    def of(self, profile: Profile) -> Profile:
+        """Return a profile as it is with them."""
+        decay, changes = profile.decay, dict[str, Any]()
+        weight = self.semantic_weight if profile.name == "temporal" else None
+        if self.type_half_lives is not None:
+            changes["type_half_life_days"] = dict(self.type_half_lives)
+        if decay.collection_half_life_days and self.collection_half_lives:
+            changes["collection_half_life_days"] = {**decay.collection_half_life_days, **self.collection_half_lives}
+        if self.undecayed is not None or weight is not None:
+            changes["semantic_weight"] = self.undecayed if self.undecayed is not None else weight
+        if not changes:
+            return profile
+        return msgspec.structs.replace(profile, decay=msgspec.structs.replace(decay, **changes))
 
 
 class Profiles:
@@ -190,8 +344,8 @@ class Profiles:
     configured : mapping, optional
         ``[profiles.*]`` of ``vault.toml``: each has ``base`` and any parameters to override. Tables are merged with those
         of the base (a half-life map gains entries); everything else is replaced.
-    type_half_lives : mapping, optional
-        Replaces the type map of every built-in profile, and so of those derived from them: what ``DECAY_TYPE_OVERRIDES`` says.
+    adjusted : Adjustments or mapping, optional
+        What settings say of the built-in profiles; a mapping alone is the type map that ``DECAY_TYPE_OVERRIDES`` says.
 
     Raises
     ------
@@ -200,13 +354,12 @@ class Profiles:
     """
 
     def __init__(
-        self, configured: Mapping[str, Any] | None = None, type_half_lives: Mapping[str, float] | None = None
+        self,
+        configured: Mapping[str, Any] | None = None,
+        adjusted: Adjustments | Mapping[str, float] | None = None,
     ) -> None:
-        self._known = dict(BUILT_IN)
-        if type_half_lives is not None:
-            for key, profile in self._known.items():
-                decay = msgspec.structs.replace(profile.decay, type_half_life_days=dict(type_half_lives))
-                self._known[key] = msgspec.structs.replace(profile, decay=decay)
+        changes = adjusted if isinstance(adjusted, Adjustments) else Adjustments(type_half_lives=adjusted)
+        self._known = {key: changes.of(profile) for key, profile in BUILT_IN.items()}
         for name, overrides in (configured or {}).items():
             self._add(name, overrides)
 

@@ -62,7 +62,9 @@ CHUNKS = (
 )
 EVENTS = (
     _RECORDED,
-    Column("kind", CATEGORY, False, "supersede, invalidate, restore, remove, pin, unpin, forget, ..."),
+    Column(
+        "kind", CATEGORY, False, "supersede, invalidate, restore, remove, archive, pin, snooze, review, access, forget, ..."
+    ),
     Column("chunk", pa.string(), False, "id of the chunk it is about"),
     Column("row", pa.int64(), False, "row of the chunks log it is about; -1 none"),
     Column("reason", pa.string(), True, "why, in the caller's words"),
@@ -121,8 +123,73 @@ MEMBERS = (
     Column("origin", CATEGORY, False, "tree: by density alone; smoothed, exemplar: brought in by its neighbours"),
 )
 
+ORIGINS = (
+    _RECORDED,
+    Column("chunk", pa.string(), False, "id of the chunk"),
+    Column("row", pa.int64(), False, "row of the chunks log that speaks of the file"),
+    Column("repository", pa.string(), False, "top of the work tree that the file lies in, absolute, with '/'"),
+    Column("path", pa.string(), False, "the file's path below it"),
+    Column("commit", pa.string(), True, "git commit that was checked out when the chunk was written or confirmed"),
+    Column("blob", pa.string(), True, "git blob id of the file's bytes then"),
+)
+FRESHNESS = (
+    _RECORDED,
+    Column("chunk", pa.string(), False, "id of the chunk"),
+    Column("row", pa.int64(), False, "row of the chunks log that was judged"),
+    Column("tier", CATEGORY, False, "fresh, aging, stale, expired or unknown"),
+    Column("reason", CATEGORY, False, "commits, content_changed, deleted, renamed, age, ..."),
+    Column("commits", pa.int32(), False, "commits that touched its file since it was written; -1 unknown"),
+    Column("review", pa.bool_(), False, "whether the scan found that somebody should look at it"),
+    Column("path", pa.string(), True, "where its file is now, below its repository"),
+)
+
+FACTS = (
+    _RECORDED,
+    Column("kind", CATEGORY, False, "fact; or what a row does to an earlier one: close, retract, confidence"),
+    Column("amends", pa.int64(), False, "row of the fact whose validity and confidence it says anew; -1 for a fact"),
+    Column("subject", pa.int64(), False, "row of the entities log; -1 forgotten"),
+    Column("predicate", CATEGORY, False, "in its normal form; see lamina_engine.facts.predicates"),
+    Column("target", pa.int64(), False, "row of the entities log, where its object is an entity; else -1"),
+    Column("object", pa.string(), True, "its object, where that is a literal"),
+    Column("category", CATEGORY, True, "person, project, ...; null where it is the subject's type"),
+    Column("source", pa.string(), False, "where it comes from: path, label, or what wrote it"),
+    Column("chunk", pa.string(), True, "id of the chunk that says so"),
+    Column("confidence", pa.float32(), False, "0 to 1"),
+    Column("weight", pa.float32(), False, "above 0, as the caller gave it; kept, and not used"),
+    Column("valid_from", INSTANT, True, "us UTC; first instant at which it holds; null since ever"),
+    Column("valid_to", INSTANT, True, "us UTC; first instant at which it holds no more; null open"),
+    Column("origin", CATEGORY, False, "what wrote it: user, import, seed, ..."),
+)
+ENTITIES = (
+    _RECORDED,
+    Column("kind", CATEGORY, False, "entity: its row is its number for ever; merge: one becomes another"),
+    Column("entity", pa.int64(), False, "row of the entity that is merged; -1 where the row makes one"),
+    Column("into", pa.int64(), False, "row of the entity that it is merged into; else -1"),
+    Column("id", pa.string(), False, "canonical id, vault:type:slug"),
+    Column("name", pa.string(), False, "as people write it"),
+    Column("type", CATEGORY, False, "person, project, ..."),
+    Column("chunk", pa.string(), True, "id of the chunk that named it first"),
+    Column("origin", CATEGORY, False, "what wrote it"),
+)
+ALIASES = (
+    _RECORDED,
+    Column("alias", pa.string(), False, "another name"),
+    Column("entity", pa.int64(), False, "row of the entities log; -1 forgotten"),
+    Column("active", pa.bool_(), False, "false where this row takes it back"),
+    Column("origin", CATEGORY, False, "what wrote it"),
+)
+PREDICATES = (
+    _RECORDED,
+    Column("name", pa.string(), False, "in its normal form; the newest row of a name stands"),
+    Column("object", pa.string(), False, "entity, literal or any: what its objects are"),
+    Column("functional", pa.bool_(), False, "true where a subject has one value at a time"),
+    Column("inverse", pa.string(), True, "how a fact reads from its object"),
+)
+
 LOGS: dict[str, tuple[Column, ...]] = {
     "chunks": CHUNKS, "events": EVENTS, "sources": SOURCES, "links": LINKS, "topics": TOPICS, "members": MEMBERS,
+    "origins": ORIGINS, "freshness": FRESHNESS,
+    "facts": FACTS, "entities": ENTITIES, "aliases": ALIASES, "predicates": PREDICATES,
 }  # fmt: skip
 """Logs by name; the vectors of each embedding space are a log named ``vectors.<space>``, row for row beside chunks."""
 

@@ -7,9 +7,7 @@ Exporting, importing into an empty vault and exporting again gives the same byte
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -24,17 +22,18 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.index.state import INVALIDATED, REMOVED
+from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.select import alive
+from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.store.snapshot import Rows
 
-FORMATS: Final = ("jsonl", "parquet", "clawpy")
+FORMATS: Final = ("jsonl", "parquet", "clawpy", "facts", "graph-json")
 _ROWS_AT_ONCE: Final = 8_192
 _PARQUET: Final = b"PAR1"
 _INSTEAD: Final = "give what `lamina export` wrote; other files are ingested"
@@ -70,7 +69,8 @@ _SCHEMA: Final = pa.schema(
 def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] | None) -> int:
     """Write the current chunks (invalidated ones too) to a file, in the order they were written; return how many.
 
-    ``clawpy`` writes tasks alone; see `lamina_engine.ingest.taskexport`. The file appears whole or not at all.
+    ``clawpy`` writes tasks alone, see `lamina_engine.ingest.taskexport`; ``facts`` and ``graph-json`` write facts, see
+    `lamina_engine.facts.exporting`, and return how many. The file appears whole or not at all.
 
     Raises
     ------
@@ -81,8 +81,12 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     """
     if format_ not in FORMATS:
         raise InvalidArgument(f"format={format_!r} is not known; allowed are {', '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise InvalidArgument(f"{path.parent} is not a folder; give a path in one that exists")
+    if format_ in ("facts", "graph-json"):
+        from lamina_engine.facts.exporting import export_facts, export_graph
+
+        if filter_:
+            raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all facts")
+        return (export_facts if format_ == "facts" else export_graph)(memory, path)
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
     rows = np.flatnonzero(mask.evaluate(node, view, alive(view, node, invalidated=True)))
@@ -91,18 +95,13 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
 
         return export_tasks(memory, path, rows)
     batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(path) as aside:
         if format_ == "jsonl":
             with aside.open("wb") as file:
                 for records in batches:
                     file.write(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
         else:
             _write_parquet(aside, batches)
-        aside.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
     return len(rows)
 
 
@@ -187,7 +186,7 @@ class Exported(Struct, frozen=True):
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
-    """Add what `export` wrote; return the ids. A ``.json`` file of tasks is read as one.
+    """Add what `export` wrote; return the ids (none of facts). A ``.json`` file of tasks is read as one.
 
     Raises
     ------
@@ -200,6 +199,11 @@ def import_(memory: Memory, path: Path) -> list[str]:
         from lamina_engine.ingest.tasks import import_tasks
 
         return import_tasks(memory, path).ids
+    from lamina_engine.facts.exporting import import_facts, is_fact_file
+
+    if is_fact_file(path):
+        import_facts(memory, path)
+        return []
     ids: list[str] = []
     for records in _read(path):
         batch = _batch(records)
@@ -291,11 +295,12 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
 
 
 def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
-    """Invalidate, remove and pin what was invalidated, removed and pinned."""
+    """Invalidate, remove, archive and pin what was invalidated, removed, archived and pinned."""
     with memory.write() as (transaction, view):
         for kind, wanted, status in (
             ("invalidate", [r.id for r in records if r.status == "invalidated"], INVALIDATED),
             ("remove", [r.id for r in records if r.status == "removed"], REMOVED),
+            ("archive", [r.id for r in records if r.status == "archived"], ARCHIVED),
             ("pin", [r.id for r in records if r.pinned], None),
         ):
             rows = np.unique(view.rows_of_ids(wanted))

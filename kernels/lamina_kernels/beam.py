@@ -22,15 +22,14 @@ from collections.abc import Callable
 import numpy as np
 
 from lamina_kernels._jit import is_ready, kernel
+from lamina_kernels.adaptive import meet_hop, take_hop
 from lamina_kernels.csr import KERNEL_LINKS
 from lamina_kernels.frontier import (
     RELATIONS,
     _count_links,
     csr_example,
-    gather,
     gather_hop,
     gather_numpy,
-    settle,
     settle_hop,
     settle_numpy,
 )
@@ -102,19 +101,20 @@ def beam(
             out.nodes, out.scores, out.hops, out.parents, out.entries, out.outward,
         )  # fmt: skip
         return cut_walk(out, found)
-    meet, score = gather_numpy, settle_numpy
-    if not small or (is_ready(gather_hop) and is_ready(settle_hop)):
-        meet, score = gather, settle
+    by_kernel = not small or (is_ready(meet_hop) and is_ready(take_hop))
     start, at = 0, min(anchors.size, out.nodes.size)
     _begin(out, anchors[:at], scores[:at])
     for hop in range(1, max_hops + 1):
         if start == at or at == out.nodes.size:
             break
-        links, slots, met = meet(forward, backward, out.nodes[:at], start, walk_out, walk_in, blocked)
         room = min(width, out.nodes.size - at)
+        if by_kernel and lift is not None:
+            start, at = at, _hop(forward, backward, gain, walk_out, walk_in, blocked, room, hop, start, at, out, lift)
+            continue
+        links, slots, met = gather_numpy(forward, backward, out.nodes[:at], start, walk_out, walk_in, blocked)
 
         def scored(lifted: F64) -> tuple[F64, I64]:
-            return score(forward, backward, links, slots, out.scores[start:at], gain, lifted)  # noqa: B023
+            return settle_numpy(forward, backward, links, slots, out.scores[start:at], gain, lifted)  # noqa: B023
 
         best, first = scored(np.ones(met.size) if lift is None else _lifted(lift, met, room, scored))
         taken = top_k(best, room).rows
@@ -125,6 +125,27 @@ def beam(
         out.entries[at:stop], out.outward[at:stop] = links.entries[via], links.outward[via]
         start, at = at, stop
     return cut_walk(out, at)
+
+
+def _hop(
+    forward: Csr, backward: Csr, gain: F64, walk_out: U8, walk_in: U8, blocked: U8, room: int, hop: int, start: int,
+    at: int, out: Walk, lift: Lift,
+) -> int:  # fmt: skip
+    """Take the best nodes of one hop by the kernels; return how many the walk has taken then."""
+    few = max(_FEW, 1) * room
+    met, slots, owners, entries, outward, open_ = meet_hop(
+        forward, backward, out.nodes[:at], start, out.scores[start:at], walk_out, walk_in, blocked, gain, MOST_LIFT,
+        room, few,
+    )  # fmt: skip
+    if open_.size == met.size:
+        lifted = lift(met)
+    else:
+        lifted = np.full(met.size, 1.0 / MOST_LIFT)
+        lifted[open_] = lift(met[open_])
+    return take_hop(
+        forward, backward, met, slots, owners, entries, outward, lifted, gain, room, start, at, hop,
+        out.nodes, out.scores, out.hops, out.parents, out.entries, out.outward,
+    )  # fmt: skip
 
 
 def _lifted(lift: Lift, met: I32, room: int, scored: Callable[[F64], tuple[F64, I64]]) -> F64:

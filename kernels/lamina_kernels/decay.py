@@ -1,8 +1,11 @@
-"""Recency: half-life and time-constant decay, and the blend of a semantic score with it.
+"""Recency: half-life and time-constant decay, and the blend of a semantic score with it; and decay by hops.
 
 ``half_life`` always means 0.5^(age / h); ``time_constant`` always means e^(−age / τ). Ages are seconds, clamped at 0.
 A row that never ages has an infinite half-life (or an inverse half-life of 0) and decays to 1 whatever its age.
 Otherwise an age that is not known (NaN) or infinite decays to 0: it never outranks a known one.
+
+What links lead to is weighed by hops and never by the clock: days without work on a project say nothing about what led
+to what. Decay by hops is for tens of nodes, so NumPy is all of it.
 
 The float64 forms are exact to rounding. `blend` is the hot path: float32 columns, with 2^x as a polynomial
 and the exponent put in as bits, so that LLVM vectorises the whole loop without a vector math library. It reads
@@ -16,7 +19,7 @@ import math
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64
+from lamina_kernels.layouts import F32, F64, I32, I64
 
 # 2^f on [−0.5, 0.5] as 1 + f·(C1 + f·(… + f·C6)): least maximum relative error (2e-9) with the constant held at 1,
 # so that age 0 gives exactly 1 and whole half-lives give exact powers of two. In float32 the error is 1.1e-7.
@@ -104,6 +107,50 @@ def blend_numpy(semantic: F32, age_s: F32, inverse_half_life: F32, semantic_weig
     ages = np.where(never, 0.0, np.maximum(_known(age_s.astype(np.float64)), 0.0))
     recency = np.power(0.5, ages * inverse_half_life)
     return semantic_weight * semantic.astype(np.float64) + (1.0 - semantic_weight) * recency
+
+
+def linear_hop_decay(hops: I32 | I64, hold: float, dies: float) -> F64:
+    """Weight of what lies some links away: 1 for a while, then falling evenly to 0.
+
+    Parameters
+    ----------
+    hops : int32 or int64 (n,)
+        ≥ 0.
+    hold : float
+        Hops up to which the weight is 1; ≥ 0.
+    dies : float
+        Hops from which on it is 0; > ``hold``.
+
+    Returns
+    -------
+    float64 (n,)
+        In [0, 1].
+
+    Notes
+    -----
+    max(0, 1 − max(0, hops − hold) / (dies − hold)).
+    """
+    fallen = np.maximum(hops.astype(np.float64) - hold, 0.0) / (dies - hold)
+    return np.maximum(1.0 - fallen, 0.0)
+
+
+def exponential_hop_decay(hops: I32 | I64, base: float, least: float) -> F64:
+    """Weight of what lies some links away: multiplied by the base each hop, and 0 once it is below the least.
+
+    Parameters
+    ----------
+    hops : int32 or int64 (n,)
+        ≥ 0.
+    base, least : float
+        In (0, 1).
+
+    Returns
+    -------
+    float64 (n,)
+        In [0, 1].
+    """
+    weight = np.power(base, hops.astype(np.float64))
+    return np.where(weight < least, 0.0, weight)
 
 
 def _periods(age_s: F64, period_s: F64) -> F64:

@@ -56,6 +56,66 @@ def maximal_marginal_relevance(relevance: F64, vectors: F32, lam: float, k: int)
     return order
 
 
+def slotted_lambda(lam: float, slots: float, enough: float) -> float:
+    """Return λ for a budget that has room for so many rows: rising evenly to 1 where they are fewer than enough.
+
+    Parameters
+    ----------
+    lam : float
+        In [0, 1].
+    slots : float
+        Rows that the budget has room for; ≥ 0.
+    enough : float
+        Rows from which on λ is ``lam``; > 0.
+    """
+    return lam + (1.0 - lam) * (1.0 - min(slots, enough) / enough)
+
+
+def fitting_relevance(relevance: F64, vectors: F32, sizes: I64, budget: int, lam: float, k: int) -> I64:
+    """Choose rows one by one, each relevant, unlike those already chosen, and not larger than what is left.
+
+    Parameters
+    ----------
+    relevance : float64 (n,)
+        ≥ 0, finite; divided by its greatest.
+    vectors : float32 (n, d)
+        Unit rows; a zero row is unlike everything.
+    sizes : int64 (n,)
+        ≥ 0.
+    budget : int
+        Of all chosen rows together.
+    lam : float
+        In [0, 1]; 1 looks at relevance alone.
+    k : int
+        Most rows.
+
+    Returns
+    -------
+    int64 (m,)
+        Rows in the order chosen; ties by lower row.
+
+    Notes
+    -----
+    As `maximal_marginal_relevance`, with max(0, cosine), and with rows that do not fit what is left passed over at that
+    step; it ends when none fits.  O(m n d).
+    """
+    top = float(relevance.max()) if relevance.size else 0.0
+    gain = lam * relevance / (top or 1.0)
+    closest = np.zeros(relevance.size)
+    free = np.ones(relevance.size, np.bool_)
+    order: list[int] = []
+    while len(order) < k:
+        fits = free & (sizes <= budget)
+        if not fits.any():
+            break
+        best = int(np.argmax(np.where(fits, gain - (1.0 - lam) * closest, -np.inf)))
+        order.append(best)
+        free[best] = False
+        budget -= int(sizes[best])
+        np.maximum(closest, exact_dots(vectors, vectors[best]), out=closest)
+    return np.array(order, np.int64)
+
+
 def near_duplicates(vectors: F32, order: I64, threshold: float) -> BOOL:
     """Return which rows to keep so that no two kept rows are nearly the same.
 

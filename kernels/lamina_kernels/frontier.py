@@ -88,23 +88,6 @@ def gather_numpy(
     return links, scratch[links.nodes], met
 
 
-def gather(
-    forward: Csr, backward: Csr, taken: I32, start: int, walk_out: U8, walk_in: U8, blocked: U8
-) -> tuple[HopLinks, I64, I32]:
-    """Return what `gather_numpy` does, by the kernel."""
-    frontier = taken[start:]
-    m = 0
-    for links, walked in ((forward, walk_out), (backward, walk_in)):
-        if walked.any():
-            m += int((links.indptr[frontier + 1] - links.indptr[frontier]).sum())
-    met, slots, owners = np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int64)
-    entries, outward = np.empty(m, np.int64), np.empty(m, np.uint8)
-    nodes, e = gather_hop(
-        forward, backward, taken, start, walk_out, walk_in, blocked, met, slots, owners, entries, outward
-    )
-    return HopLinks(met[slots[:e]], owners[:e], entries[:e], outward[:e]), slots[:e], met[:nodes]
-
-
 def settle_numpy(
     forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
 ) -> tuple[F64, I64]:
@@ -119,17 +102,6 @@ def settle_numpy(
     first = np.empty(lift.size, np.int64)
     hits = np.flatnonzero(reached == best[slots])[::-1]
     first[slots[hits]] = hits  # the last assignment stands: the first of equal links
-    return best, first
-
-
-def settle(
-    forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
-) -> tuple[F64, I64]:
-    """Return what `settle_numpy` does, by the kernel."""
-    best, first = np.empty(lift.size), np.empty(lift.size, np.int64)
-    settle_hop(
-        forward, backward, slots, links.owners, links.entries, links.outward != 0, scores, gain, lift, best, first
-    )
     return best, first
 
 

@@ -17,6 +17,7 @@ from lamina_kernels.csr import KERNEL_LINKS
 from lamina_kernels.frontier import RELATIONS, first_positions, hop_links
 from lamina_kernels.layouts import BOOL, I32, I64, U8, Csr, Walk
 
+_AHEAD = 16  # rows that are looked up before the first of them is gone through
 _ROOM = 65_536  # nodes to make room for at first: memory for a million costs a page fault for each page that is touched
 
 
@@ -140,21 +141,29 @@ def _take_rows(
 ) -> int:
     """Take what the rows of nodes at positions ``start`` to ``stop`` lead to; return how many there are now."""
     all_walked = walked.all()  # then relations need not be read: a cache miss a row
-    for position in range(start, stop):
-        u = out_nodes[position]
-        for i in range(links.indptr[u], links.indptr[u + 1]):
-            if not (all_walked or walked[links.relations[i]] != 0):
-                continue
-            v = links.indices[i]
-            bit = np.uint8(1 << (v & 7))
-            if out_blocked[v >> 3] & bit:
-                continue
-            if found == out_nodes.size:
-                return found
-            out_blocked[v >> 3] |= bit
-            out_nodes[found], out_hops[found], out_parents[found] = v, hop, position
-            out_entries[found], out_outward[found] = i, outward
-            found += 1
+    begins, ends, firsts = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int32)
+    for base in range(start, stop, _AHEAD):
+        several = min(_AHEAD, stop - base)
+        # rows lie anywhere: where several are looked up before the first is gone through, their cache misses overlap
+        for j in range(several):
+            u = out_nodes[base + j]
+            begins[j], ends[j] = links.indptr[u], links.indptr[u + 1]
+        for j in range(several):
+            firsts[j] = links.indices[begins[j]] if begins[j] < ends[j] else -1
+        for j in range(several):
+            for i in range(begins[j], ends[j]):
+                if not (all_walked or walked[links.relations[i]] != 0):
+                    continue
+                v = links.indices[i]
+                bit = np.uint8(1 << (v & 7))
+                if out_blocked[v >> 3] & bit:
+                    continue
+                if found == out_nodes.size:
+                    return found
+                out_blocked[v >> 3] |= bit
+                out_nodes[found], out_hops[found], out_parents[found] = v, hop, base + j
+                out_entries[found], out_outward[found] = i, outward
+                found += 1
     return found
 
 

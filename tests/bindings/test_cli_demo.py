@@ -9,7 +9,7 @@ import pytest
 import lamina
 from lamina.cli import main
 from lamina.cli.demo import Step, tour
-from lamina.cli.demo_notes import NOTES, REPLACED
+from lamina.cli.demo_notes import NOTES, REPLACED, SESSION
 from lamina_engine.errors import VaultExists
 
 
@@ -36,6 +36,13 @@ def test_the_tour_shows_what_it_says(toured: list[Step]) -> None:
     assert steps["What holds now"] == ["adr-006"]
     assert steps["What we knew then"] == ["adr-002"]
     assert steps["Why"] == ["inc-044"]
+
+
+def test_the_tour_ends_with_a_chain_that_begins_with_the_cause(toured: list[Step]) -> None:
+    story = toured[-1].story
+    assert story is not None
+    assert (story.mode, [chunk.id for chunk in story.chunks]) == ("chain", [note.id for note in SESSION])
+    assert story.seed == SESSION[-1].id
 
 
 def test_the_hit_by_meaning_shares_no_word(toured: list[Step]) -> None:

@@ -145,3 +145,15 @@ def test_similar(run: Run) -> None:
     found = document(run("similar", "a1b2c3d0", "--json")[1])["hits"]
     assert [hit["id"] for hit in found] == ["a1b2c3d1", "a1b2c3d2"]
     assert set(found[0]) == {"id", "title", "text", "type", "source", "created_at", "status", "score"}
+
+
+def test_used_counts_what_was_cited_together(run: Run) -> None:
+    ids = ["a1b2c3d0", "a1b2c3d1", "a1b2c3d2"]
+    code, out, err = run("links", "used", *ids, "--json")
+    assert (code, err) == (0, "")
+    assert [link["count"] for link in document(out)["links"]] == [1, 1, 1]
+    code, out, err = run("links", "used", *ids[:2])
+    assert (code, err) == (0, "")
+    assert out.startswith("a1b2c3d0 -usage-> a1b2c3d1  0.4 · 2 times · usage")
+    assert run("links", "used", "nothing")[0] == 3
+    assert run("links", "used")[0] == 2

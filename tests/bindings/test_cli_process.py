@@ -146,3 +146,31 @@ def test_a_recall_imports_neither_numba_nor_what_it_does_not_need(root: Path) ->
     )
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert (got.returncode, got.stderr) == (0, b"[]\n")
+
+
+def test_following_reads_what_changes_until_ctrl_c(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("The first note.\n")
+    place = notes / "vault"  # its own writes are no changes
+    lamina.open(place, create=True, embedder="none").close()
+    arguments = ["--vault", str(place), "ingest", str(notes), "--follow", "--json", "--embedder", "none"]
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        (notes / "b.md").write_text("The second note.\n")
+        second = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (first["added"], second["added"], second["unchanged"]) == (1, 1, 1)
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"lamina: interrupted; what was committed before stays\n"
+    with lamina.open(place, embedder="none") as vault:
+        assert {chunk.source for chunk in vault.list()} == {"a.md", "b.md"}
+
+
+def test_standard_input_cannot_be_followed(run: Run) -> None:
+    got = run("ingest", "-", "--follow")
+    assert (got.returncode, got.stdout) == (2, b"")
+    assert b"standard input cannot be followed" in got.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina_engine.config import Config, initial, load, type_half_lives
+from lamina_engine.config import Config, initial, load
 from lamina_engine.errors import InvalidConfig
 
 
@@ -41,23 +41,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "vault.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(InvalidConfig):
         load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("environ", "ref"), [({}, None), ({"DECAY_TYPE_OVERRIDES": ""}, None), ({"DECAY_TYPE_OVERRIDES": ","}, {})]
-)
-def test_an_empty_setting_is_none_and_a_comma_is_an_empty_map(
-    environ: dict[str, str], ref: dict[str, float] | None
-) -> None:
-    assert type_half_lives(environ) == ref
-
-
-def test_the_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DECAY_TYPE_OVERRIDES", "a:3")
-    assert type_half_lives() == {"a": 3.0}
-    monkeypatch.setenv("DECAY_TYPE_OVERRIDES", "a:x")
-    with pytest.raises(InvalidConfig, match="a:x"):
-        type_half_lives()
 
 
 @pytest.mark.parametrize(

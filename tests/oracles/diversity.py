@@ -23,6 +23,24 @@ def maximal_marginal_relevance(relevance: Sequence[float], cosines: Table, lam: 
     return chosen
 
 
+def fitting_relevance(
+    relevance: Sequence[float], cosines: Table, sizes: Sequence[int], budget: int, lam: float, k: int
+) -> list[int]:
+    chosen: list[int] = []
+    top = max(relevance, default=0.0) or 1.0
+    while len(chosen) < k:
+        left = budget - sum(sizes[i] for i in chosen)
+        values = {
+            i: lam * score / top - (1.0 - lam) * max([0.0, *(cosines[i][j] for j in chosen)])
+            for i, score in enumerate(relevance)
+            if i not in chosen and sizes[i] <= left
+        }
+        if not values:
+            break
+        chosen.append(max(values, key=lambda i: (values[i], -i)))
+    return chosen
+
+
 def near_duplicates(cosines: Table, order: Sequence[int], threshold: float) -> list[int]:
     kept: list[int] = []
     for i in order:

@@ -18,25 +18,35 @@ COMMANDS: Final = {
     "get": "chunks:get",
     "list": "chunks:list_",
     "history": "chunks:history",
+    "facts": "facts:facts",
     "links": "links:links",
     "traverse": "links:traverse",
     "causes": "links:causes",
+    "chain": "episodes:chain",
     "timeline": "links:timeline",
     "similar": "links:similar",
     "invalidate": "chunks:invalidate",
     "restore": "chunks:restore",
     "pin": "chunks:pin",
+    "freshness": "freshness:freshness",
+    "refresh": "freshness:refresh",
+    "review": "freshness:review",
+    "snooze": "freshness:snooze",
+    "archive": "freshness:archive",
     "forget": "care:forget",
     "compact": "care:compact",
     "backup": "care:backup",
     "verify": "care:verify",
     "stats": "vaults:stats",
+    "sessions": "episodes:sessions",
+    "reconstruct": "episodes:reconstruct",
     "cluster": "topics:cluster",
     "topics": "topics:topics",
+    "context": "context:context",
     "reindex": "reindexing:reindex",
     "export": "vaults:export",
     "import": "vaults:import_",
-    "eval": "measuring:eval_",
+    "eval": "kg:eval_",
 }
 """By name: the module in this package, and the command in it."""
 
@@ -47,7 +57,9 @@ Environment:
   LAMINA_EMBEDDER_URL    endpoint of 'custom' (OpenAI's embeddings protocol)
   LAMINA_EMBEDDER_MODEL  its model
   LAMINA_EMBEDDER_KEY    its key; else OPENAI_API_KEY
-  LAMINA_JUDGE_URL       endpoint that judges links (OpenAI's chat protocol); _MODEL and _KEY as above
+  DECAY_*, FRESHNESS_*, INJECTION_*, BOOTSTRAP_TOKEN_BUDGET, MAX_RETRIEVALS
+                         settings, also in .env and in [settings] of vault.toml
+  LAMINA_JUDGE_URL       endpoint that judges links and names topics (OpenAI's chat protocol); _MODEL and _KEY as above
 
 \b
 Exit codes: 0 done, 1 a stated problem, 2 wrong usage, 3 no such id,

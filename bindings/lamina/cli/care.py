@@ -57,7 +57,7 @@ def _forget_lines(report: ForgetReport, shown: list[Chunk]) -> Iterator[str]:
         yield f"and {report.chunks - len(shown):,} more"
     count = f"{report.chunks:,} {'chunk' if report.chunks == 1 else 'chunks'}"
     yield f"{'would forget' if report.dry_run else 'forgot'} {count}"
-    names = ("rows", "vectors", "events", "sources", "links")
+    names = ("rows", "vectors", "events", "sources", "links", "facts")
     yield from table(((name, f"{getattr(report, name):,}") for name in names), indent=2)
 
 

@@ -7,19 +7,24 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.demo_notes import NOTES, REPLACED
+from lamina.cli.demo_notes import NOTES, REPLACED, SESSION
+from lamina.cli.episodes import story_lines
 from lamina.cli.recalling import hit_lines
 from lamina.cli.terminal import bold, printable
 from lamina.results import Hit
 from lamina.vault import Vault, open_vault
 from lamina_engine.clock import US_PER_S, FixedClock
 from lamina_engine.errors import VaultExists
+
+if TYPE_CHECKING:
+    from lamina.storyresults import Story
 
 TODAY: Final = "2026-06-15"
 """The day on which the tour takes place, whatever day it is."""
@@ -36,13 +41,15 @@ class Step:
     hits: tuple[Hit, ...] = ()
     outcome: str = ""
     explain: bool = False
+    story: Story | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step as JSON values."""
         hits = [
             {"id": hit.id, "score": hit.score, "title": hit.title, "created_at": hit.created_at} for hit in self.hits
         ]
-        return {"title": self.title, "line": self.line, "outcome": self.outcome, "hits": hits}
+        told = [] if self.story is None else [chunk.id for chunk in self.story.chunks]
+        return {"title": self.title, "line": self.line, "outcome": self.outcome, "hits": hits, "chain": told}
 
 
 @command("demo", "lamina demo", "lamina demo --keep tour && lamina --vault tour recall 'who is on call'")
@@ -99,6 +106,7 @@ def tour(root: Path) -> Iterator[Step]:
         yield _asked(vault, "What we knew then: the same question, asked in March", _SESSIONS, k=1, as_of="2026-03-31")
         yield _asked(vault, "Why: the parts that every score is made of", "slow pages", k=1, explain=True)
         yield _grouped(vault)
+        yield _told(vault)
 
 
 def _filled(vault: Vault, clock: FixedClock) -> Step:
@@ -128,6 +136,18 @@ def _grouped(vault: Vault) -> Step:
     )
 
 
+def _told(vault: Vault) -> Step:
+    """Add a session, link its chunks in order, and ask how it came to its end."""
+    vault.add([{**note._asdict(), "title": None, "tags": [], "session": "s609", "agent": "claude"} for note in SESSION])
+    for before, after in pairwise(SESSION):
+        vault.link(before.id, after.id, "next")
+    query = "big batches come out blank"
+    story = vault.chain(query)
+    return Step(
+        "How did we get here: the chain of a session, from the hit back", f"lamina chain '{query}'", story=story
+    )
+
+
 def _move(clock: FixedClock, date: str) -> None:
     clock.advance((FixedClock(date).now_us() - clock.now_us()) / US_PER_S)
 
@@ -151,6 +171,8 @@ def _lines(steps: Sequence[Step], keep: Path | None) -> Iterator[str]:
             yield f"    {step.outcome}"
         for rank, hit in enumerate(step.hits, 1):
             yield from hit_lines(hit, rank, explain=step.explain, most=2)
+        if step.story is not None:
+            yield from (f"    {line}" for line in story_lines(step.story))
         yield ""
     if keep is None:
         yield "This vault is gone again. `lamina demo --keep tour` makes one that stays, to try the lines above on:"

@@ -178,5 +178,27 @@ NOTES: Final = (
     ),
 )  # fmt: skip
 
+SESSION: Final = (
+    Note(
+        "s609-1", "2026-06-09T09:02", "conversation", "tracking-api", "",
+        "[User] The spool disk of the printers fills up every week.\n\n"
+        "[Assistant] Lowered spool_limit_mb from 200 to 20 on all of them.",
+    ),
+    Note(
+        "s609-2", "2026-06-09T09:20", "conversation", "tracking-api", "",
+        "[User] Rename the icons of the menu.\n\n[Assistant] 14 renamed; nothing else used the old names.",
+    ),
+    Note(
+        "s609-3", "2026-06-09T09:41", "conversation", "tracking-api", "",
+        "[User] Translate the new hint.\n\n[Assistant] Portuguese and Spanish are in.",
+    ),
+    Note(
+        "s609-4", "2026-06-09T10:05", "conversation", "tracking-api", "",
+        "[User] Porto says that big batches come out blank after page forty.\n\n"
+        "[Assistant] Reproduced: the rest of a batch is dropped without an error.",
+    ),
+)  # fmt: skip
+"""A session with an agent: what it did first is what it met last."""
+
 REPLACED: Final = ("adr-002", "sessions moved to signed tokens (adr-006)")
 """What stopped being true, and why."""

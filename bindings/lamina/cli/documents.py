@@ -23,6 +23,8 @@ def chunk_document(chunk: Chunk) -> dict[str, Any]:
         "recorded_at": format_instant(chunk.recorded_at_us), "status": chunk.status, "pinned": chunk.pinned,
         "tags": list(chunk.tags), "success": chunk.success, "start": chunk.start, "stop": chunk.stop,
         "commit": chunk.commit, "blob": chunk.blob, "version": chunk.version, "metadata": chunk.metadata,
+        "freshness": chunk.freshness, "needs_review": chunk.needs_review,
+        "snoozed_until": format_instant(chunk.snoozed_until_us),
     }  # fmt: skip
 
 
@@ -49,7 +51,8 @@ def chunk_line(chunk: Chunk) -> str:
     """Return a chunk as one line of a list."""
     state = None if chunk.status == "active" else chunk.status
     pinned = "pinned" if chunk.pinned else None
-    facts = headline(short_date(format_instant(chunk.created_at_us)), chunk.type, chunk.project, state, pinned)
+    review = "needs review" if chunk.needs_review else None
+    facts = headline(short_date(format_instant(chunk.created_at_us)), chunk.type, chunk.project, state, pinned, chunk.freshness, review)
     id_ = short_id(chunk.id)
     room = columns() - width(f"{id_}  {facts}  ")
     return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.title or chunk.text[:400]), max(20, room))}"
@@ -64,6 +67,8 @@ def chunk_lines(chunk: Chunk) -> list[str]:
     rows.append(("headings", printable(" › ".join(chunk.headings))))
     rows.append(("tags", printable(", ".join(chunk.tags))))
     rows.append(("status", chunk.status + (", pinned" if chunk.pinned else "")))
+    rows.append(("freshness", headline(chunk.freshness, "needs review" if chunk.needs_review else None)))
+    rows.append(("snoozed until", format_instant(chunk.snoozed_until_us) or ""))
     if chunk.success is not None:
         rows.append(("success", "yes" if chunk.success else "no"))
     rows += [(printable(str(key)), printable(_shown(value))) for key, value in chunk.metadata.items()]

@@ -12,7 +12,7 @@ import click
 
 from lamina.cli.embedders import NAME, URL
 from lamina.cli.terminal import printable
-from lamina_engine.errors import ChunkNotFound, EmbedderMismatch, LaminaError, ReindexGateError
+from lamina_engine.errors import ChunkNotFound, EmbedderMismatch, EntityNotFound, LaminaError, ReindexGateError
 
 DONE: Final = 0
 PROBLEM: Final = 1
@@ -64,7 +64,7 @@ def silence_stdout() -> None:
 
 
 def _report(error: Exception) -> int:
-    if isinstance(error, ChunkNotFound):
+    if isinstance(error, (ChunkNotFound, EntityNotFound)):
         return say(str(error), NOT_FOUND)
     if isinstance(error, ReindexGateError):
         return say(str(error), GATE)

@@ -25,6 +25,7 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     "lamina ingest notes/",
     "lamina ingest log.csv --column text=message --column created_at=when --project api",
     "git log -p -1 | lamina ingest - --kind text",
+    "lamina ingest notes/ --follow",
 )
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @click.option(
@@ -32,7 +33,7 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="markdown, text, rst, code, jsonl, csv, parquet, arrow, beads, tasks.",
+    help="markdown, text, rst, code, jsonl, csv, parquet, arrow, sessions, beads, tasks, github, jira.",
 )
 @click.option("--collection", metavar="NAME", help="The collection of all that is read; else what a file says.")
 @click.option("--type", metavar="NAME", help="The type of all that is read; else what a file says.")
@@ -52,6 +53,9 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     help="Mask secrets, skip what holds any, or allow them.",
 )
 @click.option("--links/--no-links", default=True, help="Also link what was read, by rules. On unless told otherwise.")
+@click.option("--recover", is_flag=True, help="With --kind tasks: go on where the file is corrupt; it is put aside.")
+@click.option("--facts", is_flag=True, help="Also make facts of frontmatter fields and key:: value lines.")
+@click.option("--follow", is_flag=True, help="Go on: read files again as they change, until Ctrl-C.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option
 def ingest(
@@ -59,20 +63,36 @@ def ingest(
     paths: tuple[str, ...],
     columns: tuple[str, ...],
     redact: Policy,
+    facts: bool,
+    follow: bool,
     no_progress: bool,
     embedder: str | None,
     **options: Any,
 ) -> None:
     """Read files into the vault; again, only what changed.
 
-    PATH is a file or a folder; - reads standard input.
+    PATH is a file or a folder; - reads standard input. With --follow and --json each line is one JSON document.
     """
     from lamina_engine.ingest.redact import Redactor
 
     named = _columns(columns)
+    if follow and facts:
+        raise click.UsageError(
+            "--facts reads all notes at once; run `lamina ingest --facts` now and then beside --follow"
+        )
+    if follow and "-" in paths:
+        raise click.UsageError("standard input cannot be followed; give files or folders")
     with call.open(embedder=embedder, redactor=Redactor(redact)) as vault:
-        report = vault.ingest(paths, columns=named or None, progress=not no_progress, **options)
-    document = report.to_dict()
+        if follow:
+            for report in vault.follow(paths, columns=named or None, **options):
+                _answer(call, report.to_dict())
+                sys.stdout.flush()
+            return
+        report = vault.ingest(paths, columns=named or None, progress=not no_progress, facts=facts, **options)
+    _answer(call, report.to_dict())
+
+
+def _answer(call: Call, document: Mapping[str, Any]) -> None:
     call.answer(document, lambda: _report_lines(document))
 
 

@@ -11,6 +11,7 @@ import click
 from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
 from lamina.cli.documents import chunk_document, chunk_line, headline, short_date, short_id
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina_engine.links.question import INTENTS
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lamina_engine.links.nearby import Timeline
 
 KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
-INTENTS: Final = ("why", "when", "entity", "what")
 _ID: Final = click.argument("id", metavar="ID")
 _RELATION: Final = click.option(
     "--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated."
@@ -85,6 +85,15 @@ def add(call: Call, source: str, target: str, relation: str, **options: Any) -> 
     call.answer(link.to_dict(), lambda: [_link_line(link)])
 
 
+@command("used", "lamina links used 4f1c09a2b7 9be2 a07d")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+def used(call: Call, ids: tuple[str, ...]) -> None:
+    """Say which chunks an answer used, so that what is used together is linked."""
+    with call.open() as vault:
+        found = vault.used(ids)
+    call.answer({"ids": list(ids), "links": [link.to_dict() for link in found]}, lambda: map(_link_line, found))
+
+
 @command("show", "lamina links show 4f1c09a2b7", "lamina links show 4f1c09a2b7 --direction in --relation causal --json")
 @_ID
 @click.option(
@@ -101,7 +110,10 @@ def show(call: Call, id: str, direction: str, relations: tuple[str, ...]) -> Non
 
 
 def _link_line(link: Link) -> str:
-    facts = headline(f"{link.weight:.3g}", link.origin, short_date(link.created_at), _unusual(link.status), link.note)
+    times = None if link.count is None else f"{link.count:,} times"
+    facts = headline(
+        f"{link.weight:.3g}", times, link.origin, short_date(link.created_at), _unusual(link.status), link.note
+    )
     start = f"{short_id(link.source)} -{printable(link.relation)}-> {short_id(link.target)}"
     return f"{bold(start)}  {dim(clip(facts, max(20, columns() - width(start) - 2)))}"
 
@@ -117,7 +129,7 @@ def _group(**given: Any) -> None:
 
 
 links = click.Group(
-    "links", callback=_group, help=_group.__doc__, commands=[build, add, show], params=call_options(),
+    "links", callback=_group, help=_group.__doc__, commands=[build, add, used, show], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
 )  # fmt: skip
 

@@ -56,22 +56,34 @@ class _Threshold(click.ParamType[Any]):
     "--selection", type=click.Choice(["topics", "eom", "leaf"]), default="topics", show_default=True,
     help="topics: smoothed, noise within the threshold taken in; eom and leaf: plain HDBSCAN.",
 )  # fmt: skip
+@click.option(
+    "--names", type=click.Choice(["auto", "words", "model"]), default="auto", show_default=True,
+    help="auto: a language model where $LAMINA_JUDGE_URL is set, else words.",
+)  # fmt: skip
+@click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="What naming may cost.  [default: 100000]")
 @click.option("--full", is_flag=True, help="Cluster everything, even where the former topics could be continued.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
-def cluster(call: Call, no_progress: bool, **options: Any) -> None:
+def cluster(call: Call, no_progress: bool, max_tokens: int | None, **options: Any) -> None:
     """Find topics: chunks that are about the same.
 
     Run it again when much has changed: topics keep their ids and names. New chunks are counted to topics at once.
     """
+    from lamina_engine.embed.chat import Budget
+
+    budget = None if max_tokens is None else Budget(tokens=max_tokens)
     with call.open() as vault:
-        report = vault.cluster(progress=not no_progress, **options)
+        report = vault.cluster(progress=not no_progress, budget=budget, **options)
     call.answer(report.to_dict(), lambda: _cluster_lines(report))
 
 
 def _cluster_lines(report: ClusterReport) -> Iterator[str]:
+    if report.note:
+        yield printable(report.note)
     if not report.written:
         yield f"nothing changed: {report.topics:,} topics of {report.members:,} chunks"
         return
+    if report.named:
+        yield f"named {report.named:,} topics by a language model"
     verb = "continued" if report.incremental else "found"
     yield f"{verb} {report.topics:,} topics in {report.chunks:,} chunks ({report.seconds:.1f} s)"
     facts = [

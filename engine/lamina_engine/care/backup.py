@@ -15,8 +15,10 @@ import msgspec
 
 from lamina_engine import config
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists
+from lamina_engine.index.graphfile import open_graph
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.nodes import GRAPH
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import open_terms
@@ -30,12 +32,21 @@ if TYPE_CHECKING:
     from lamina_engine.store.snapshot import Snapshot
 
 
-_READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int]]]] = {
+def _graph_rows(path: Path) -> int | None:
+    """Return how much of the log a link graph covers; None for the keys of its nodes, which are copied first."""
+    if path.suffix == ".nodes":
+        KeyIndex.open(path, verify=True)
+        return None
+    return open_graph(path, path.with_suffix(".nodes"), verify=True).rows
+
+
+_READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int | None]]]] = {
     LEXICAL: (("folder",), lambda path: LexicalIndex.open(path, verify=True, linked=True).rows),
     VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
     KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
+    GRAPH: (("keys", "file"), _graph_rows),
 }
-"""By index: what its record names, and how many rows a whole one covers. The graph of links is made again in the copy."""
+"""By index: what its record names, and how many rows a whole one covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +152,11 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
     files.flush_folder(target / TERMS)
     kept: dict[str, dict[str, Any]] = {}
     for name, record in snapshot.manifest.indexes.items():
-        if name not in _READERS:
+        if name not in _READERS:  # what the copy makes again by itself
             continue
         fields, rows_of = _READERS[name]
         # Tantivy's index grows in place; a file that was saved for a version may cover some of its tail
-        most = record["rows"] if name == LEXICAL else snapshot.rows("chunks")
+        most = record["rows"] if name == LEXICAL else snapshot.rows("links" if name == GRAPH else "chunks")
         fits = partial(_fits, rows_of, int(record["rows"]), int(most))
         parts = [str(record[field]) for field in fields]
         if all(_try_copy(files, source / part, target / part, fits) for part in parts):
@@ -154,8 +165,9 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
     return kept
 
 
-def _fits(rows_of: Callable[[Path], int], least: int, most: int, path: Path) -> bool:
-    return least <= rows_of(path) <= most
+def _fits(rows_of: Callable[[Path], int | None], least: int, most: int, path: Path) -> bool:
+    rows = rows_of(path)
+    return rows is None or least <= rows <= most
 
 
 def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], object]) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns, schema
+from lamina_engine.care.fact_erasure import FactErasure
 from lamina_engine.index.categories import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.store.segments import Segment
@@ -35,6 +36,10 @@ _BLANK_MEMBER: Final[dict[str, Any]] = {
     "probability": 0.0,
     "origin": "",
 }
+_BLANK_ORIGIN: Final[dict[str, Any]] = {"chunk": "", "row": -1, "repository": "", "path": ""}
+_BLANK_VERDICT: Final[dict[str, Any]] = {
+    "chunk": "", "row": -1, "tier": "", "reason": "", "commits": -1, "review": False,
+}  # fmt: skip
 _BLANK_LINK: Final[dict[str, Any]] = {
     "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
 }  # fmt: skip
@@ -70,6 +75,7 @@ class Erasure:
         self._gone[rows] = True
         names = [tombstones[name] for name in snapshot.values("chunks", "id", rows)]
         self._name_of_row = dict(zip(rows.tolist(), names, strict=True))
+        self._said = FactErasure(snapshot, tombstones)
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
         self._previous = past_forgotten(self._before, self._gone)
 
@@ -171,6 +177,24 @@ class Erasure:
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_MEMBER.items()}
                 yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
 
+    # ------------------------------------------------------------------ files they came from
+
+    def origins(self) -> Iterator[Change]:
+        """Yield the segments that say which files they speak of; such a row says nothing any more."""
+        yield from self._about("origins", _BLANK_ORIGIN)
+
+    def freshness(self) -> Iterator[Change]:
+        """Yield the segments with verdicts about them; such a row says nothing any more."""
+        yield from self._about("freshness", _BLANK_VERDICT)
+
+    def _about(self, log: str, blank: Mapping[str, Any]) -> Iterator[Change]:
+        for segment in self._snapshot.segments(log):
+            named = segment.column("chunk").to_pylist()
+            offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
+            if len(offsets):
+                values = {name: [value] * len(offsets) for name, value in blank.items()}
+                yield Change(segment, partial(rewritten, segment, offsets, values), len(offsets))
+
     def topics(self) -> Iterator[Change]:
         """Yield the segments with topics that name them as examples; the topics stay, without those."""
         for segment in self._snapshot.segments("topics"):
@@ -193,6 +217,24 @@ class Erasure:
             [name for name in names if name not in self._tombstones] for names in values["exemplars"]
         ]
         return rewritten(segment, offsets, values)
+
+    # ------------------------------------------------------------------ facts
+
+    def facts(self) -> Iterator[Change]:
+        """Yield the segments with facts that they say; see `lamina_engine.care.fact_erasure`."""
+        yield from self._facts_in("facts")
+
+    def entities(self) -> Iterator[Change]:
+        """Yield the segments with entities that they named first."""
+        yield from self._facts_in("entities")
+
+    def aliases(self) -> Iterator[Change]:
+        """Yield the segments with other names of entities that go."""
+        yield from self._facts_in("aliases")
+
+    def _facts_in(self, log: str) -> Iterator[Change]:
+        for segment, offsets, values, counted in self._said.changes(log):
+            yield Change(segment, partial(rewritten, segment, offsets, values), counted)
 
 
 def past_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:

@@ -21,6 +21,7 @@ from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import mask
 from lamina_engine.recall import where as filters
+from lamina_engine.store import journals
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -39,6 +40,11 @@ _CHANGES: Final = {
     "links": Erasure.links,
     "topics": Erasure.topics,
     "members": Erasure.members,
+    "facts": Erasure.facts,
+    "entities": Erasure.entities,
+    "aliases": Erasure.aliases,
+    "origins": Erasure.origins,
+    "freshness": Erasure.freshness,
 }
 
 
@@ -64,6 +70,8 @@ class ForgetReport:
     """True where nothing was changed."""
     ids: tuple[str, ...]
     """Their ids."""
+    facts: int = 0
+    """Rows of the facts log that one of them says, with what became of those."""
 
 
 def _random() -> str:
@@ -119,10 +127,11 @@ def forget(
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (only count) or False (forget)")
     if dry_run:
         return _Forgetting(memory.view(), node, wanted, token).report(dry_run=True)
-    with memory.write() as (transaction, view):
+    with memory.write(journal=False) as (transaction, view):
         forgetting = _Forgetting(view, node, wanted, token)
         forgetting.write(transaction)
         _clear_workshop(memory)
+    journals.erase(memory.root, forgetting.ids)
     return forgetting.report(dry_run=False)
 
 
@@ -180,13 +189,18 @@ class _Forgetting:
             for name in self._snapshot.manifest.indexes:
                 transaction.set_index(name, None)
 
+    @property
+    def ids(self) -> list[str]:
+        """The ids that are forgotten."""
+        return self._ids
+
     def report(self, *, dry_run: bool) -> ForgetReport:
         """Return what was counted."""
         counts = {log: sum(change.counted for change in changes) for log, changes in self._changes.items()}
         return ForgetReport(
             chunks=len(self._ids), rows=len(self._rows), vectors=counts["vectors"], events=counts["events"],
             sources=counts["sources"], links=counts["links"], bytes=sum(c.segment.ref.size for c in self._all()),
-            dry_run=dry_run, ids=tuple(self._ids),
+            dry_run=dry_run, ids=tuple(self._ids), facts=counts["facts"],
         )  # fmt: skip
 
     def _all(self) -> list[Change]:

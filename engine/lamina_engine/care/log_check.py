@@ -97,6 +97,8 @@ def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef]) -> str:
         "sources": "ingest the files again otherwise",
         "topics": "make them again with `lamina cluster`",
         "members": "make them again with `lamina cluster`",
+        "freshness": "make them again with `lamina freshness`",
+        "origins": "which files added memories speak of is lost otherwise: update them to note it again",
     }
     instead = (
         "make the vectors again with `lamina reindex`"

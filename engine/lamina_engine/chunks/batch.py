@@ -20,6 +20,18 @@ _BULK_ROWS = 1024
 """Rows from which on it pays to load a kernel."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A file of a git repository that a chunk speaks of, as it was when the chunk was written."""
+
+    repository: str
+    """Top of the work tree, absolute."""
+    path: str
+    """The file's path below it, with ``/``."""
+    commit: str | None
+    blob: str | None
+
+
 @dataclass(slots=True)
 class ChunkBatch:
     """Columns of equal length; see `lamina_engine.schema.CHUNKS` for what each means.
@@ -56,6 +68,8 @@ class ChunkBatch:
     """True where a title is only a file's name: it is not embedded, so a file that moves keeps its vectors."""
     date_is_embedded: list[bool] | None = None
     """True for records that say their date: it is part of their subject, and gives short texts more to stand on."""
+    origins: list[Origin | None] | None = None
+    """The file that each speaks of, where the caller names one; sources that were read know theirs."""
     versions: list[bytes] = field(default_factory=list)
     """Filled by `identify`."""
 

@@ -8,15 +8,17 @@ import msgspec
 import numpy as np
 
 from lamina_engine.chunks import writing
-from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks.batch import ChunkBatch, Origin
 from lamina_engine.chunks.reading import Chunk, chunks_at, find_row
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.state import INVALIDATED, REMOVED
+from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.store.writer import Transaction
 
 CHANGEABLE: Final = (
     "text",
@@ -49,15 +51,115 @@ def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> C
 
 
 def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
-    """Make an invalidated or removed chunk current again; an active one stays as it is."""
-    return _event(
-        memory, identity, "restore", reason, None, unless=lambda status, _: status not in (INVALIDATED, REMOVED)
-    )
+    """Make an invalidated, removed or archived chunk current again, and wake a snoozed one; others stay as they are."""
+    wake(memory, identity)
+    away = (INVALIDATED, REMOVED, ARCHIVED)
+    return _event(memory, identity, "restore", reason, None, unless=lambda status, _: status not in away)
+
+
+def snooze(memory: Memory, identity: str, until_us: int) -> Chunk:
+    """Keep a chunk out of recall until a moment; it stays listed, and wakes by itself.
+
+    Raises
+    ------
+    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+    """
+    detail = msgspec.json.encode({"until_us": until_us}).decode()
+    with memory.write() as (transaction, view):
+        row = find_row(view, identity)
+        if view.state.snoozed.get(row) != until_us:
+            _append(transaction, view, "snooze", [row], [None], [detail])
+    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+
+
+def wake(memory: Memory, identity: str) -> Chunk:
+    """End a chunk's snooze; one that is awake stays as it is.
+
+    Raises
+    ------
+    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+    """
+    with memory.write() as (transaction, view):
+        row = find_row(view, identity)
+        if row in view.state.snoozed:
+            _append(transaction, view, "wake", [row], [None])
+    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+
+
+def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
+    """Take active chunks out of recall, until they are restored; return how many. Others stay as they are.
+
+    Raises
+    ------
+    VaultReadOnly, VaultLocked
+    """
+    with memory.write() as (transaction, view):
+        active = [row for row in rows if view.state.status[row] == ACTIVE]
+        _append(transaction, view, "archive", active, [reason] * len(active))
+    return len(active)
+
+
+def review(memory: Memory, identity: str, reason: str) -> Chunk:
+    """Ask that somebody looks at a chunk: ``needs_review`` stays until it is refreshed, updated or said to be right.
+
+    Raises
+    ------
+    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+    """
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidArgument("review needs a reason: what somebody should look at, in words")
+    with memory.write() as (transaction, view):
+        row = find_row(view, identity)
+        if not view.freshness.manual[row]:
+            _append(transaction, view, "review", [row], [memory.redact(reason)])
+    return chunks_at(memory.view(), np.array([row], np.int64))[0]
 
 
 def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
     """Pin a chunk, or take its pin away."""
     return _event(memory, identity, "pin" if pinned else "unpin", None, None, unless=lambda _, pin: bool(pin) == pinned)
+
+
+def confirm(memory: Memory, row: int, origin: Origin | None, reason: str | None = None) -> Chunk:
+    """Note that a chunk is right as it stands: what asked for a review is done, and commits count from now on.
+
+    Parameters
+    ----------
+    row : int
+        Its row.
+    origin : Origin, optional
+        Its file as it is now; without one nothing but the review is noted.
+
+    Raises
+    ------
+    VaultReadOnly, VaultLocked
+    """
+    about = np.array([row], np.int64)
+    with memory.write() as (transaction, view):
+        ids = view.snapshot.values("chunks", "id", about)
+        if view.freshness.review_of(about)[0]:
+            writing.add_events(transaction, "reviewed", ids, about, transaction.stamps(1), [reason])
+        tier = "fresh" if origin is not None else view.freshness.tiers_of(about)[0]
+        if origin is not None:
+            writing.add_origins(transaction, ids, about, [origin], transaction.stamps(1))
+        if tier is not None:
+            seen = {"tier": [tier], "reason": ["commits" if origin else "manual"], "commits": [0 if origin else -1]}
+            seen |= {"review": [False], "path": [origin.path if origin else None]}
+            transaction.append("freshness", {"chunk": ids, "row": about, **seen}, transaction.stamps(1))
+    return chunks_at(memory.view(), about)[0]
+
+
+def _append(
+    transaction: Transaction,
+    view: View,
+    kind: str,
+    rows: Sequence[int],
+    reasons: Sequence[str | None],
+    details: Sequence[str | None] | None = None,
+) -> None:
+    about = np.array(rows, np.int64)
+    names = view.snapshot.values("chunks", "id", about)
+    writing.add_events(transaction, kind, names, about, transaction.stamps(len(about)), reasons, details)
 
 
 def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail: str | None, unless: Any) -> Chunk:

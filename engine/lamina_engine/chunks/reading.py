@@ -49,15 +49,23 @@ class Chunk:
     version: str
     status: str
     pinned: bool
+    snoozed_until_us: int | None = None
+    freshness: str | None = None
+    """Tier of the last scan of its source; None where none was made."""
+    needs_review: bool = False
+    """Whether a scan or a person says that somebody should look at it."""
 
 
 def chunks_at(view: View, rows: Rows) -> list[Chunk]:
     """Return the chunks of some rows, in their order."""
     records = view.snapshot.records("chunks", rows)
     status, pinned = view.state.status[rows].tolist(), view.state.pinned[rows].tolist()
+    tiers, review = view.freshness.tiers_of(rows), view.freshness.review_of(rows)
     return [
-        _chunk(record, row, STATUS_NAMES[state], bool(pin))
-        for record, row, state, pin in zip(records, rows.tolist(), status, pinned, strict=True)
+        _chunk(record, row, STATUS_NAMES[state], bool(pin), view.state.snoozed.get(row), tier, wanted)
+        for record, row, state, pin, tier, wanted in zip(
+            records, rows.tolist(), status, pinned, tiers, review, strict=True
+        )
     ]
 
 
@@ -68,15 +76,27 @@ HIT_COLUMNS: Final = (
 
 
 def shown_at(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return what hits show of some rows, in their order: `HIT_COLUMNS`, with metadata decoded, and ``status``."""
+    """Return what hits show of some rows, in their order.
+
+    `HIT_COLUMNS`, with metadata decoded, and ``status``, ``freshness``, ``needs_review``.
+    """
     records = view.snapshot.records("chunks", rows, HIT_COLUMNS)
-    for record, state in zip(records, view.state.status[rows].tolist(), strict=True):
-        record["status"] = STATUS_NAMES[state]
+    facts = (view.state.status[rows].tolist(), view.freshness.tiers_of(rows), view.freshness.review_of(rows))
+    for record, state, tier, review in zip(records, *facts, strict=True):
+        record["status"], record["freshness"], record["needs_review"] = STATUS_NAMES[state], tier, review
         record["metadata"] = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
     return records
 
 
-def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk:
+def _chunk(
+    record: dict[str, Any],
+    row: int,
+    status: str,
+    pinned: bool,
+    snoozed_until_us: int | None,
+    freshness: str | None,
+    needs_review: bool,
+) -> Chunk:
     return Chunk(
         id=record["id"],
         row=row,
@@ -102,6 +122,9 @@ def _chunk(record: dict[str, Any], row: int, status: str, pinned: bool) -> Chunk
         version=record["version"].hex(),
         status=status,
         pinned=pinned,
+        snoozed_until_us=snoozed_until_us,
+        freshness=freshness,
+        needs_review=needs_review,
     )
 
 

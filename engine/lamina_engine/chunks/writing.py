@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
-from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
+from lamina_engine.chunks.batch import ChunkBatch, Origin, checked_vectors
 from lamina_engine.chunks.chains import previous_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
@@ -139,6 +140,8 @@ def append(
     if matrix is not None:
         transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
     _supersede(transaction, view, picked, older, first, stamps)
+    if picked.origins:
+        add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
     memory.indexer.stage(view.snapshot, first, picked, values["created_at"], previous)
     return written
 
@@ -197,7 +200,7 @@ def _supersede(
     first: int,
     stamps: NDArray[np.int64],
 ) -> None:
-    """Record which rows the new ones replace (by position), at the same instant; a pin passes to the new row."""
+    """Record which rows the new ones replace (by position), at the same instant; pin and snooze pass to the new row."""
     if not older:
         return
     positions = list(older)
@@ -214,6 +217,7 @@ def _supersede(
         reasons = ["invalidated before it moved or its labels changed"] * len(wrong)
         rows = np.array(wrong, np.int64) + first
         add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons)
+    _keep_marks(transaction, view, batch, older, first, stamps)
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
         if row - first in pinned or (row < view.rows and view.state.pinned[row]):
@@ -230,10 +234,33 @@ def _supersede(
         )
 
 
+def _keep_marks(
+    transaction: Transaction,
+    view: View,
+    batch: ChunkBatch,
+    older: dict[int, int],
+    first: int,
+    stamps: NDArray[np.int64],
+) -> None:
+    """Let a snooze pass to the new row; what was asked to be looked at passes on where the new row says the same."""
+    known = {p: row for p, row in older.items() if row < view.rows}
+    asleep = {p: view.state.snoozed[row] for p, row in known.items() if row in view.state.snoozed}
+    asked = [p for p, row in known.items() if view.freshness.manual[row] and _says_the_same(view, batch, p, row)]
+    details = [msgspec.json.encode({"until_us": until_us}).decode() for until_us in asleep.values()]
+    for kind, positions, said in (("snooze", list(asleep), details), ("review", asked, None)):
+        if positions:
+            ids, rows = [batch.ids[p] for p in positions], np.array(positions, np.int64) + first
+            add_events(transaction, kind, ids, rows, stamps[positions], [None] * len(positions), said)
+
+
 def _says_what_was_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
     """Tell whether a new row repeats an invalidated one: a file that moves or a new title does not make it true again."""
     if row >= view.rows or view.state.status[row] != INVALIDATED:
         return False
+    return _says_the_same(view, batch, position, row)
+
+
+def _says_the_same(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
     return bool(view.snapshot.values("chunks", "text", np.array([row]))[0] == batch.texts[position])
 
 
@@ -258,6 +285,20 @@ def add_events(
         },
         stamps,
     )
+
+
+def add_origins(
+    transaction: Transaction,
+    ids: Sequence[str | None],
+    rows: NDArray[np.int64],
+    origins: Sequence[Origin | None],
+    stamps: NDArray[np.int64],
+) -> None:
+    """Append the origins of those rows that have one."""
+    known = [(i, origin) for i, origin in enumerate(origins) if origin is not None]
+    places = [i for i, _ in known]
+    values = {name: [getattr(origin, name) for _, origin in known] for name in ("repository", "path", "commit", "blob")}
+    transaction.append("origins", {"chunk": [ids[i] for i in places], "row": rows[places], **values}, stamps[places])
 
 
 def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
@@ -302,4 +343,4 @@ def _matrix(
     return matrix, len(late)
 
 
-__all__ = ["ACTIVE", "Written", "add_events", "append", "vectors_ahead", "write"]
+__all__ = ["ACTIVE", "Written", "add_events", "add_origins", "append", "vectors_ahead", "write"]

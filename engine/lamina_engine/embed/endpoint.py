@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import base64
-import math
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.embed.calling import OPENAI_KEY, call_url, connection
 from lamina_engine.embed.rows import check_query, check_texts, describe_prefixes, prefixed, unit_rows
-from lamina_engine.embed.transport import Backoff, PayloadError, Transport
+from lamina_engine.embed.transport import PayloadError
 from lamina_engine.errors import EmbeddingError, InvalidConfig
 
 
@@ -67,7 +65,7 @@ class EndpointEmbedder:
         model: str,
         *,
         dim: int | None = None,
-        api_key_env: str | None = "OPENAI_API_KEY",
+        api_key_env: str | None = OPENAI_KEY,
         batch: int = 64,
         timeout_s: float = 30.0,
         max_retries: int = 2,
@@ -82,7 +80,7 @@ class EndpointEmbedder:
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        _check_options(model, dim, batch, timeout_s, dimensions, encoding_format, lane_weight)
+        _check_options(dim, batch, dimensions, encoding_format, lane_weight)
         self._model = model
         self._dim = dim if dim is not None else dimensions
         self._batch = batch
@@ -92,14 +90,10 @@ class EndpointEmbedder:
         self._encoding_format = encoding_format
         self._max_tokens = max_tokens
         self._lane_weight = lane_weight
-        self._transport = Transport(
-            endpoint_url(url),
-            api_key_env=api_key_env,
-            timeout_s=timeout_s,
-            backoff=Backoff(max_retries, backoff_s, cap_s),
-            sleep=sleep,
-            jitter=jitter,
-        )
+        self._transport = connection(
+            endpoint_url(url), model, api_key_env=api_key_env, timeout_s=timeout_s, max_retries=max_retries,
+            backoff_s=backoff_s, cap_s=cap_s, sleep=sleep, jitter=jitter,
+        )  # fmt: skip
 
     @property
     def identity(self) -> str:
@@ -187,42 +181,21 @@ def endpoint_url(url: str) -> str:
     InvalidConfig
         When it is no http or https URL, or holds a user name or password.
     """
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, usable = urlsplit(""), False
-    if not usable or re.search(r"[\s\x00-\x1f\x7f]", url.strip()):
-        raise InvalidConfig("the endpoint's url is no http or https URL; give one such as 'http://127.0.0.1:11434/v1'")
-    if parts.username is not None or parts.password is not None:
-        raise InvalidConfig(
-            "the endpoint's url holds a user name or password; put the key into an environment variable and name "
-            "it in api_key_env"
-        )
-    path = parts.path.rstrip("/")
-    if not path.endswith("/embeddings"):
-        path = f"{path or '/v1'}/embeddings"
-    return parts._replace(path=path, fragment="").geturl()
+    return call_url(url, "/embeddings")
 
 
 def _check_options(
-    model: str,
     dim: int | None,
     batch: int,
-    timeout_s: float,
     dimensions: int | None,
     encoding_format: str,
     lane_weight: float,
 ) -> None:
-    if not model.strip() or not model.isprintable():
-        raise InvalidConfig(f"model={model!r}; give the model's name as the server knows it")
     for name, count in (("dim", dim), ("dimensions", dimensions), ("batch", batch)):
         if count is not None and count < 1:
             raise InvalidConfig(f"{name}={count}; give a whole number ≥ 1")
     if dim is not None and dimensions is not None and dim != dimensions:
         raise InvalidConfig(f"dim={dim} and dimensions={dimensions} contradict each other; give one of them")
-    if not 0 < timeout_s < math.inf:
-        raise InvalidConfig(f"timeout_s={timeout_s}; give seconds > 0")
     if encoding_format not in ("float", "base64"):
         raise InvalidConfig(f"encoding_format={encoding_format!r}; give 'float' or 'base64'")
     if not lane_weight >= 0:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, getattr_static, signature
+from inspect import getattr_static
 from types import FunctionType
-from typing import Any, TypeGuard, cast
+from typing import TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,18 +141,9 @@ def _configured(options: dict[str, object]) -> Embedder:
 
 
 def _construct(kind: Callable[..., object], options: dict[str, object]) -> Embedder:
-    """Call a constructor with options from a configuration, reporting what does not fit before the call."""
-    parameters = {name: each for name, each in signature(kind).parameters.items() if name not in ("sleep", "jitter")}
-    unknown = sorted(set(map(str, options)) - set(parameters))
-    missing = [name for name, each in parameters.items() if each.default is Parameter.empty and name not in options]
-    if unknown or missing:
-        wrong = [f"unknown: {', '.join(unknown)}"] * bool(unknown) + [f"missing: {', '.join(missing)}"] * bool(missing)
-        raise InvalidConfig(f"embedder options {'; '.join(wrong)}; allowed are {', '.join(parameters)}")
-    try:
-        return cast("Embedder", kind(**cast("dict[str, Any]", options)))
-    except (TypeError, AttributeError) as error:
-        kinds = ", ".join(f"{name}: {each.annotation}" for name, each in parameters.items() if name in options)
-        raise InvalidConfig(f"an embedder option has the wrong type ({error}); expected are {kinds}") from error
+    from lamina_engine.embed.calling import construct
+
+    return cast("Embedder", construct(kind, options, "embedder"))
 
 
 def _is_embedder(spec: object) -> TypeGuard[Embedder]:

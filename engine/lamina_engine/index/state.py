@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
 ACTIVE: Final = 0
@@ -18,7 +20,8 @@ SUPERSEDED: Final = 1
 INVALIDATED: Final = 2
 REMOVED: Final = 3
 FORGOTTEN: Final = 4
-STATUS_NAMES: Final = ("active", "superseded", "invalidated", "removed", "forgotten")
+ARCHIVED: Final = 5
+STATUS_NAMES: Final = ("active", "superseded", "invalidated", "removed", "forgotten", "archived")
 
 _STATUS_OF_KIND: Final = {
     "supersede": SUPERSEDED,
@@ -26,8 +29,10 @@ _STATUS_OF_KIND: Final = {
     "restore": ACTIVE,
     "remove": REMOVED,
     "forget": FORGOTTEN,
+    "archive": ARCHIVED,
 }
 _PIN_OF_KIND: Final = {"pin": 1, "unpin": 0}
+_SNOOZES: Final = ("snooze", "wake")
 
 
 class State:
@@ -36,12 +41,14 @@ class State:
     Attributes
     ----------
     status : uint8 (n,)
-        `ACTIVE`, `SUPERSEDED`, `INVALIDATED`, `REMOVED` or `FORGOTTEN`.
+        `ACTIVE`, `SUPERSEDED`, `INVALIDATED`, `REMOVED`, `FORGOTTEN` or `ARCHIVED`.
     pinned : uint8 (n,)
         1 where the chunk is pinned.
+    snoozed : mapping of int to int
+        By row, until when the chunk is snoozed (us UTC); few are, so it is no column.
     """
 
-    __slots__ = ("events", "pinned", "status")
+    __slots__ = ("events", "pinned", "snoozed", "status")
 
     def __init__(
         self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None
@@ -62,9 +69,11 @@ class State:
         start = former.events if former is not None else 0
         self.status = np.zeros(n, np.uint8)
         self.pinned = np.zeros(n, np.uint8)
+        self.snoozed: dict[int, int] = {}
         if former is not None:
             kept = min(n, len(former.status))
             self.status[:kept], self.pinned[:kept] = former.status[:kept], former.pinned[:kept]
+            self.snoozed = dict(former.snoozed)
         self._replay(snapshot, start, n)
         self._forget_since(snapshot, n)
         self.status.flags.writeable = self.pinned.flags.writeable = False
@@ -83,6 +92,17 @@ class State:
                 hit = (to >= 0) & (rows >= 0) & (rows < n)
                 # the last of several events about one row wins: NumPy assigns in order
                 target[rows[hit]] = to[hit].astype(np.uint8)
+            spoken = np.array([name in _SNOOZES for name in names], np.bool_)[codes] & (rows >= 0) & (rows < n)
+            if spoken.any():
+                self._snooze(segment, begin + np.flatnonzero(spoken))
+
+    def _snooze(self, segment: Segment, offsets: NDArray[np.int64]) -> None:
+        facts = (segment.values(name, offsets) for name in ("kind", "row", "detail"))
+        for kind, row, detail in zip(*facts, strict=True):
+            if kind == "snooze" and detail:  # nothing is left of what is said about a forgotten one
+                self.snoozed[row] = int(msgspec.json.decode(detail)["until_us"])
+            else:
+                self.snoozed.pop(row, None)
 
     def _forget_since(self, snapshot: Snapshot, n: int) -> None:
         """Apply what was forgotten after the watermark too: no moment of the past has those rows any more."""
@@ -94,6 +114,10 @@ class State:
             rows = segment.numbers("row").astype(np.int64)[begin:]
             codes = kind.indices.to_numpy(zero_copy_only=False)[begin:]
             self.status[rows[(codes == names.index("forget")) & (rows >= 0) & (rows < n)]] = FORGOTTEN
+
+    def asleep(self, now_us: int) -> NDArray[np.int64]:
+        """Return the rows that are snoozed at a moment, ascending."""
+        return np.array(sorted(row for row, until_us in self.snoozed.items() if now_us < until_us), np.int64)
 
     def active(self) -> NDArray[np.bool_]:
         """Return bool (n,): True where the row is current and valid."""

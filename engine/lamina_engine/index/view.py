@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
+from lamina_engine.index.accesses import Accesses
 from lamina_engine.index.categories import CategoryTable
+from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
@@ -53,6 +55,9 @@ class View:
         # only a state that exists already is continued: building one for the sake of the next would be work for nothing
         usable = former is not None and not past and former.as_of_us is None and "_state" in former.__dict__
         self._former = former.state if usable and former is not None else None
+        going_on = former is not None and not past and former.as_of_us is None
+        self._former_freshness = former._last_freshness() if going_on and former is not None else None
+        self._former_accesses = former._last_accesses() if going_on and former is not None else None
 
     @property
     def is_past(self) -> bool:
@@ -75,6 +80,37 @@ class View:
         self._former = None
         return state
 
+    @property
+    def freshness(self) -> Freshness:
+        """Last scanned tier of every row, and whether it wants a review."""
+        return self._freshness
+
+    @cached_property
+    def _freshness(self) -> Freshness:
+        past = self.as_of_us
+        scans = self.snapshot.rows("freshness") if past is None else self.snapshot.watermark("freshness", past)
+        former, self._former_freshness = self._former_freshness, None
+        return Freshness(self.snapshot, former, rows=self.rows, events=self._events, scans=scans)
+
+    def _last_freshness(self) -> Freshness | None:
+        """Return what a later version can go on from: its own, or that of a version before it."""
+        found: Freshness | None = self.__dict__.get("_freshness", self._former_freshness)
+        return found
+
+    def _last_accesses(self) -> Accesses | None:
+        found: Accesses | None = self.__dict__.get("_accesses", self._former_accesses)
+        return found
+
+    @property
+    def accesses(self) -> Accesses:
+        """How often and when rows were recalled, as far as the log knows."""
+        return self._accesses
+
+    @cached_property
+    def _accesses(self) -> Accesses:
+        former, self._former_accesses = self._former_accesses, None
+        return Accesses(self.snapshot, former, events=self._events)
+
     @cached_property
     def forgotten(self) -> int:
         """How many rows are contentless tombstones."""
@@ -82,8 +118,8 @@ class View:
 
     @cached_property
     def all_active(self) -> bool:
-        """True where every row is active: no mask is needed."""
-        return not self.state.status.any()
+        """True where every row is active and none was ever snoozed: no mask is needed."""
+        return not self.state.status.any() and not self.state.snoozed
 
     @cached_property
     def forward(self) -> ForwardLists:

@@ -15,6 +15,7 @@ from lamina_engine.chunks.writing import Written
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
+from lamina_engine.ingest.origins import note_origins, origin_of_row
 from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
 from lamina_engine.store.segments import SEGMENT_ROWS
 
@@ -52,7 +53,7 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
     elif isinstance(records, Mapping):
         records = [records]
     total = Written()
-    batches = (_prepared(memory, batch) for batch in _batches(memory, records, fields))
+    batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
     try:
         for batch in _one_ahead(batches) if _is_long(records) else batches:
@@ -87,6 +88,12 @@ def _prepared(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
             f"record {position} holds a secret ({', '.join(kinds)}) and the policy is to skip it; nothing was written"
         )
     batch.identify()
+    return batch
+
+
+def _with_origins(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
+    """Note which files of repositories the records speak of; their ids, which are made already, say nothing of that."""
+    note_origins(memory, batch)
     return batch
 
 
@@ -305,7 +312,10 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
         checked["type"] = clean_type(checked["type"]) or DEFAULT_TYPE
     if "collection" in checked and not checked["collection"]:
         checked["collection"] = DEFAULT_COLLECTION
-    return lifecycle.update(memory, identity, checked)
+    chunk = lifecycle.update(memory, identity, checked)
+    view = memory.view()
+    origin = origin_of_row(memory, view, chunk.row)
+    return lifecycle.confirm(memory, chunk.row, origin) if origin or chunk.needs_review else chunk
 
 
 def _defaults(fields: Mapping[str, Any], tz: str) -> Record | None:

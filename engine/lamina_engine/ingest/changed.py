@@ -13,13 +13,14 @@ from lamina_engine.ingest import sources
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
 from lamina_engine.ingest.drafts import Problem, SourceDraft
-from lamina_engine.ingest.provenance import Repository, discover
+from lamina_engine.ingest.provenance import Repository
 from lamina_engine.ingest.reading import KINDS, read_source
 from lamina_engine.ingest.scan import Reading
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Source
 from lamina_engine.ingest.tables import RecordWriter
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
+from lamina_engine.ingest.worktrees import Repositories
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
@@ -74,8 +75,8 @@ class ChangedSources:
     ) -> None:
         self._run, self._folder, self._everything = run, folder, everything
         self._former, self._readings, self._paths = former, readings, paths
-        self._repository: Repository | None = None
-        self._looked = False
+        self._repositories = Repositories()
+        self._unreadable: set[Path] = set()
         self._resolvers: dict[str, LinkResolver] = {}
 
     def read(self, entry: FileEntry) -> bool:
@@ -172,20 +173,17 @@ class ChangedSources:
         return self._resolvers[root]
 
     def _provenance(self, entry: FileEntry, data: bytes) -> tuple[str | None, str | None, int | None]:
-        """Return commit, blob and first date of a file, as far as its repository knows it."""
-        if not self._looked:
-            self._looked = True
-            self._repository = discover(self._folder)
-        repository = self._repository
-        path = repository.relative(entry.absolute) if repository is not None else None
-        if repository is None or path is None:
+        """Return commit, blob and first date of a file, as far as its repository knows it: a submodule's is its own."""
+        repository = self._repositories.of(entry.absolute)
+        path = repository.relative(entry.absolute) if isinstance(repository, Repository) else None
+        if not isinstance(repository, Repository) or path is None or repository.root in self._unreadable:
             return None, None, None
         try:
             facts = repository.history().get(path)
             return repository.head, repository.blob_of(data), facts.first_us if facts else None
         except IngestError as error:
             self._run.report.problems.append(Problem(".", "git", str(error)))
-            self._repository = None
+            self._unreadable.add(repository.root)
             return None, None, None
 
 

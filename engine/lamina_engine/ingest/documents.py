@@ -109,6 +109,11 @@ class DocumentWriter:
         )
 
 
+def matched(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
+    """Return what writing some documents would write, their ids by document, and the former ids that nothing continues."""
+    return _batch(view, documents)
+
+
 def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
     """Make the chunks of vanished text inactive. Nothing is deleted: they come back with their file.
 

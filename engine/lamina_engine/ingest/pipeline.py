@@ -29,7 +29,10 @@ from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkRe
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
-ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *foreign.KINDS)
+SESSIONS: Final = "sessions"
+SESSIONS_MARK: Final = "sessions:"
+"""Settings of sources that were read as sessions begin with it."""
+ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *foreign.KINDS, SESSIONS)
 Report = Callable[[Progress], None]
 _STDIN: Final = "<stdin>"
 
@@ -44,6 +47,8 @@ def ingest(
     project: str | None = None,
     columns: Mapping[str, str] | None = None,
     links: bool = True,
+    recover: bool = False,
+    facts: bool = False,
     progress: Report | None = None,
     stdin: IO[bytes] | None = None,
 ) -> IngestReport:
@@ -61,27 +66,71 @@ def ingest(
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
     overrides = {name: value if value is None else memory.redact(value) for name, value in overrides.items()}
     ColumnMapping(columns)
+    if recover and kind not in foreign.KINDS:
+        raise InvalidArgument(f"recover=True is for kind='tasks', and kind={kind!r} was given; leave it out")
     if memory.store.mode == "r":
         with memory.write():  # says why not, before anything is read
             pass
     started = time.perf_counter()
     report = IngestReport()
+    chains = 0
     for path in paths:
         if kind in foreign.KINDS:
-            foreign.KINDS[kind](memory, Path(path), report)
+            foreign.KINDS[kind](memory, Path(path), report, recover=recover)
+            continue
+        if kind == SESSIONS:
+            chains += _sessions(memory, path, report, overrides, links=links, progress=progress)
             continue
         run = _Run(memory, report, kind, overrides, columns, progress)
         if path == "-":
             run.stream(stdin or sys.stdin.buffer)
         else:
             run.root(path)
-    if links and kind not in foreign.KINDS and (changed := report.chunks + report.moved + report.removed):
+            if run.sessions:
+                known = {**overrides, "type": None}
+                chains += _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
+    # chunks of sessions have got their links, and are no documents to be linked otherwise
+    changed = report.chunks + report.moved + report.removed - chains
+    if links and kind not in foreign.KINDS and changed:
         from lamina_engine.ingest.relinking import resolver
         from lamina_engine.links.building import after_ingest
 
         after_ingest(memory, changed, resolver)
+    if facts:
+        from lamina_engine.facts.fields import extract_notes
+
+        report.problems += [Problem(drop.what, "fact", drop.why) for drop in extract_notes(memory).dropped]
     report.seconds = round(time.perf_counter() - started, 3)
     return report
+
+
+def _sessions(
+    memory: Memory,
+    path: str,
+    report: IngestReport,
+    overrides: Mapping[str, str | None],
+    *,
+    entries: Sequence[FileEntry] | None = None,
+    links: bool,
+    progress: Report | None,
+) -> int:
+    """Read sessions; return how much of the report is theirs."""
+    from lamina_engine.ingest.sessions.ingest import ingest_sessions
+
+    if path == "-":
+        raise InvalidArgument(f"kind={SESSIONS!r} reads files and folders, not standard input; give a path")
+    before = report.chunks + report.moved
+    ingest_sessions(memory, _existing(path), report, overrides, entries=entries, links=links, progress=progress)
+    return report.chunks + report.moved - before
+
+
+def settings_digest(
+    memory: Memory, kind: str, overrides: Mapping[str, str | None], columns: Mapping[str, str] | None = None
+) -> str:
+    """Digest of everything but the bytes that shapes the chunks of a source of a kind."""
+    given = (*overrides.values(), memory.redactor.fingerprint, memory.config.tz)
+    parts = (kind, *given, *sorted((columns or {}).items()))
+    return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
 def _checked_overrides(given: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -112,6 +161,8 @@ class _Run:
         self.kind, self.overrides, self.columns = kind, overrides, columns
         self.progress = progress
         self.writer = DocumentWriter(memory, report)
+        self.sessions: list[FileEntry] = []
+        """Files of sessions that were met; they are read otherwise."""
         self._settings: dict[str, str] = {}
         self._scanned_us = memory.clock.now_us()
 
@@ -125,6 +176,8 @@ class _Run:
         entries = [e for e in walk(top, report=seen) if folder != top or self.kind_of(e) is not None]
         self._take(seen.problems)
         everything = sources.load(self.memory.view().snapshot)
+        entries = self._without_sessions(entries, everything, folder)
+        everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(SESSIONS_MARK)}
         known = sources.below(everything, folder)
         if folder != top:  # a file by itself says nothing about those beside it
             known = {name: source for name, source in known.items() if name == top.name}
@@ -142,6 +195,22 @@ class _Run:
         reader = ChangedSources(self, folder, everything, former, readings, [entry.path for entry in entries])
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
 
+    def _without_sessions(
+        self, entries: list[FileEntry], everything: Mapping[str, Source], folder: Path
+    ) -> list[FileEntry]:
+        """Put files of sessions aside: those known as such, and new JSON lines whose first lines say so."""
+        if self.kind != "auto":
+            return entries
+        rest: list[FileEntry] = []
+        for entry in entries:
+            known = everything.get(sources.absolute(folder.as_posix(), entry.path)) if entry.kind == "jsonl" else None
+            if known is not None:
+                found = known.facts.settings.startswith(SESSIONS_MARK)
+            else:
+                found = entry.kind == "jsonl" and _is_session(entry)
+            (self.sessions if found else rest).append(entry)
+        return rest
+
     def _take(self, problems: Sequence[Problem]) -> None:
         self.report.problems += problems
         self.report.skipped += len(problems)
@@ -154,9 +223,7 @@ class _Run:
         """Digest of everything but the bytes that shapes a source's chunks."""
         kind = self.kind_of(entry) or kind_of(entry.path)
         if kind not in self._settings:
-            given = (*self.overrides.values(), self.memory.redactor.fingerprint, self.memory.config.tz)
-            parts = (kind, *given, *sorted((self.columns or {}).items()))
-            self._settings[kind] = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+            self._settings[kind] = settings_digest(self.memory, kind, self.overrides, self.columns)
         return self._settings[kind]
 
     def _hash(self, entries: Sequence[FileEntry]) -> tuple[dict[str, Reading], list[Problem]]:
@@ -307,6 +374,15 @@ def _as_record(draft: SourceDraft, i: int) -> dict[str, Any]:
         "tags": list(draft.tags),
         "metadata": draft.metadata,
     }
+
+
+def _is_session(entry: FileEntry) -> bool:
+    from lamina_engine.ingest.sessions.ingest import format_of
+
+    try:
+        return format_of(entry.absolute, "jsonl") is not None
+    except OSError:  # told when it is read
+        return False
 
 
 def _digest_of(entry: FileEntry) -> bytes:

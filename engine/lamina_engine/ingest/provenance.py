@@ -32,7 +32,7 @@ _OPTIONS = (
     *("-c", "log.showSignature=false"),
 )
 _LOG = (
-    *("log", "-z", "--format=%x01%H %at", "--topo-order", "--reverse", "--name-status", "-c"),
+    *("log", "-z", "--format=%x01%H %at %P", "--topo-order", "--reverse", "--name-status", "-c"),
     *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-relative", "--no-color", "-l1000"),
 )
 _KEPT_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CEILING_DIRECTORIES")
@@ -77,6 +77,7 @@ class Commit:
     id: str
     author_us: int | None
     changes: tuple[Change, ...]
+    parents: tuple[str, ...] = ()
 
 
 class Repository:
@@ -158,8 +159,13 @@ class Repository:
         """
         return {path: facts.first_us for path, facts in self._history.items() if facts.first_us is not None}
 
-    def log(self) -> list[Commit]:
+    def log(self, beyond: str | None = None) -> list[Commit]:
         """Return the commits reachable from ``head``, parents before children, with their changed paths.
+
+        Parameters
+        ----------
+        beyond : str, optional
+            A commit: those reachable from it are left out.
 
         Raises
         ------
@@ -168,17 +174,31 @@ class Repository:
         """
         if self.head is None:
             return []
+        which = [self.head] if beyond is None else [self.head, f"^{beyond}"]
         try:
-            out = _run(self.root, *_LOG, "-M", self.head, "--", timeout_s=self._timeout_s)
+            out = _run(self.root, *_LOG, "-M", *which, "--", timeout_s=self._timeout_s)
         except _GitFailed as error:
             if error.reason == "timeout":
                 raise IngestError(f"git cannot read the history of {str(self.root)!r}: {error}") from error
             # a partial clone lacks the old blobs that similarity needs, and must not fetch them; equal ids need none
             try:
-                out = _run(self.root, *_LOG, "-M100%", self.head, "--", timeout_s=self._timeout_s)
+                out = _run(self.root, *_LOG, "-M100%", *which, "--", timeout_s=self._timeout_s)
             except _GitFailed as again:
                 raise IngestError(f"git cannot read the history of {str(self.root)!r}: {again}") from again
         return list(_commits(out))
+
+    def git(self, *arguments: str) -> bytes:
+        """Run git in the work tree and return what it wrote, as safely as everything here.
+
+        Raises
+        ------
+        IngestError
+            When git fails or takes too long.
+        """
+        try:
+            return _run(self.root, *arguments, timeout_s=self._timeout_s)
+        except _GitFailed as error:
+            raise IngestError(f"git {arguments[0]} failed in {str(self.root)!r}: {error}") from error
 
     def blob_of(self, data: bytes) -> str:
         """Return the blob id that git would give these bytes, taken as they are (no filters, no newline conversion)."""
@@ -208,11 +228,17 @@ class Repository:
 
     @functools.cached_property
     def _history(self) -> dict[str, PathHistory]:
-        known = replay(self.log(), self._boundary())
+        known = replay(self.log(), self.boundary())
         return {path: known[path] for path in self.blobs() if path in known}
 
-    def _boundary(self) -> frozenset[str]:
-        """Return the commits whose parents a shallow clone left out: they only seem to create their files."""
+    def boundary(self) -> frozenset[str]:
+        """Return the commits whose parents a shallow clone left out: they only seem to create their files.
+
+        Raises
+        ------
+        IngestError
+            When git fails or takes too long.
+        """
         if not self.shallow:
             return frozenset()
         try:
@@ -348,13 +374,13 @@ def _commits(out: bytes) -> Iterator[Commit]:
 
 
 def _commit(head: bytes, changes: list[Change]) -> Commit:
-    commit, _, seconds_text = head[1:].decode("ascii").partition(" ")
+    commit, seconds_text, *parents = head[1:].decode("ascii").split(" ")
     try:
         seconds = int(seconds_text)
     except ValueError:
         seconds = _FIRST_S - 1
     usable = _FIRST_S <= seconds <= _LAST_S
-    return Commit(commit, seconds * US_PER_S if usable else None, tuple(changes))
+    return Commit(commit, seconds * US_PER_S if usable else None, tuple(changes), tuple(filter(None, parents)))
 
 
 class _GitFailed(Exception):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +14,7 @@ from lamina_engine.ingest.taskfile import Edge, Node, Raw, TaskFile
 from lamina_engine.ingest.tasks import KEPT, TYPE, marks_of, rest_of, text_of
 from lamina_engine.links.log import Link, links_of
 from lamina_engine.links.registry import IMPORTED
+from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -48,7 +46,8 @@ def export_tasks(memory: Memory, path: Path, rows: Rows) -> int:
     file = TaskFile(loose=rest["edges"], top=rest["top"], meta=rest["meta"])
     file.nodes = {chunk.id: _node(chunk, marks.get(chunk.id, [])) for chunk in chunks}
     file.edges = _edges(view, chunks)
-    _put(path, taskfile.write(file, memory.clock.now_us()))
+    with whole_file(path) as aside:
+        aside.write_bytes(taskfile.write(file, memory.clock.now_us()))
     return len(chunks)
 
 
@@ -108,24 +107,3 @@ def _edge(link: Link, odd: dict[tuple[str, str, str], list[Any]]) -> Edge:
     created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at), {}))  # pyright: ignore[reportArgumentType, reportCallIssue]
     return Edge(*ends, link.relation, created, link.note or "", extra)  # pyright: ignore[reportCallIssue]
 
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file beside its place, make it durable, and put it there."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, aside)
-        aside.replace(path)
-        if os.name != "nt":
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)

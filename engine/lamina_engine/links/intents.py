@@ -6,17 +6,13 @@ Tables and coefficients are those of ClawMem's adaptive traversal and multi-path
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.links.registry import STANDARD, Registry
 from lamina_kernels.frontier import RELATIONS
 from lamina_kernels.layouts import F64
-
-Intent = Literal["why", "when", "entity", "what"]
-INTENTS: Final = ("why", "when", "entity", "what")
 
 STRUCTURE: Final = 0.6
 """How much a relation's weight by intent counts in the exponent of a transition."""
@@ -38,21 +34,6 @@ PATHS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
     "what": (("semantic", "semantic"), ("semantic", "supporting")),
 }
 """Along which relations mass is pushed, hop by hop."""
-
-
-def check_intent(intent: str | None) -> str:
-    """Return an intent in lower case; ``what`` where none is given.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not one of `INTENTS`.
-    """
-    if intent is None:
-        return "what"
-    if not isinstance(intent, str) or intent.lower() not in INTENTS:
-        raise InvalidArgument(f"intent={intent!r} must be one of {', '.join(INTENTS)}")
-    return intent.lower()
 
 
 def gains(names: Iterable[str], intent: str, registry: Registry = STANDARD) -> F64:

@@ -8,31 +8,30 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
 from lamina_engine.chunks import writing
 from lamina_engine.clock import MISSING_US
-from lamina_engine.errors import EmbeddingError, InvalidArgument
+from lamina_engine.embed.chat import Purse, Stopped
+from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.links import log
 from lamina_engine.links.documents import documents_of
-from lamina_engine.links.judging import Budget, Judge, estimated_tokens
+from lamina_engine.links.judging import Budget, Judge
 from lamina_engine.links.log import Draft, Written
 from lamina_engine.links.nearby import similar
-from lamina_engine.links.verdicts import Fact, InvalidAnswer, causal_links, memory_links
+from lamina_engine.links.verdicts import Fact, causal_links, memory_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-
-T = TypeVar("T")
 
 ORIGIN: Final = "judged"
 CAUSAL: Final = "causal"
@@ -89,42 +88,6 @@ class JudgedReport:
         return "; ".join(parts) or None
 
 
-class _Stopped(Exception):
-    """The budget is spent, or the endpoint is gone."""
-
-
-@dataclass(slots=True)
-class _Asking:
-    """A judge with a purse."""
-
-    judge: Judge
-    budget: Budget
-    report: JudgedReport
-
-    def ask(self, system: str, user: str, parse: Callable[[str], T]) -> T | None:
-        """Return a valid answer; None where the second was no better than the first."""
-        question, said = user, ""
-        for _ in range(2):
-            need = estimated_tokens(system + question) + self.judge.max_answer_tokens
-            if not self.budget.allows(self.report.requests, self.report.tokens, need):
-                raise _Stopped(f"the budget is spent ({self.report.requests} requests, {self.report.tokens} tokens)")
-            try:
-                answer = self.judge.ask(system, question)
-            except EmbeddingError as error:
-                raise _Stopped(str(error)) from error
-            self.report.requests += 1
-            self.report.tokens += answer.tokens
-            try:
-                return parse(answer.text)
-            except InvalidAnswer as error:
-                said = str(error)[:200]
-            question = (
-                f"{user}\n\nThe answer before this one could not be used: {said}. Answer again, exactly as asked."
-            )
-        self.report.invalid += 1
-        return None
-
-
 def run(
     memory: Memory, judge: Judge, *, budget: Budget | None = None, neighbours: int = NEIGHBOURS, causes: bool = True
 ) -> JudgedReport:
@@ -153,18 +116,19 @@ def run(
     if isinstance(neighbours, bool) or not isinstance(neighbours, int) or not 1 <= neighbours <= _FETCHED:
         raise InvalidArgument(f"neighbours={neighbours!r} must be a whole number from 1 to {_FETCHED}")
     report = JudgedReport()
-    asking = _Asking(judge, budget or Budget(), report)
+    purse = Purse(judge, budget or Budget())
     waiting, groups = pending(memory.view()), pending_groups(memory.view()) if causes else []
     report.left = len(waiting) + len(groups)
     try:
         for name, row in waiting:
-            _judge_note(memory, asking, name, row, neighbours)
+            _judge_note(memory, purse, report, name, row, neighbours)
             report.left -= 1
         for rows, facts in groups:
-            _judge_facts(memory, asking, rows, facts)
+            _judge_facts(memory, purse, report, rows, facts)
             report.left -= 1
-    except _Stopped as stop:
+    except Stopped as stop:
         report.stopped = str(stop)
+    report.requests, report.tokens, report.invalid = purse.requests, purse.tokens, purse.invalid
     report.judged = len(waiting) + len(groups) - report.left - report.invalid
     return report
 
@@ -268,22 +232,22 @@ def _note_done(memory: Memory, rows: NDArray[np.int64], task: str, outcome: str)
 # ---------------------------------------------------------------------- questions
 
 
-def _judge_note(memory: Memory, asking: _Asking, name: str, row: int, most: int) -> None:
+def _judge_note(memory: Memory, purse: Purse, report: JudgedReport, name: str, row: int, most: int) -> None:
     view = memory.view()
     near = _neighbours(view, name, most)
     rows = np.array([row], np.int64)
     verdicts = []
     if near:
         question = _links_question(view, name, near)
-        found = asking.ask(LINKS_PROMPT, question, lambda text: memory_links(text, len(near)))
+        found = purse.ask(LINKS_PROMPT, question, lambda text: memory_links(text, len(near)))
         if found is None:
             _note_done(memory, rows, "links", "invalid")
             return
         verdicts = found
     drafts = [Draft(name, near[v.target_idx - 1], v.link_type, v.confidence, v.reasoning or None) for v in verdicts]
-    _withdraw_former(memory, asking.report, name, {(draft.target, draft.relation) for draft in drafts})
+    _withdraw_former(memory, report, name, {(draft.target, draft.relation) for draft in drafts})
     if drafts:
-        asking.report.written.add(log.write(memory, drafts, origin=ORIGIN))
+        report.written.add(log.write(memory, drafts, origin=ORIGIN))
     _note_done(memory, rows, "links", "ok")
 
 
@@ -322,13 +286,15 @@ def _withdraw_former(memory: Memory, report: JudgedReport, name: str, kept: set[
         report.written.add(log.withdraw(memory, gone, origin=ORIGIN))
 
 
-def _judge_facts(memory: Memory, asking: _Asking, rows: NDArray[np.int64], facts: list[Fact]) -> None:
+def _judge_facts(
+    memory: Memory, purse: Purse, report: JudgedReport, rows: NDArray[np.int64], facts: list[Fact]
+) -> None:
     drafts: list[Draft] = []
     if len(facts) > 1 and len({fact.document for fact in facts}) > 1:
         places = {name: i for i, name in enumerate(dict.fromkeys(fact.document for fact in facts), 1)}
         shown = [{"index": i, "document": places[f.document], "fact": f.text} for i, f in enumerate(facts)]
         question = json.dumps({"facts": shown}, ensure_ascii=False, indent=1)
-        found = asking.ask(CAUSES_PROMPT, question, lambda text: causal_links(text, facts))
+        found = purse.ask(CAUSES_PROMPT, question, lambda text: causal_links(text, facts))
         if found is None:
             _note_done(memory, rows, "causes", "invalid")
             return
@@ -339,5 +305,5 @@ def _judge_facts(memory: Memory, asking: _Asking, rows: NDArray[np.int64], facts
             for v in found
         ]  # fmt: skip
     if drafts:
-        asking.report.written.add(log.write(memory, drafts, origin=ORIGIN))
+        report.written.add(log.write(memory, drafts, origin=ORIGIN))
     _note_done(memory, rows, "causes", "ok")

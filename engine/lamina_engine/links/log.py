@@ -18,6 +18,7 @@ from lamina_engine.index.claims import origin_ranks, squash
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.links.ends import find_ends
 from lamina_engine.links.registry import DIRECTIONS, STANDARD, Direction, Registry
+from lamina_kernels import csr
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -99,7 +100,7 @@ def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, regist
     with memory.write() as (transaction, view):
         wanted = _resolved(view, checked, registry)
         written = _append(memory, transaction, _plan(view, wanted, origin), origin)
-    _keep_level(memory)
+    keep_level(memory)
     return written
 
 
@@ -152,7 +153,70 @@ def sync(
         plan = _plan(view, wanted, origin)
         plan.gone = [key for key in plan.claimed if key[2] in relations and key not in wanted]
         written = _append(memory, transaction, plan, origin)
-    _keep_level(memory)
+    keep_level(memory)
+    return written
+
+
+def count(
+    memory: Memory,
+    transaction: Transaction,
+    view: View,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    origin: str,
+    relation: str,
+) -> None:
+    """Add one to an origin's count of each pair of chunks, within a transaction; see `keep_level` for afterwards.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        Full ids, in the order in which the relation stores them; each pair once.
+
+    Notes
+    -----
+    O(links of the first of each pair).
+    """
+    keys = [(source, target, relation) for source, target in pairs]
+    claimed = _claimed(view, origin, dict.fromkeys(source for source, _, _ in keys))
+    before = [claimed.get(key) for key in keys]
+    drafts = [
+        Draft(*key, 1.0) if claim is None else Draft(*key, min(claim.weight + 1.0, _MOST_COUNT), None, claim.created_at)
+        for key, claim in zip(keys, before, strict=True)
+    ]
+    _append_rows(memory, transaction, drafts, [], origin)
+
+
+class Stand(NamedTuple):
+    """All that an origin stands by about the links of some relations that start at some chunks."""
+
+    origin: str
+    relations: tuple[str, ...]
+    drafts: list[Draft]
+    starts: frozenset[str]
+    """Whole ids of the chunks that it is complete for."""
+
+
+def sync_starts(memory: Memory, stands: Sequence[Stand], *, registry: Registry = STANDARD) -> Written:
+    """Make origins say exactly this about the links that start at some chunks, in one commit; see `sync`.
+
+    Notes hold nothing but what the vault holds already. O(links of the chunks).
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, VaultReadOnly, VaultLocked, OSError
+    """
+    written = Written()
+    checked = [(stand, [_checked(None, draft, registry) for draft in stand.drafts]) for stand in stands]
+    with memory.write() as (transaction, view):
+        for stand, drafts in checked:
+            _check_origin(stand.origin)
+            wanted = _resolved(view, drafts, registry)
+            claimed = _claimed(view, stand.origin, stand.starts)
+            plan = _compared(claimed, wanted)
+            plan.gone = [key for key in claimed if key[2] in stand.relations and key not in wanted]
+            written.add(_append(memory, transaction, plan, stand.origin))
+    keep_level(memory)
     return written
 
 
@@ -261,7 +325,10 @@ class _Plan:
 
 
 def _plan(view: View, wanted: dict[Key, Draft], origin: str) -> _Plan:
-    claimed = _claimed(view, origin)
+    return _compared(_claimed(view, origin), wanted)
+
+
+def _compared(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
     plan = _Plan(claimed, [], [], [], 0)
     for key, draft in wanted.items():
         claim = claimed.get(key)
@@ -280,9 +347,9 @@ def _says(claim: _Claim, draft: Draft) -> bool:
     return same and draft.created_at in (None, claim.created_at)
 
 
-def _claimed(view: View, origin: str) -> dict[Key, _Claim]:
-    """Return what an origin claims now. Some microseconds a link."""
-    rows = _claim_rows(view, origin)
+def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
+    """Return what an origin claims now, of all sources or of some. Some microseconds a link."""
+    rows = _claim_rows(view, origin) if sources is None else _claim_rows_at(view, origin, list(sources))
     if not len(rows):
         return {}
     source, target, relation, note = (
@@ -299,6 +366,15 @@ def _claim_rows(view: View, origin: str) -> NDArray[np.int64]:
     if origin not in graph.origins:
         return np.empty(0, np.int64)
     return np.sort(graph.claims.rows[graph.claims.origins == graph.origins.index(origin)])
+
+
+def _claim_rows_at(view: View, origin: str, starts: Iterable[str]) -> NDArray[np.int64]:
+    graph = nodes.state_of(view).graph
+    if origin not in graph.origins:
+        return np.empty(0, np.int64)
+    found = graph.node_of(sorted(starts))
+    _, entries = csr.entries(graph.claims.indptr, np.unique(found[found >= 0]))
+    return np.sort(graph.claims.rows[entries[graph.claims.origins[entries] == graph.origins.index(origin)]])
 
 
 def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> Written:
@@ -330,7 +406,7 @@ def _append_rows(
     )  # fmt: skip
 
 
-def _keep_level(memory: Memory) -> None:
+def keep_level(memory: Memory) -> None:
     """Save the graph again where much has been added; what fails here costs the next reader time."""
     try:
         if nodes.is_behind(memory.view()):
@@ -381,4 +457,7 @@ def _link(view: View, record: dict[str, Any], seen_from: str, *, counted: bool) 
     )  # fmt: skip
 
 
-__all__ = ["ChunkNotFound", "Draft", "Link", "Written", "claims_of", "links_of", "sync", "withdraw", "write"]
+__all__ = [
+    "ChunkNotFound", "Draft", "Link", "Stand", "Written", "claims_of", "count", "keep_level", "links_of", "sync",
+    "sync_starts", "withdraw", "write",
+]  # fmt: skip

@@ -53,6 +53,8 @@ BUILT_IN: Final = (
     Relation("derived_from", "task", False, True, True, "the source was split off or follows from the target"),
     Relation("similar_to", "task", True, True, True, "tasks whose texts are alike"),
     Relation("next", "sequence", False, True, True, "the target follows the source in its document or session"),
+    Relation("brief", "sequence", False, True, True, "the source is what led to calling the agent that begins at the target"),
+    Relation("debrief", "sequence", False, True, True, "the source ends an agent's work, the target goes on from there"),
     Relation("related", "notes", False, True, True, "the source links to the target by a wikilink"),
 )  # fmt: skip
 

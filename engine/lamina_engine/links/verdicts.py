@@ -5,19 +5,18 @@ Rules are those of ClawMem's memory links and causal inference, with its defects
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from lamina_engine.embed.chat import InvalidAnswer, json_in
+
 LEAST_CAUSAL: Final = 0.6
 """Causal links below this confidence are dropped."""
 _WRAPPERS: Final = ("result", "results", "links")
-_FENCE: Final = re.compile(r"```(?:json)?\s*\n?(.*?)```", re.DOTALL | re.IGNORECASE)
 _PLACEHOLDERS: Final = frozenset(
     {"", "reason", "reasoning", "explanation", "brief explanation", "string", "text", "why", "n/a", "na", "none", "null",
      "todo", "tbd", "...", "…", "your reasoning here", "short reason"}
@@ -49,10 +48,6 @@ class Fact(NamedTuple):
 
     document: str
     text: str
-
-
-class InvalidAnswer(ValueError):
-    """An answer that cannot be used; its text says why, in words that the model may be told."""
 
 
 def memory_links(text: str, neighbours: int) -> list[Verdict]:
@@ -116,19 +111,15 @@ def _is_confidence(value: float) -> bool:
 
 
 def _elements(text: str) -> list[Any]:
-    """Return the list in an answer: bare, fenced, within an object, or with words around it."""
-    fenced = _FENCE.search(text)
-    body = (fenced[1] if fenced else text).strip()
-    start = min((at for at in (body.find("["), body.find("{")) if at >= 0), default=-1)
-    if start < 0:
-        raise InvalidAnswer("there is no JSON in it")
-    try:
-        # the standard decoder: it stops at the end of the value, and knows NaN, which is then refused by name
-        found, _ = json.JSONDecoder().raw_decode(body, start)
-    except (ValueError, RecursionError) as error:
-        raise InvalidAnswer(f"it is no JSON ({error})") from error
+    """Return the list in an answer, be it within an object."""
+    found = json_in(text)
     if isinstance(found, dict):
         found = next((found[name] for name in _WRAPPERS if name in found), None)
     if not isinstance(found, list):
         raise InvalidAnswer("it is no JSON array")
     return found
+
+
+__all__ = [
+    "LEAST_CAUSAL", "CausalVerdict", "Fact", "InvalidAnswer", "Verdict", "causal_links", "is_placeholder", "memory_links",
+]  # fmt: skip

@@ -18,7 +18,8 @@ from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.links.ends import find_ends
-from lamina_engine.links.intents import AFFINITY, PATHS, check_intent, gains
+from lamina_engine.links.intents import AFFINITY, PATHS, gains
+from lamina_engine.links.question import WHAT, check_intent
 from lamina_engine.links.registry import STANDARD, Direction, Registry
 from lamina_kernels import beam as kernel
 from lamina_kernels import khop, push
@@ -162,7 +163,7 @@ def traverse(
     walk_out, walk_in = registry.masks(graph.relations, relations)
     blocked = _without(view, state, state.blocked if invalidated else state.blocked_invalid, without)
     walk = kernel.beam(
-        graph.forward, graph.backward, starts, scores, gains(graph.relations, check_intent(intent), registry),
+        graph.forward, graph.backward, starts, scores, gains(graph.relations, check_intent(intent) or WHAT, registry),
         walk_out, walk_in, blocked, beam, depth, budget, _lift(view, state, vector),
     )  # fmt: skip
     found = [*_reached(view, state, walk), *alone]
@@ -187,7 +188,7 @@ def propagate(
     state = nodes.state_of(view)
     graph = state.graph
     code = {name: i for i, name in enumerate(graph.relations)}
-    paths = PATHS[check_intent(intent)]
+    paths = PATHS[check_intent(intent) or WHAT]
     # along a relation that no link has, mass goes nowhere
     codes = [[code[name] for name in takewhile(code.__contains__, path)] for path in paths]
     starts, scores, alone = _anchors(view, state, anchors, invalidated=invalidated)

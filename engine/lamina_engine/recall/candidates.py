@@ -10,10 +10,12 @@ from msgspec import Struct
 from lamina_engine.index.state import INVALIDATED
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
+from lamina_engine.recall.boosts import boosted
 from lamina_engine.recall.fuse import Lane
 from lamina_engine.recall.lanes import Selection, Words, completed, cosines
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, blend
+from lamina_engine.recall.time_preference import timely
 from lamina_kernels.candidates import join_lanes
 from lamina_kernels.candidates import score_candidates as compute_scores
 from lamina_kernels.fusion import reciprocal_rank_fusion
@@ -64,9 +66,10 @@ def score_candidates(
         ranks = _rank_scores(rows, lexical, vector, share, profile.rank_constant)
     parts = compute_scores(bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks)
     weight = profile.decay.semantic_weight
-    recency = ages(view, rows, profile.decay, request.now_us).recency if weight < 1.0 else _NO_SCORES
+    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else _NO_SCORES
     factor = factors(view, profile, rows)
-    score = blend(parts.semantic, recency, weight, factor)
+    score = timely(view, request.meant, rows, blend(parts.semantic, recency, weight, factor))
+    score = boosted(view, request, rows, score)
     return Candidates(
         rows,
         bm25,

@@ -31,7 +31,8 @@ def diversify(
     rows = candidates.rows[head]
     keep = np.ones(len(head), np.bool_)
     settings = profile.diversity
-    vectors = _head_vectors(view, rows) if settings.near_duplicate < 1.0 or settings.mmr < 1.0 else None
+    varied = settings.mmr < 1.0 and not settings.slots  # with slots the choice is made where sizes are known
+    vectors = head_vectors(view, rows) if settings.near_duplicate < 1.0 or varied else None
     if vectors is not None and settings.near_duplicate < 1.0:
         keep = near_duplicates(vectors, np.arange(len(head), dtype=np.int64), settings.near_duplicate)
         names = view.snapshot.values("chunks", "id", rows[~keep])
@@ -41,7 +42,7 @@ def diversify(
             if len(near):
                 folded.setdefault(head[near[0]], []).append(str(name))
     chosen = np.flatnonzero(keep)
-    if vectors is not None and settings.mmr < 1.0 and len(chosen) > 1:
+    if vectors is not None and varied and len(chosen) > 1:
         relevance = candidates.score[np.array(head)[chosen]]
         chosen = chosen[maximal_marginal_relevance(relevance, vectors[chosen], settings.mmr, len(chosen))]
     return [head[i] for i in chosen.tolist()] + order[seen:], folded
@@ -75,7 +76,8 @@ def _fold(
     return list(owner.values()), folded, seen
 
 
-def _head_vectors(view: View, rows: I64) -> F32 | None:
+def head_vectors(view: View, rows: I64) -> F32 | None:
+    """Return float32 (n, d): vectors of some rows, zero where a row has none; None where the vault has none."""
     if not view.vector_rows:
         return None
     out = np.zeros((len(rows), view.vectors.dim), np.float32)

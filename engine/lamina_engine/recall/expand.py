@@ -14,10 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.profiles import LANES_BY_INTENT
+from lamina_engine.recall.boosts import boosted
 from lamina_engine.recall.candidates import Candidates, factors, ranking
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection, Words, cosines
 from lamina_engine.recall.score import ages, blend
+from lamina_engine.recall.time_preference import timely
 from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ class Brought(Struct, frozen=True):
     """The path, in words: ``a1 -blocks-> b2``."""
     path: tuple[dict[str, Any], ...]
     contradicts: bool
+    sibling: bool = False
+    """True where a topic, and no link, brought it in: it stands below every direct hit."""
+    ceiling: float | None = None
+    """Score that it was lowered to for that."""
 
 
 class Expanded(Struct, frozen=True):
@@ -82,6 +88,10 @@ def expand(
             found += _neighbours(view, request, selection, candidates, order[: request.k])
         if intent in profile.graph.intents:
             found += _walked(view, request, selection, candidates, order, query, str(intent))
+    if order and profile.siblings.topics:
+        from lamina_engine.recall.siblings import siblings
+
+        found += siblings(view, request, selection, candidates, order)
     if not found:
         return Expanded(candidates, order, {}, intent)
     merged, brought = _merged(view, request, words, query, candidates, found)
@@ -122,7 +132,7 @@ def _neighbours(
             continue
         semantic = settings.share * float(c.semantic[position])
         rows = links.rows[free]
-        recency = ages(view, rows, decay, request.now_us).recency
+        recency = ages(view, rows, decay, request.aged_us).recency
         combined = blend(
             np.full(len(rows), semantic), recency, decay.semantic_weight, factors(view, request.profile, rows)
         )
@@ -246,7 +256,7 @@ def _merged(
     semantic[list(positions)] = [item.semantic for item in positions.values()]
     factor = np.concatenate([c.factor, factors(view, profile, new)])
     weight = profile.decay.semantic_weight
-    recency = ages(view, rows, profile.decay, request.now_us).recency if weight < 1.0 else zeros
+    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else zeros
     nowhere = np.zeros(len(new), np.int64)
     merged = Candidates(
         rows,
@@ -259,7 +269,7 @@ def _merged(
         np.concatenate([c.received, zeros]),
         semantic,
         factor,
-        blend(semantic, recency, weight, factor),
+        boosted(view, request, rows, timely(view, request.meant, rows, blend(semantic, recency, weight, factor))),
     )
     return merged, positions
 

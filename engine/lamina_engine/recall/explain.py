@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ from msgspec import Struct
 
 from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
+from lamina_engine.recall import boosts
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.expand import Brought
+from lamina_engine.recall.factlane import Held
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages_of, half_life_days
+from lamina_engine.recall.score import ages_of, half_life_days, reinforced
+from lamina_engine.recall.time_preference import recomputed, term_of
 
 
 class Found(Struct, frozen=True):
@@ -36,34 +40,40 @@ def results(
     folded: dict[int, list[str]],
     share: float,
     brought: Mapping[int, Brought],
+    composed: Mapping[int, dict[str, Any]],
+    *,
+    held: Mapping[int, Held] = MappingProxyType({}),
+    facts_share: float = 0.0,
 ) -> list[Found]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
     shown = shown_at(view, rows)
+    half_lives = [half_life_days(profile.decay, chunk["type"], chunk["collection"]) for chunk in shown]
     aged = ages_of(
         [chunk["created_at"] for chunk in shown],
-        [half_life_days(profile.decay, chunk["type"], chunk["collection"]) for chunk in shown],
+        reinforced(view, rows, np.array(half_lives, np.float64), profile.decay, request.aged_us),
         profile.decay,
-        request.now_us,
+        request.aged_us,
     )
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
-    numbers = np.stack([c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score])
-    ranks = np.stack([c.lexical_rank, c.vector_rank])
+    numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
         kept,
         shown,
         parts,
-        numbers[:, kept].T.tolist(),
-        ranks[:, kept].T.tolist(),
+        zip(*(column[kept].tolist() for column in numbers), strict=True),
+        zip(c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True),
         aged.recency.tolist(),
         aged.age_s.tolist(),
         aged.half_life_s.tolist(),
         aged.dated.tolist(),
+        boosts.boost_terms(view, request, rows) if boosts.applies(profile.boosts) else [None] * len(kept),
         strict=True,
     )
     found = []
-    for position, chunk, words_, values, (lexical_rank, vector_rank), recency, age_s, half_life_s, dated in columns:
+    for position, chunk, words_, values, ranks, recency, age_s, half_life_s, dated, boost in columns:
+        lexical_rank, vector_rank = ranks
         bm25, coverage, cosine, own, received, semantic, factor, score = values
         record = {
             "fusion": profile.fusion,
@@ -86,11 +96,25 @@ def results(
             "factor": factor,
             "folded": folded.get(position, []),
         }
+        if boost is not None:
+            record["boosts"] = boost
+        if request.meant is not None:
+            record["time"] = term_of(request.meant, chunk["created_at"])
+        if position in composed:
+            record["composite"] = composed[position]
         via = None if lexical_rank or vector_rank else "following"
+        if held:
+            record |= {"facts_share": facts_share, "fact": 0.0}
+        fact = held.get(position)
+        if fact is not None:
+            record |= fact.terms
+            via = fact.via if via else None
         link = brought.get(position)
         if link is not None:
             via = link.via
             record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
+            if link.ceiling is not None:
+                record["ceiling"] = link.ceiling
         found.append(Found(chunk, score, via, record))
     return found
 
@@ -109,8 +133,12 @@ def recompute(terms: Mapping[str, Any]) -> float:
         factor · (w·semantic + (1 − w)·0.5^(age_days/half_life_days)) with w = ``semantic_weight``;
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
-        ``rank_constant``; received is what the chunk after it passed on. What a link brought in has ``linked`` as its
-        semantic score.
+        ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
+        ``facts_share``)·(own + received) + ``fact``). What a link brought in has ``linked`` as its semantic score.
+        ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composed.recomposed`. Where the
+        question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
+        the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.boosts`; and never more than
+        ``ceiling``, where there is one.
     """
     share = float(terms["vector_share"])
     if terms["fusion"] == "absolute":
@@ -120,7 +148,16 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ranks = ((1.0 - share, terms["lexical_rank"]), (share, terms["vector_rank"]))
         own = (k + 1.0) * sum(weight / (k + rank) for weight, rank in ranks if rank is not None)
     linked = terms.get("linked")
-    semantic = min(float(own + terms["received"]), 1.0) if linked is None else float(linked)
+    matched = (1.0 - float(terms.get("facts_share", 0.0))) * (own + terms["received"]) + float(terms.get("fact", 0.0))
+    semantic = min(float(matched), 1.0) if linked is None else float(linked)
     weight = float(terms["semantic_weight"])
     recency: float = 0.5 ** (terms["age_days"] / terms["half_life_days"])
-    return float(terms["factor"]) * (weight * semantic + (1.0 - weight) * recency)
+    blended = weight * semantic + (1.0 - weight) * recency
+    if "composite" in terms:
+        from lamina_engine.recall.composed import recomposed
+
+        blended = recomposed(terms["composite"], semantic)
+    score = float(terms["factor"]) * blended
+    score = score * recomputed(terms["time"]) if "time" in terms else score
+    score = score * boosts.recomputed(terms["boosts"]) if "boosts" in terms else score
+    return min(score, float(terms.get("ceiling", score)))

@@ -10,10 +10,8 @@ import functools
 import re
 from typing import Final, NamedTuple
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.links.question import INTENTS, WHAT
 
-INTENTS: Final = ("why", "when", "entity", "what")
-"""In the order in which equal scores are decided; ``what`` is what is left."""
 SURE: Final = 0.8
 """From this confidence on a question is taken at its word."""
 _FAMILY: Final = 3
@@ -91,20 +89,5 @@ def classify(question: str) -> Intent:
         points[_LEADING[first]] += _HINT
     best = max(INTENTS[:3], key=lambda intent: points[intent])
     if not points[best]:
-        return Intent("what", _LEAST_SURE)
+        return Intent(WHAT, _LEAST_SURE)
     return Intent(best, min(_MOST_SURE, _LEAST_SURE + _STEP * points[best]))
-
-
-def check_intent(intent: object) -> str | None:
-    """Return an intent that a caller gave, in lower case; None stays None.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not one of `INTENTS`.
-    """
-    if intent is None:
-        return None
-    if not isinstance(intent, str) or intent.lower() not in INTENTS:
-        raise InvalidArgument(f"intent={intent!r} must be one of {', '.join(INTENTS)}, or None to go by the question")
-    return intent.lower()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -13,6 +13,7 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
 from lamina_engine.index.categories import NO_VALUE, CategoryTable
+from lamina_engine.index.freshness import TIERS, Freshness
 from lamina_engine.index.state import STATUS_NAMES, State
 from lamina_engine.recall import where
 from lamina_engine.recall.where import All, Node, Not, Predicate, Some
@@ -20,7 +21,9 @@ from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
 Mask = NDArray[np.bool_]
-_CHEAP: Final = (*CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", *where.INSTANT_FIELDS)
+_CHEAP: Final = (
+    *CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", "freshness", "needs_review", *where.INSTANT_FIELDS,
+)  # fmt: skip
 
 
 class Rows(Protocol):
@@ -39,6 +42,11 @@ class Rows(Protocol):
     @property
     def state(self) -> State:
         """Status of every row."""
+        ...
+
+    @property
+    def freshness(self) -> Freshness:
+        """What scans and reviews say of every row."""
         ...
 
     @property
@@ -86,16 +94,32 @@ def _predicate(test: Predicate, view: Rows, within: Mask) -> Mask:
     if test.field in CATEGORY_FIELDS:
         return _by_code(test, view)
     if test.field == "status":
-        table = np.array([where.test(test.operator, name, test.value) for name in STATUS_NAMES], np.bool_)
-        return table[view.state.status]
+        return _by_table(test, STATUS_NAMES, view.state.status)
     if test.field == "pinned":
-        table = np.array([where.test(test.operator, bool(pin), test.value) for pin in (0, 1)], np.bool_)
-        return table[view.state.pinned]
+        return _by_table(test, (False, True), view.state.pinned)
+    if test.field == "freshness":
+        return _by_table(test, (None, *TIERS), view.freshness.tier)
+    if test.field == "needs_review":
+        return _by_table(test, (False, True), view.freshness.review.view(np.uint8))
+    if test.field == "snoozed_until":
+        return _by_snooze(test, view)
     if test.field in where.INSTANT_FIELDS and test.operator in ("gt", "gte", "lt", "lte"):
         return _by_instant(test, view)
     if test.field in where.STRING_FIELDS and test.operator in ("eq", "in") and test.value is not None:
         return _by_string(test, view)
     return _by_value(test, view, within)
+
+
+def _by_table(test: Predicate, values: Sequence[Any], codes: NDArray[np.uint8]) -> Mask:
+    """Apply a test to each of a few values, and look rows up."""
+    return np.array([where.test(test.operator, value, test.value) for value in values], np.bool_)[codes]
+
+
+def _by_snooze(test: Predicate, view: Rows) -> Mask:
+    found = np.full(view.rows, where.test(test.operator, None, test.value), np.bool_)
+    for row, until_us in view.state.snoozed.items():
+        found[row] = where.test(test.operator, until_us, test.value)
+    return found
 
 
 def _by_code(test: Predicate, view: Rows) -> Mask:

@@ -9,32 +9,37 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.chunks import journal
 from lamina_engine.chunks.reading import Chunk
 from lamina_engine.chunks.reading import select as select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.profiles import Lexical
+from lamina_engine.profiles import Lexical, Profile
 from lamina_engine.recall import mask, where
+from lamina_engine.recall.arranging import arrange
 from lamina_engine.recall.candidates import ranking, score_candidates
 from lamina_engine.recall.diversify import diversify
 from lamina_engine.recall.expand import by_intent, expand
 from lamina_engine.recall.explain import Found, results
+from lamina_engine.recall.factlane import fact_lane, with_facts
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.select import alive, select
+from lamina_engine.recall.time_preference import Near, inside, time_meant
 from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
-_PARALLEL_ROWS: Final = 16_384
+_PARALLEL_ROWS: Final = 8_192
 """From here on the lanes take longer than handing one of them to a thread."""
 _local = threading.local()
 
@@ -50,7 +55,13 @@ class Outcome(Struct, frozen=True):
 
 
 def recall(
-    memory: Memory, text: str, *, profile: str | None = None, tz: str | None = None, as_of: Any = None, **options: Any
+    memory: Memory,
+    text: str,
+    *,
+    profile: str | Profile | None = None,
+    tz: str | None = None,
+    as_of: Any = None,
+    **options: Any,
 ) -> Outcome:
     """Run one recall; the arguments are those of ``Vault.recall``.
 
@@ -61,7 +72,7 @@ def recall(
     started = time.perf_counter()
     memory.count_recall()
     view = memory.view()
-    chosen = memory.profiles.get(profile or memory.config.profile)
+    chosen = profile if isinstance(profile, Profile) else memory.profiles.get(profile or memory.config.profile)
     space = view.snapshot.space
     request = make_request(
         text,
@@ -74,22 +85,43 @@ def recall(
     )
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
-    selection = select(view, request.where, request.since_us, request.until_us, invalidated=chosen.invalidated > 0.0)
+    meant = time_meant(view, request)
+    if meant is not None:
+        request = msgspec.structs.replace(request, meant=meant)
+    window = (request.since_us, request.until_us)
+    selection = select(view, request.where, *window, invalidated=chosen.invalidated > 0.0, now_us=request.now_us)
     share = _vector_share(memory, view, request)
     query = _query_vector(memory, view, request) if share > 0.0 else None
     words, lexical, vector = _lanes(view, request, selection, query)
     candidates = score_candidates(
         view, request, words, lexical, vector, query, share if query is not None else 0.0, selection
     )
+    facts = fact_lane(view, request, selection, memory.config.facts)
+    candidates, held = with_facts(view, request, words, query, share if query is not None else 0.0, candidates, facts)
     order, folded = diversify(view, chosen, candidates, ranking(view, candidates), request.k)
+    if meant is not None and meant.strict:
+        order = inside(view, meant, candidates.rows, order, request.k)
     expanded = expand(view, request, selection, words, query, candidates, order)
     candidates, order = expanded.candidates, expanded.order
-    texts = _TextOf(view, candidates.rows)
-    kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
+    parts: Mapping[int, dict[str, Any]] = {}
+    if chosen.composite.on:
+        from lamina_engine.recall.composed import composed
+
+        candidates, order, parts = composed(view, request, candidates, order, folded)
+    brought = expanded.brought
+    if chosen.diversity.slots:
+        arranged = arrange(view, request, candidates, order, brought)
+        kept, candidates, brought = arranged.kept, arranged.candidates, arranged.brought
+    else:
+        texts = _TextOf(view, candidates.rows)
+        kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
     found = results(
-        view, request, candidates, kept, words, folded, share if query is not None else 0.0, expanded.brought
-    )
-    trace = {
+        view, request, candidates, kept, words, folded, share if query is not None else 0.0, brought, parts,
+        held=held, facts_share=facts.share,
+    )  # fmt: skip
+    if chosen.decay.reinforcement.most > 1.0 and request.as_of_us is None:
+        journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
+    trace: dict[str, Any] = {
         "candidates": {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(candidates.rows)},
         "selected": selection.count,
         "rows": view.rows,
@@ -98,6 +130,10 @@ def recall(
         "brought": len(expanded.brought),
         "intent": expanded.intent,
     }
+    if held:
+        trace["candidates"]["facts"] = len(held)
+    if meant is not None:
+        trace["time"] = meant.trace()
     return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
 
 
@@ -111,6 +147,8 @@ def listed(memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None)
 
 def _vector_share(memory: Memory, view: View, request: Request) -> float:
     """Return the vector lane's part of the score."""
+    if request.lanes == ("facts",):
+        return 0.0
     if "lexical" not in request.lanes:
         if view.snapshot.space is None and view.rows:
             raise InvalidArgument(
@@ -144,8 +182,16 @@ def _lanes(view: View, request: Request, selection: Selection, query: F32 | None
     )
     lexical = words.lane(selection, depth)
     if later is not None:
-        return words, lexical, later.result()
-    return words, lexical, vector_lane(view, query, selection, depth) if query is not None else EMPTY
+        vector = later.result()
+    else:
+        vector = vector_lane(view, query, selection, depth) if query is not None else EMPTY
+    if request.meant is not None:
+        near = Near(view, selection, request.meant, enough=2 * request.k)
+        lexical = near.completed(lexical, lambda rows: words.lane(rows, depth))
+        if query is not None:
+            nearest = query
+            vector = near.completed(vector, lambda rows: vector_lane(view, nearest, rows, depth))
+    return words, lexical, vector
 
 
 def _analyzer() -> Analyzer:

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.links.question import check_intent
 from lamina_engine.profiles import Profile
-from lamina_engine.recall.intent import check_intent
+from lamina_engine.recall.time_preference import Meant, check_mode
 from lamina_engine.recall.where import Node, Where, parse
 
-LANES = ("lexical", "vector")
+LANES = ("lexical", "vector", "facts")
 MAX_K = 10_000
 MAX_QUERY_CHARS = 20_000
 """Longer queries are cut: nobody asks in more words, and a pasted log must not take seconds."""
@@ -34,6 +35,18 @@ class Request(Struct, frozen=True):
     lanes: tuple[str, ...]
     vector: NDArray[np.float32] | None
     intent: str | None = None
+    identity: str | None = None
+    """Who "I" is, where the vault's own configuration does not say; see `lamina_engine.facts`."""
+    session: str | None = None
+    """The session that asks, for profiles that prefer what it knows already."""
+    time: str | None = None
+    meant: Meant | None = None
+    """The time that the question means, where one is heeded; found once the vault is at hand."""
+
+    @property
+    def aged_us(self) -> int:
+        """The moment that ages are counted to: now, or the end of the past that the question means: new was what was new then."""
+        return self.now_us if self.meant is None else min(self.now_us, self.meant.end_us)
 
     @property
     def pool(self) -> int:
@@ -56,6 +69,9 @@ def make_request(
     lanes: tuple[str, ...] | list[str] | None = None,
     vector: NDArray[np.float32] | list[float] | None = None,
     intent: str | None = None,
+    identity: str | None = None,
+    session: str | None = None,
+    time: str | None = None,
     dim: int | None = None,
     tz: str = "UTC",
 ) -> Request:
@@ -71,7 +87,7 @@ def make_request(
         The clock's time, us; ``now`` takes its place.
     k : int
         How many hits.
-    where, since, until, as_of, now, token_budget, lanes, vector, intent, tz
+    where, since, until, as_of, now, token_budget, lanes, vector, intent, identity, session, time, tz
         As in ``Vault.recall``.
     dim : int, optional
         Dimension of the vault's space; None without one.
@@ -110,6 +126,9 @@ def make_request(
         lanes=_lanes(lanes),
         vector=_vector(vector, dim),
         intent=check_intent(intent),
+        identity=identity,
+        session=_session(session),
+        time=check_mode(time),
     )
 
 
@@ -118,6 +137,12 @@ def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> 
     if now is not None:
         return parse_instant(now, tz, what="now")
     return clock_us if as_of is None else parse_instant(as_of, tz, what="as_of")
+
+
+def _session(session: object) -> str | None:
+    if session is not None and (not isinstance(session, str) or not session):
+        raise InvalidArgument(f"session={session!r} must be the name of the session that asks, or None")
+    return session
 
 
 def _lanes(lanes: object) -> tuple[str, ...]:

@@ -13,21 +13,33 @@ from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.recall.where import All, Node
 
 
-def alive(view: View, node: Node, *, invalidated: bool) -> Mask:
+def alive(view: View, node: Node, *, invalidated: bool, now_us: int | None = None) -> Mask:
     """Return bool (rows,): what may be returned before any filter.
 
     Active rows, and invalidated ones where the profile keeps them; everything but tombstones where the filter itself
-    speaks of status.
+    speaks of status. What is snoozed at ``now_us`` is left out unless the filter speaks of that.
     """
     status = view.state.status
     if where.mentions(node, "status"):
         return np.not_equal(status, FORGOTTEN)
-    active = np.equal(status, ACTIVE)
-    return active | np.equal(status, INVALIDATED) if invalidated else active
+    live = np.equal(status, ACTIVE)
+    if invalidated:
+        live |= np.equal(status, INVALIDATED)
+    if now_us is not None and view.state.snoozed and not where.mentions(node, "snoozed_until"):
+        live[view.state.asleep(now_us)] = False
+    return live
 
 
-def select(view: View, node: Node, since_us: int | None, until_us: int | None, *, invalidated: bool) -> Selection:
-    """Return the rows that a request may return.
+def select(
+    view: View,
+    node: Node,
+    since_us: int | None,
+    until_us: int | None,
+    *,
+    invalidated: bool,
+    now_us: int | None = None,
+) -> Selection:
+    """Return the rows that a request may return; at ``now_us``, for what is snoozed.
 
     Raises
     ------
@@ -37,7 +49,7 @@ def select(view: View, node: Node, since_us: int | None, until_us: int | None, *
     unfiltered = isinstance(node, All) and not node.parts and since_us is None and until_us is None
     if unfiltered and view.all_active:
         return Selection(None, view.rows, (), must_is_all=True)
-    live = alive(view, node, invalidated=invalidated)
+    live = alive(view, node, invalidated=invalidated, now_us=now_us)
     if not unfiltered:
         live = mask.evaluate(node, view, live)
         live = _window(view, live, since_us, until_us)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import beam, candidates, distances, exact, frontier, khop, postings, terms
+from lamina_kernels import beam, candidates, chains, distances, exact, frontier, khop, postings, terms
 from lamina_kernels._jit import Kernel
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
@@ -27,5 +27,6 @@ WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     frontier.settle_hop,
     beam.beam_walk,
     khop.k_hop,
+    chains.walk_chains,
 )
 """What walks over links use besides, in vaults that have any."""

@@ -15,14 +15,20 @@ from msgspec import Struct
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
+from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import STATUS_NAMES
 
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
-INSTANT_FIELDS: Final = ("created_at", "recorded_at")
+INSTANT_FIELDS: Final = ("created_at", "recorded_at", "snoozed_until")
 STRING_FIELDS: Final = ("id", "source", "title", "commit", "blob")
-FIELDS: Final = (*CATEGORY_FIELDS, *INSTANT_FIELDS, *STRING_FIELDS, "success", "tags", "status", "pinned", "ordinal")
+FIELDS: Final = (
+    *CATEGORY_FIELDS, *INSTANT_FIELDS, *STRING_FIELDS, "success", "tags", "status", "pinned", "ordinal", "freshness",
+    "needs_review",
+)  # fmt: skip
 """Fields of a chunk; any other name is looked up in its metadata."""
 METADATA: Final = "metadata."
+UNVERIFIED: Final = "unverified"
+"""How a filter may call the tier of what no scan has seen; such a chunk has none."""
 _MAX_DEPTH: Final = 32
 
 
@@ -135,7 +141,11 @@ def _operand(field: str, name: str, value: Any, tz: str) -> Any:
         )
     if name in INSTANT_FIELDS:
         return parse_instant(value, tz, what=f"where[{field!r}]")
-    if name in ("success", "pinned") and not isinstance(value, bool):
+    if name == "freshness":
+        if value not in (*TIERS, UNVERIFIED):
+            raise InvalidArgument(f"where['freshness'] knows {', '.join((*TIERS, UNVERIFIED))}, not {value!r}")
+        return None if value == UNVERIFIED else value
+    if name in ("success", "pinned", "needs_review") and not isinstance(value, bool):
         raise InvalidArgument(f"where[{field!r}] compares with true or false, not {value!r}")
     if name == "status" and value not in STATUS_NAMES:
         raise InvalidArgument(f"where['status'] knows {', '.join(STATUS_NAMES)}, not {value!r}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from lamina_engine.topics.angles import nearest_centroid
 from lamina_kernels.layouts import F32, F64, I64
+
+_BLOCK: Final = 8192
 
 
 class Assigned(NamedTuple):
@@ -45,6 +47,29 @@ def assign(rows: F32, centroids: F32, threshold: float) -> Assigned:
         return Assigned(np.full(len(rows), -1, np.int64), np.ones(len(rows)))
     nearest, distances = nearest_centroid(rows, centroids)
     return Assigned(np.where((distances < threshold) & rows.any(axis=1), nearest, -1), distances)
+
+
+def assign_some(rows: F32, positions: I64, centroids: F32, threshold: float) -> Assigned:
+    """Give some of the rows to centroids as `assign` does, without a copy of all of them at once.
+
+    Parameters
+    ----------
+    rows : float32 (n, d)
+    positions : int64 (m,)
+        Which of them.
+    centroids, threshold
+        As `assign` takes them.
+
+    Returns
+    -------
+    Assigned
+        Of the m rows.
+    """
+    found = Assigned(np.empty(positions.size, np.int64), np.empty(positions.size))
+    for start in range(0, positions.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found.topics[part], found.distances[part] = assign(rows[positions[part]], centroids, threshold)
+    return found
 
 
 def confidence(distances: F64, threshold: float) -> F32:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, TopicNotFound
 from lamina_engine.index.view import View
 from lamina_engine.topics.clustering import newly_assigned, space_of
 from lamina_engine.topics.generation import Members, TopicRow, latest, read_members, read_topics
 from lamina_engine.topics.incremental import rows_then, usable_rows
-from lamina_engine.topics.report import Member, Topic, TopicMembers, TopicNotFound
+from lamina_engine.topics.report import Member, Topic, TopicMembers
 from lamina_engine.topics.sizes import resized
 
 if TYPE_CHECKING:

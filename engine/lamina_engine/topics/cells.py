@@ -26,6 +26,9 @@ _NEAR: Final = 96
 _WIDENED: Final = 2
 """Times that the neighbours of neighbours are looked at."""
 
+_MOST_LISTS: Final = 1 << 29
+"""Bytes of lists: each thread has its own, so beyond two million rows fewer threads search."""
+
 _TRAINED_ON: Final = 64
 """Rows of the training sample for each cell."""
 
@@ -125,6 +128,8 @@ def _search(packed: Packed, order: I64, starts: I64, pairs: list[I64], listed: i
     """Return the best estimates of each row by its original number, and places of their rows in ``order`` by place."""
     n = order.size
     by_cell = repack(packed, order)
+    most = max(1, _MOST_LISTS // (8 * n * listed))
+    crew = crew if crew.threads <= most else Crew(most, crew.tick)
     slots = range(min(crew.threads, len(pairs)))
     tiles = [make_tiles(packed) for _ in slots]
     scores = [np.full((n, listed), -np.inf, np.float32) for _ in slots]

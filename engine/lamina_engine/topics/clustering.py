@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 import numpy as np
 
+from lamina_engine.embed.chat import Budget, Chat, ChatSpec
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.index.view import View
 from lamina_engine.topics.assignment import assign, confidence
@@ -23,7 +24,7 @@ from lamina_engine.topics.generation import (
     read_topics,
     write,
 )
-from lamina_engine.topics.hdbscan import Report, Way
+from lamina_engine.topics.hdbscan import Progress, Report, Way
 from lamina_engine.topics.incremental import (
     LEAST_AGREEMENT,
     MOST_CHANGED,
@@ -36,7 +37,8 @@ from lamina_engine.topics.incremental import (
     usable_rows,
 )
 from lamina_engine.topics.layers import Selection
-from lamina_engine.topics.partition import Partition, Settings, filled, partition
+from lamina_engine.topics.naming import Names, name_topics, namer_of
+from lamina_engine.topics.partition import Partition, Settings, filled, partition_of
 from lamina_engine.topics.report import ClusterReport
 from lamina_engine.topics.sizes import resized
 from lamina_engine.topics.smoothing import unit_rows
@@ -45,6 +47,9 @@ from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+
+
+_BLOCK: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,17 @@ class _Run:
     progress: Report | None
 
     def vectors(self, rows: I64) -> F32:
-        return unit_rows(self.view.vectors.gather(rows))
+        found = np.empty((rows.size, self.view.vectors.dim), np.float32)
+        for start in range(0, rows.size, _BLOCK):  # a gather of many rows holds them twice
+            part = slice(start, start + _BLOCK)
+            found[part] = self.view.vectors.gather(rows[part])
+        return unit_rows(found, found)
 
-    def partition(self, vectors: F32, threshold: float | None) -> Partition:
-        return partition(vectors, self.settings, threshold=threshold, threads=self.threads, progress=self.progress)
+    def partition(self, rows: I64, threshold: float | None) -> Partition:
+        """Return the topics of some rows; their vectors are read as often as is needed."""
+        return partition_of(
+            lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=self.progress
+        )
 
     def labels(self, vectors: F32, found: Partition) -> I64:
         return filled(vectors, found) if self.settings.selection == "topics" else found.labels
@@ -76,6 +88,8 @@ class _Draft:
     members: Members
     changed: Drift
     kept: int
+    named: int = 0
+    note: str | None = None
 
 
 def cluster(
@@ -87,6 +101,9 @@ def cluster(
     method: Way = "auto",
     selection: Selection = "topics",
     full: bool = False,
+    names: Names = "auto",
+    namer: ChatSpec = None,
+    budget: Budget | None = None,
     threads: int | None = None,
     progress: Report | None = None,
 ) -> ClusterReport:
@@ -106,6 +123,12 @@ def cluster(
         ``topics`` smooths, parts and takes in noise within the threshold; the others are plain HDBSCAN.
     full : bool
         Cluster everything even where the former topics could be continued.
+    names : {"auto", "words", "model"}
+        What names topics: a language model where one is configured, their words, or a model in any case.
+    namer : Chat or mapping, optional
+        The model, as `lamina_engine.embed.chat.resolve_chat` takes it.
+    budget : Budget, optional
+        What naming may cost.
     threads : int, optional
         All cores unless given. The result is the same.
     progress : callable, optional
@@ -119,6 +142,8 @@ def cluster(
     ------
     InvalidArgument
         A setting outside what is allowed, or a vault without vectors.
+    InvalidConfig
+        When a model is wanted that is not configured, or cannot be used.
     VaultReadOnly, VaultLocked, OSError
 
     Notes
@@ -131,6 +156,7 @@ def cluster(
     samples = min_cluster_size if min_samples is None else min_samples
     settings = Settings(min_cluster_size, samples, given, method, selection)
     settings.check()
+    chat = namer_of(names, namer)
     view = memory.view()
     if memory.store.mode == "r":  # said before the work, not after it
         raise VaultReadOnly(f"{memory.root} is open for reading; open it with mode='w' to cluster")
@@ -144,11 +170,12 @@ def cluster(
     if before is not None and not full and _is_same(before, run):
         then = rows_then(view, before.rows, before.events)
         if before.clustered == run.rows.size and np.array_equal(then, run.rows):
-            return _unchanged(run, before, started)
+            return _unchanged(memory, run, before, chat, budget, started)
         draft = _continued(run, before, then)
     incremental = draft is not None
     if draft is None:
         draft = _anew(run, before)
+    draft = _with_names(memory, run, draft, before, chat, budget)
     detail = write(memory, draft.detail, draft.topics, draft.members)
     return _report(run, detail, draft, incremental, started)
 
@@ -218,15 +245,15 @@ def _agreement_now(run: _Run, before: Detail, members: Members) -> float:
     labels = np.full(run.rows.size, -1)
     labels[np.searchsorted(run.rows, members.rows)] = [names[topic] for topic in members.topics]
     chosen = np.flatnonzero(sampled(run.rows, before.sample))
-    vectors = run.vectors(run.rows[chosen])
-    return agreement(labels[chosen], run.labels(vectors, run.partition(vectors, before.threshold)))
+    rows = run.rows[chosen]
+    return agreement(labels[chosen], run.labels(run.vectors(rows), run.partition(rows, before.threshold)))
 
 
 def _anew(run: _Run, before: Detail | None) -> _Draft:
     """Return topics made of everything."""
     view, settings = run.view, run.settings
+    found = run.partition(run.rows, settings.threshold)
     vectors = run.vectors(run.rows)
-    found = run.partition(vectors, settings.threshold)
     old, changed = Before({}, {}), Drift(run.rows, 0, run.rows.size)
     if before is not None:
         old = former(read_topics(view.snapshot, before.generation), read_members(view.snapshot, before.generation))
@@ -250,17 +277,40 @@ def _baseline(run: _Run, vectors: F32, found: Partition) -> tuple[float, float]:
         return 1.0, 1.0
     share = SAMPLE / run.rows.size
     chosen = np.flatnonzero(sampled(run.rows, share))
-    part = vectors[chosen]
-    alike = agreement(run.labels(vectors, found)[chosen], run.labels(part, run.partition(part, found.threshold)))
+    again = run.partition(run.rows[chosen], found.threshold)
+    alike = agreement(run.labels(vectors, found)[chosen], run.labels(vectors[chosen], again))
     return share, alike
 
 
-def _unchanged(run: _Run, before: Detail, started: float) -> ClusterReport:
+def _with_names(
+    memory: Memory, run: _Run, draft: _Draft, before: Detail | None, chat: Chat | None, budget: Budget | None
+) -> _Draft:
+    """Let a model name what none has named; topics that go on keep their names."""
+    ids = {topic.topic for topic in draft.topics}
+    known = tuple(name for name in (before.named if before is not None else ()) if name in ids)
+    if chat is None:
+        return replace(draft, detail=msgspec.structs.replace(draft.detail, named=known))
+
+    def tell(done: int, total: int) -> None:
+        if run.progress is not None:
+            run.progress(Progress("naming", done, total))
+
+    found = name_topics(run.view, draft.topics, known, chat, budget=budget, clean=memory.redact, tell=tell)
+    detail = msgspec.structs.replace(draft.detail, named=found.named)
+    return replace(draft, detail=detail, topics=found.topics, named=found.fresh, note=found.note)
+
+
+def _unchanged(
+    memory: Memory, run: _Run, before: Detail, chat: Chat | None, budget: Budget | None, started: float
+) -> ClusterReport:
+    """Report the topics of before, and name what has no name from a model yet."""
     topics = read_topics(run.view.snapshot, before.generation)
     members = read_members(run.view.snapshot, before.generation)
     changed = drift(run.rows, rows_then(run.view, before.full_rows, before.full_events), before.full_clustered)
-    report = _report(run, before, _Draft(before, topics, members, changed, len(topics)), True, started)
-    return replace(report, written=False)
+    draft = _with_names(memory, run, _Draft(before, topics, members, changed, len(topics)), before, chat, budget)
+    if draft.named:
+        return _report(run, write(memory, draft.detail, draft.topics, members), draft, True, started)
+    return replace(_report(run, before, draft, True, started), written=False)
 
 
 def _report(run: _Run, detail: Detail, draft: _Draft, incremental: bool, started: float) -> ClusterReport:
@@ -269,5 +319,5 @@ def _report(run: _Run, detail: Detail, draft: _Draft, incremental: bool, started
     return ClusterReport(
         detail.generation, len(draft.topics) - len(above), len(above), run.rows.size, inside, run.rows.size - inside,
         detail.threshold, incremental, True, draft.changed.added.size, draft.changed.removed, draft.kept,
-        detail.agreement, round(time.perf_counter() - started, 3),
+        detail.agreement, round(time.perf_counter() - started, 3), draft.named, draft.note,
     )  # fmt: skip

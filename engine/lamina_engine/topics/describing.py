@@ -10,7 +10,7 @@ import numpy as np
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.view import View
 from lamina_engine.topics.angles import directions, sums
-from lamina_engine.topics.assignment import assign, confidence
+from lamina_engine.topics.assignment import assign_some, confidence
 from lamina_engine.topics.generation import Members, TopicRow, chunk_ids
 from lamina_engine.topics.identity import matched, new_id
 from lamina_engine.topics.labels import SAMPLE, WordCounts, best_words, count_words, name_of
@@ -18,6 +18,8 @@ from lamina_engine.topics.partition import Partition
 from lamina_kernels.layouts import F32, F64, I64
 
 _EXEMPLARS: Final = 5
+_BLOCK: Final = 8192
+"""Rows looked at at once."""
 
 
 class Before(NamedTuple):
@@ -93,7 +95,7 @@ def describe(
     noise = np.flatnonzero(labels < 0)
     origins = np.where(labels >= 0, "tree" if plain else "smoothed", "exemplar")
     if not plain:
-        near = assign(vectors[noise], tree.centroids, found.threshold)
+        near = assign_some(vectors, noise, tree.centroids, found.threshold)
         labels[noise] = near.topics
         probabilities[noise] = confidence(near.distances, found.threshold)
     inside = np.flatnonzero(labels >= 0)
@@ -188,7 +190,10 @@ def _centroids(tree: _Tree, vectors: F32, labels: I64) -> F32:
 
 def _nearest(vectors: F32, positions: I64, centroid: F32, most: int) -> I64:
     """Return the rows nearest to a centroid, the nearest first, equally near ones in row order."""
-    cosine = np.einsum("nd,d->n", vectors[positions], centroid, dtype=np.float64)
+    cosine = np.empty(positions.size)
+    for start in range(0, positions.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        cosine[part] = np.einsum("nd,d->n", vectors[positions[part]], centroid, dtype=np.float64)
     return positions[np.lexsort((positions, -cosine))[:most]]
 
 

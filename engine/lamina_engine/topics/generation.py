@@ -34,6 +34,7 @@ class Detail(msgspec.Struct, frozen=True):
     ``rows`` and ``events`` are the watermarks of what was clustered, ``full_rows`` and the like those of the
     last clustering of everything, on which the topics rest; ``agreement`` is how well that one agreed with one of a
     sample.
+    ``named`` are the ids of topics whose names a language model gave.
     """
 
     generation: int
@@ -53,6 +54,7 @@ class Detail(msgspec.Struct, frozen=True):
     full_clustered: int
     agreement: float
     sample: float
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ _CONNECTED: Final = 48
 class Progress:
     """How far a run is: a stage and its share."""
 
-    stage: Literal["neighbours", "spanning tree"]
+    stage: Literal["neighbours", "spanning tree", "naming"]
     done: int
     total: int = 100
 

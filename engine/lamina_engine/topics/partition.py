@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Final, get_args
 
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.topics.angles import directions, sums
-from lamina_engine.topics.assignment import assign
+from lamina_engine.topics.assignment import assign_some
 from lamina_engine.topics.hdbscan import Report, Way, check_cut, grow
 from lamina_engine.topics.layers import Layers, Selection, layers, select
-from lamina_engine.topics.smoothing import smoothed
+from lamina_engine.topics.smoothing import smooth
 from lamina_engine.topics.thresholds import calibrate
 from lamina_kernels.hierarchy import condense
 from lamina_kernels.layouts import F32, F64, I64
 from lamina_kernels.selection import flatten
+
+_BLOCK: Final = 8192
+"""Rows looked at at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +113,44 @@ def partition(
     -----
     What smoothing brought in keeps to the threshold: rows beyond it are left out again.
     """
+    return partition_of(rows.copy, settings, threshold=threshold, threads=threads, progress=progress)
+
+
+def partition_of(
+    read: Callable[[], F32],
+    settings: Settings,
+    *,
+    threshold: float | None,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> Partition:
+    """Return the topics of unit rows that are read when they are needed, so that one copy of them is held at a time.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the rows, each time in an array of its own.
+    settings, threshold, threads, progress
+        As `partition` takes them.
+
+    Raises
+    ------
+    InvalidArgument
+        Settings or rows outside what is allowed.
+    """
     settings.check()
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise InvalidArgument(f"threads={threads!r} must be a whole number from 1 up, or None for all cores")
-    smooth = settings.selection == "topics"
+    rows = read()
     if len(rows) < settings.min_cluster_size:
         return _nothing(rows, threshold)
-    space = smoothed(rows, method=settings.method, threads=threads, progress=progress) if smooth else rows
-    hierarchy = grow(
-        space, min_samples=settings.min_samples, method=settings.method, threads=threads, progress=progress
-    )
+    is_smoothed = settings.selection == "topics"
+    if is_smoothed:
+        smooth(rows, method=settings.method, threads=threads, progress=progress)
+    hierarchy = grow(rows, min_samples=settings.min_samples, method=settings.method, threads=threads, progress=progress)
+    if is_smoothed:
+        del rows
+        rows = read()
     tree = condense(hierarchy.merge_tree, settings.min_cluster_size)
     chosen = select(tree, settings.selection)
     flat = flatten(tree, chosen, epsilon=0.0)
@@ -126,7 +158,7 @@ def partition(
     centroids = directions(sums(rows, flat.labels, flat.clusters.size))
     limit = calibrate(rows, flat.labels) if threshold is None else threshold
     labels = flat.labels
-    if smooth and centroids.size:
+    if is_smoothed and centroids.size:
         labels = np.where(_own_distance(rows, centroids, labels) < limit, labels, -1)
     clusters = np.searchsorted(found.clusters, flat.clusters)
     return Partition(labels, np.where(labels >= 0, flat.probabilities, 0.0), centroids, limit, clusters, found)
@@ -138,15 +170,15 @@ def filled(rows: F32, found: Partition) -> I64:
         return found.labels
     noise = np.flatnonzero(found.labels < 0)
     labels = found.labels.copy()
-    labels[noise] = assign(rows[noise], found.centroids, found.threshold).topics
+    labels[noise] = assign_some(rows, noise, found.centroids, found.threshold).topics
     return labels
 
 
 def _own_distance(rows: F32, centroids: F32, labels: I64) -> F64:
     """Return the angular distance of each row to the centroid of its topic; infinite for noise."""
     out = np.full(labels.size, np.inf)
-    for start in range(0, labels.size, 8192):
-        some = start + np.flatnonzero(labels[start : start + 8192] >= 0)
+    for start in range(0, labels.size, _BLOCK):
+        some = start + np.flatnonzero(labels[start : start + _BLOCK] >= 0)
         cosine = np.einsum("nd,nd->n", rows[some], centroids[labels[some]], dtype=np.float64)
         out[some] = np.arccos(np.clip(cosine, -1.0, 1.0)) / np.pi
     return out

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lamina_engine.errors import ChunkNotFound
-
-
-class TopicNotFound(ChunkNotFound):
-    """No topic of the generation in force has this id."""
+from lamina_engine.errors import TopicNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +36,10 @@ class ClusterReport:
     agreement: float
     """Adjusted Rand index with a clustering of a sample (1 where the sample would be everything)."""
     seconds: float
+    named: int = 0
+    """Topics that a language model named in this run."""
+    note: str | None = None
+    """What its user should know, such as why topics were not named."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape of ``lamina cluster --json``."""
@@ -89,3 +89,6 @@ class TopicMembers:
     def to_dict(self) -> dict[str, Any]:
         """Return the shape of ``lamina topics ID --json``."""
         return asdict(self)
+
+
+__all__ = ["ClusterReport", "Member", "Topic", "TopicMembers", "TopicNotFound"]

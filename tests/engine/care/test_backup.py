@@ -17,8 +17,9 @@ from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
-from lamina_engine.index import indexer
+from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
+from lamina_engine.links import log
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files
@@ -178,3 +179,34 @@ def test_writing_goes_on_meanwhile(tmp_path: Path) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_the_graph_of_links_is_copied_with_the_keys_of_its_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "_TAIL_ROWS", 4)
+    memory = build(tmp_path / "vault")
+    log.write(memory, [log.Draft(f"id{i}", f"id{i + 1}", "causal") for i in range(2, 12)])
+    report = backup(memory, tmp_path / "copy")
+    record = Store(tmp_path / "copy").snapshot().manifest.indexes["graph"]
+    assert report.indexes == ("graph", "keys", "lexical")
+    assert {path.name for path in (tmp_path / "copy" / "index").glob("graph-*")} == {record["file"], record["keys"]}
+    monkeypatch.setattr(nodes, "build", None)
+    copied = opened(tmp_path / "copy", mode="r")
+    assert nodes.state_of(copied.view()).graph.rows == 10
+    assert [link.target for link in log.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+
+
+@pytest.mark.parametrize("suffix", [".links", ".nodes"])
+def test_a_damaged_graph_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.setattr(nodes, "_TAIL_ROWS", 4)
+    memory = build(tmp_path / "vault")
+    log.write(memory, [log.Draft(f"id{i}", f"id{i + 1}", "causal") for i in range(2, 12)])
+    (path,) = (tmp_path / "vault" / "index").glob(f"graph-*{suffix}")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+    report = backup(opened(tmp_path / "vault"), tmp_path / "copy")
+    assert report.indexes == ("keys", "lexical")
+    copied = opened(tmp_path / "copy")
+    assert [link.target for link in log.links_of(copied.view(), "id5", direction="out")] == ["id6"]

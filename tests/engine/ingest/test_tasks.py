@@ -322,3 +322,20 @@ def test_import_reads_a_task_file_and_leaves_a_damaged_one_alone(lexical_vault: 
     with pytest.raises(InvalidArgument, match="no record of an export"):
         lexical_vault.import_(path)
     assert path.exists()
+
+
+def test_ingest_recovers_from_a_corrupt_file_when_asked(lexical_vault: Vault, path: Path) -> None:
+    path.write_text("{")
+    report = lexical_vault.ingest(path, kind="tasks", recover=True)
+    assert (report.skipped, [problem.code for problem in report.problems]) == (1, ["corrupt"])
+    assert path.with_name("graph.json.corrupt-1").read_text() == "{"
+    path.write_text("{")
+    with pytest.raises(IngestError, match="corrupt-2"):
+        lexical_vault.ingest(path, kind="tasks")
+
+
+@pytest.mark.parametrize("kind", ["auto", "beads", "markdown"])
+def test_only_task_files_are_recovered_from(kind: str, lexical_vault: Vault, path: Path) -> None:
+    path.write_text("{}")
+    with pytest.raises(InvalidArgument, match="recover=True is for kind='tasks'"):
+        lexical_vault.ingest(path, kind=kind, recover=True)

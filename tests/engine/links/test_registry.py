@@ -11,7 +11,7 @@ LIKES = Relation("likes", "mine", False, True, True, "the source likes the targe
 def test_every_relation_of_the_profiles_is_there() -> None:
     assert {each.name for each in BUILT_IN} == {
         "semantic", "supporting", "contradicts", "causal", "temporal", "entity", "usage", "blocks", "related_to",
-        "derived_from", "similar_to", "next", "related",
+        "derived_from", "similar_to", "next", "brief", "debrief", "related",
     }  # fmt: skip
     assert all(each.walk_in for each in BUILT_IN if each.symmetric)
     assert [each.name for each in BUILT_IN if not each.raises] == ["contradicts"]
@@ -29,7 +29,7 @@ def test_users_register_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["contradict", "Causal", "", None, 3])
 def test_an_unknown_relation_is_refused_by_name(name: object) -> None:
-    with pytest.raises(InvalidArgument, match="allowed are blocks, causal"):
+    with pytest.raises(InvalidArgument, match="allowed are blocks, brief, causal"):
         Registry().get(name)  # type: ignore[arg-type]
 
 

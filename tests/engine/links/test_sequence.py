@@ -71,3 +71,19 @@ def test_imported_chunks_say_their_place_themselves(memory: Memory) -> None:
 def test_nothing_to_link(memory: Memory, n: int) -> None:
     fill(memory, ["a"][:n], sources=["s"][:n], ordinals=[0][:n])
     assert sequence.build(memory) == Written()
+
+
+def test_what_was_added_in_a_session_stands_by_its_dates(lexical_vault: Vault) -> None:
+    def told(name: str, minute: int, *, session: str = "friday", agent: str | None = None) -> None:
+        created = f"2026-06-05T{9 + minute // 60:02}:{minute % 60:02}:00Z"
+        lexical_vault.add(f"{name} 0th", session=session, agent=agent, created_at=created)
+
+    for name, minute in (("a1", 5), ("a0", 0), ("a2", 35), ("a3", 66), ("a4", 70)):  # 30 minutes do not part, 31 do
+        told(name, minute)
+    told("b0", 1, session="monday")
+    told("c0", 2, agent="other")
+    lexical_vault.add("d0 0th")
+    memory = lexical_vault._memory
+    assert sequence.build(memory).added == 3
+    assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("a3", "a4")]
+    assert sequence.build(memory) == Written(unchanged=3)

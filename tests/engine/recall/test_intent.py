@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.intent import SURE, check_intent, classify
+from lamina_engine.links.question import check_intent
+from lamina_engine.recall.intent import SURE, classify
 
 
 @pytest.mark.parametrize(

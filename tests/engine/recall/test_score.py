@@ -49,6 +49,7 @@ class FakeView:
     created_us: Any
     categories: Any
     snapshot: Any = None
+    accesses: Any = None
 
 
 def aged(

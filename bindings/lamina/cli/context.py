@@ -1,0 +1,121 @@
+"""``lamina context``: what an agent is told when a session begins, and with each of its turns. Made for hooks: it never fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
+from lamina.cli.failures import PROBLEM, say
+from lamina_engine.errors import InvalidArgument, InvalidConfig, LaminaError
+
+if TYPE_CHECKING:
+    from lamina import Vault
+    from lamina_engine.context.block import ContextBlock
+
+_MAX_STDIN = 1_000_000
+
+
+@command(
+    "bootstrap",
+    "lamina context bootstrap --session 8f31",
+    "lamina context bootstrap --session 8f31 --trigger compact --budget 1500 --json",
+)
+@click.option("--session", metavar="NAME", help="The session: it is not told the same again.")
+@click.option(
+    "--budget", type=click.IntRange(1), metavar="N", help="Most tokens. Else $BOOTSTRAP_TOKEN_BUDGET, else 2500."
+)
+@click.option("--project", metavar="NAME", help="Only what belongs to this project.")
+@click.option("--agent", metavar="NAME", help="Only handoffs of this agent.")
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=Path(), show_default="the working directory",
+    help="Git work tree whose commits since the last session are told.",
+)  # fmt: skip
+@click.option(
+    "--trigger", type=click.Choice(["startup", "resume", "compact", "clear"]), default="startup", show_default=True,
+    help="Why the session begins; after compact and clear it may be told the same again.",
+)  # fmt: skip
+@embedder_option
+def bootstrap(
+    call: Call, session: str | None, budget: int | None, project: str | None, agent: str | None, repo: Path, trigger: str,
+    embedder: str | None,
+) -> None:  # fmt: skip
+    """Print what an agent should know when a session begins.
+
+    The last handoff, what was learned, and what changed since, within a budget of tokens. Where the vault is missing or
+    damaged nothing is printed, one line says why on stderr, and the exit code is 0.
+    """
+
+    def tell(vault: Vault) -> ContextBlock:
+        return vault.bootstrap(session, budget, project=project, agent=agent, repo=repo, trigger=trigger)  # type: ignore[arg-type]
+
+    _answer(call, embedder, tell)
+
+
+@command(
+    "turn",
+    'lamina context turn "why did we leave SQLite" --session 8f31',
+    "lamina context turn - --session 8f31 --json < prompt.txt",
+)
+@click.argument("prompt")
+@click.option("--session", metavar="NAME", required=True, help="The session: it is told nothing twice.")
+@click.option(
+    "--floor", type=click.IntRange(1), metavar="N", help="Least budget. Else $INJECTION_BUDGET_FLOOR, else 500."
+)
+@click.option(
+    "--ceiling", type=click.IntRange(1), metavar="N", help="Most budget. Else $INJECTION_BUDGET_CEILING, else 1500."
+)
+@click.option("--project", metavar="NAME", help="Only what belongs to this project.")
+@embedder_option
+def turn(
+    call: Call,
+    prompt: str,
+    session: str,
+    floor: int | None,
+    ceiling: int | None,
+    project: str | None,
+    embedder: str | None,
+) -> None:
+    """Print what an agent should see with a prompt, if anything.
+
+    PROMPT is what the user said, - reads it from standard input. Nothing is printed where the vault knows nothing near
+    enough. Where the vault is missing or damaged one line says why on stderr, and the exit code is 0.
+    """
+    said = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace") if prompt == "-" else prompt
+    _answer(call, embedder, lambda vault: vault.inject(said, session, floor, ceiling, project=project))
+
+
+def _answer(call: Call, embedder: str | None, tell: Callable[[Vault], ContextBlock]) -> None:
+    """Print a block; whatever is wrong with the vault, an agent goes on without it."""
+    from lamina_engine.context.block import ContextBlock
+
+    block = ContextBlock(mode="failed")
+    try:
+        with call.open(embedder=embedder) as vault:
+            block = tell(vault)
+    except (LaminaError, OSError) as error:
+        if isinstance(error, InvalidArgument) and not isinstance(error, InvalidConfig):
+            raise click.UsageError(str(error)) from error
+        if call.debug:
+            raise
+        say(f"no context: {error}", PROBLEM)
+    call.answer(block.to_dict(), lambda: block.text.splitlines())
+
+
+def _group(**given: Any) -> None:
+    """Tell an agent what it should know now.
+
+    When a session begins (bootstrap), and with each of its turns (turn).
+    """
+    context_ = click.get_current_context()
+    context_.obj = Call(**given).after(context_.obj)
+
+
+context = click.Group(
+    "context", callback=_group, help=_group.__doc__, commands=[bootstrap, turn], params=call_options(),
+    context_settings=SETTINGS, epilog='\b\nExample:\n  lamina context turn "why did we leave SQLite" --session 8f31',
+)  # fmt: skip

@@ -1,0 +1,141 @@
+"""Sessions on the command line: the chain around a hit, sessions listed, a session or some days told again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lamina.cli.command import Call, command, embedder_option
+from lamina.cli.documents import headline, short_date, short_id
+from lamina.cli.filters import Where, filter_options
+from lamina.cli.recalling import snippet
+from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
+
+if TYPE_CHECKING:
+    from lamina.storyresults import Reconstruction, SessionInfo, Story
+
+_SNIPPET_LINES = 2
+
+
+@command(
+    "chain",
+    'lamina chain "the nightly build is green again"',
+    'lamina chain "we pinned the compiler" --forward --token-budget 5000',
+    "lamina chain --from 4f1c09a2b7 --json",
+)
+@click.argument("query", required=False)
+@click.option("--from", "seeds", multiple=True, metavar="ID", help="Begin with this chunk; may be repeated.")
+@click.option("--forward", is_flag=True, help="What came next, instead of what led here.")
+@click.option(
+    "--token-budget", type=int, default=20_000, show_default=True, metavar="N", help="Most tokens of the chain."
+)
+@click.option("--agent", metavar="NAME", help="Tell only what this agent said.")
+@filter_options
+@click.option("--since", metavar="DATE", help="Only hits from then on.")
+@click.option("--until", metavar="DATE", help="Only hits from before.")
+@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
+@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+@embedder_option
+def chain(
+    call: Call,
+    query: str | None,
+    seeds: tuple[str, ...],
+    forward: bool,
+    where: Where | None,
+    embedder: str | None,
+    **options: Any,
+) -> None:
+    """Tell what led to what a question finds, or what came next.
+
+    Chains begin with the first hits and go from chunk to chunk along the links of sessions and documents. Where none has
+    two chunks, the answer is that of a search, and says why.
+    """
+    if query is None and not seeds:
+        raise click.UsageError("give a question, or --from with ids, or both")
+    direction = "forward" if forward else "backward"
+    with call.open(mode="r", embedder=embedder) as vault:
+        story = vault.chain(query, direction, seeds=list(seeds) or None, where=where, **options)  # type: ignore[arg-type]
+    call.answer(story.to_dict(), lambda: story_lines(story))
+
+
+def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
+    """Yield a story as lines: what kind it is, then its chunks in order, the hit marked."""
+    count = f"{len(story.chunks)} chunk{'' if len(story.chunks) == 1 else 's'}"
+    if story.mode == "chain":
+        about = headline("what came next" if story.direction == "forward" else "what led here", count)
+        yield dim(f"{about} · {story.tokens:,} tokens · median match {story.median:.3f}")
+    else:
+        yield dim(headline("search", f"no chain: {story.reason}", count))
+    for chunk in story.chunks:
+        mark = ">" if chunk.id == story.seed else " "
+        state = None if chunk.status == "active" else chunk.status
+        facts = headline(
+            f"{chunk.score:.3f}", short_date(chunk.created_at), chunk.session, chunk.agent, state, chunk.title
+        )
+        id_ = short_id(chunk.id)
+        yield f"{mark} {bold(id_)}  {dim(clip(facts, max(20, columns() - 4 - width(id_))))}"
+        yield from (f"    {line}" for line in wrap(snippet(chunk.text, story.query or ""), columns() - 4, most))
+
+
+@command("sessions", "lamina sessions", "lamina sessions --project api --days 7 --json")
+@click.option("--project", metavar="NAME", help="Only this project.")
+@click.option("--agent", metavar="NAME", help="Only what this agent said.")
+@click.option("--since", metavar="DATE", help="Only what is from then on.")
+@click.option("--until", metavar="DATE", help="Only what is from before.")
+@click.option("--days", type=float, metavar="N", help="Only the last days.")
+@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="Most sessions.")
+@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+def sessions(call: Call, **options: Any) -> None:
+    """List the sessions of the vault, the newest first."""
+    with call.open(mode="r") as vault:
+        found = vault.sessions(**options)
+    document = {"count": len(found), "sessions": [session.to_dict() for session in found]}
+    call.answer(document, lambda: map(_session_line, found))
+
+
+def _session_line(session: SessionInfo) -> str:
+    count = f"{session.chunks} chunk{'' if session.chunks == 1 else 's'}"
+    facts = headline(short_date(session.started_at), session.project, ", ".join(session.agents), count)
+    name = clip(printable(session.session), 40)
+    room = columns() - width(f"{name}  {facts}  ")
+    return f"{bold(name)}  {dim(facts)}  {clip(printable(session.summary or ''), max(0, room))}".rstrip()
+
+
+@command(
+    "reconstruct",
+    "lamina reconstruct 0198c2d4-session",
+    "lamina reconstruct --days 3 --project api --briefing",
+    "lamina reconstruct --previous --token-budget 2000",
+)
+@click.argument("session", required=False)
+@click.option("--since", metavar="DATE", help="Only what is from then on.")
+@click.option("--until", metavar="DATE", help="Only what is from before.")
+@click.option("--days", type=float, metavar="N", help="Only the last days.")
+@click.option("--previous", is_flag=True, help="The session before SESSION, or the last one.")
+@click.option("--project", metavar="NAME", help="Only this project.")
+@click.option("--agent", metavar="NAME", help="Only what this agent said.")
+@click.option("--briefing", is_flag=True, help="A paragraph a session, then the newest chunks.")
+@click.option("--oldest", is_flag=True, help="Keep the beginning where not all fits; else the end.")
+@click.option(
+    "--token-budget", type=int, default=4_000, show_default=True, metavar="N", help="Most tokens of the text."
+)
+@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
+@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, **options: Any) -> None:
+    """Tell a session, or a span of days, again.
+
+    SESSION is a name as `lamina sessions` lists it.
+    """
+    with call.open(mode="r") as vault:
+        told = vault.reconstruct(
+            session, mode="briefing" if briefing else "timeline", keep="oldest" if oldest else "newest", **options
+        )
+    call.answer(told.to_dict(), lambda: _told_lines(told))
+
+
+def _told_lines(told: Reconstruction) -> Iterator[str]:
+    left = f"{told.left_out:,} chunks left out" if told.left_out else None
+    yield dim(headline(told.mode, f"{len(told.chunks):,} chunks", f"{told.tokens:,} tokens", left))
+    yield printable(told.text, lines=True)

@@ -1,0 +1,256 @@
+"""Commands about facts: say them, ask for them, read them from files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lamina.cli.command import SETTINGS, Call, call_options, command
+from lamina.cli.documents import headline, short_date
+from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+
+if TYPE_CHECKING:
+    from lamina.factresults import Answers, Fact
+    from lamina_engine.facts.seeding import Seeded
+    from lamina_engine.facts.shapes import Entity
+
+_VALID_AT = click.option("--valid-at", metavar="DATE", help="What holds then; now unless given.")
+_AS_OF = click.option("--as-of", metavar="DATE", help="As it was known then.")
+
+
+@command(
+    "add",
+    "lamina facts add Keystone runs_on 'port 3055' --source keystone.md",
+    "lamina facts add Ann works_at Acme --type person --valid-from 2026-02-01",
+)
+@click.argument("subject")
+@click.argument("predicate")
+@click.argument("object")
+@click.option("--valid-from", metavar="DATE", help="It holds from then on.")
+@click.option("--valid-to", metavar="DATE", help="It holds until just before then.")
+@click.option("--source", metavar="TEXT", help="Id of a chunk, or a path; 'user' unless given.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, metavar="X", help="0 to 1.")
+@click.option("--weight", type=float, default=1.0, show_default=True, metavar="X", help="Above 0; kept.")
+@click.option("--type", metavar="NAME", help="Of the subject, such as person or project.")
+@click.option("--object-type", metavar="NAME", help="Of the object, which then is an entity.")
+@click.option(
+    "--kind", type=click.Choice(["auto", "entity", "literal"]), default="auto", show_default=True,
+    help="What the object is; by itself what is registered of the predicate.",
+)  # fmt: skip
+@click.option("--category", metavar="NAME", help="The subject's type unless given.")
+@click.option("--strict", is_flag=True, help="Refuse predicates that are not registered.")
+def add(call: Call, subject: str, predicate: str, object: str, **options: Any) -> None:
+    """Say something of a thing: SUBJECT PREDICATE OBJECT.
+
+    A new value of a predicate that has one value at a time (status, port, lives_in, ...) ends the one before it.
+    """
+    with call.open() as vault:
+        fact = vault.facts.add(subject, predicate, object, **options)
+    call.answer(fact.to_dict(), lambda: [_fact_line(fact)])
+
+
+@command("close", "lamina facts close Ann phone 555-0100", "lamina facts close Ann works_at --valid-to 2026-03-01")
+@click.argument("subject")
+@click.argument("predicate")
+@click.argument("object", required=False)
+@click.option("--valid-to", metavar="DATE", help="First moment at which it holds no more; today unless given.")
+def close(call: Call, subject: str, predicate: str, object: str | None, valid_to: str | None) -> None:
+    """End facts that are open: one value, or all of a predicate."""
+    with call.open() as vault:
+        count = vault.facts.close(subject, predicate, object, valid_to)
+    call.answer({"closed": count}, lambda: [f"closed {_facts(count)}"])
+
+
+@command("alias", "lamina facts alias Mum 'Ada Example'", "lamina facts alias Mum --remove")
+@click.argument("alias")
+@click.argument("entity", required=False)
+@click.option("--type", metavar="NAME", help="Of the entity, where others have its name.")
+@click.option("--remove", is_flag=True, help="Take it back: from ENTITY, or from all that have it.")
+def alias(call: Call, alias: str, entity: str | None, type: str | None, remove: bool) -> None:
+    """Give an entity another name, or take one back."""
+    if entity is None and not remove:
+        raise click.UsageError("say whom ALIAS means, or --remove it")
+    with call.open() as vault:
+        if remove:
+            count = vault.facts.unalias(alias, entity)
+            call.answer({"alias": alias, "removed": count}, lambda: [f"{printable(alias)} means {count} fewer"])
+            return
+        found = vault.facts.alias(alias, str(entity), type=type)
+    call.answer(asdict(found), lambda: _entity_lines(found))
+
+
+@command("merge", "lamina facts merge vault:concept:keystone vault:project:keystone")
+@click.argument("entity")
+@click.argument("into")
+def merge(call: Call, entity: str, into: str) -> None:
+    """Make one of two entities: names, aliases and facts of ENTITY are those of INTO from now on."""
+    with call.open() as vault:
+        found = vault.facts.merge(entity, into)
+    call.answer(asdict(found), lambda: _entity_lines(found))
+
+
+@command(
+    "about",
+    "lamina facts about Keystone",
+    "lamina facts about Mum --valid-at 2025-06-01 --json",
+    "lamina facts about Ann --history",
+)
+@click.argument("entity")
+@_VALID_AT
+@_AS_OF
+@click.option(
+    "--direction", type=click.Choice(["both", "out", "in"]), default="both", show_default=True,
+    help="Facts that it is the subject of, or the object of.",
+)  # fmt: skip
+@click.option("--predicate", "predicates", multiple=True, metavar="NAME", help="Only this; may be repeated.")
+@click.option("--history", is_flag=True, help="Also what holds no more, or not yet.")
+@click.option("--type", metavar="NAME", help="Of the entity, where others have its name.")
+def about(call: Call, entity: str, predicates: tuple[str, ...], **options: Any) -> None:
+    """List what is said of an entity, by its name, an alias or its id."""
+    with call.open(mode="r") as vault:
+        found = vault.facts.about(entity, predicates=predicates or None, **options)
+    document = {"entity": entity, "count": len(found), "facts": [fact.to_dict() for fact in found]}
+    call.answer(document, lambda: map(_fact_line, found))
+
+
+@command("entity", "lamina facts entity Mum", "lamina facts entity mercury --json")
+@click.argument("name")
+@click.option("--fuzzy", is_flag=True, help="Also try it as a beginning, and with one letter changed.")
+def entity(call: Call, name: str, fuzzy: bool) -> None:
+    """Show all entities that a name may stand for, with their other names."""
+    from lamina_engine.errors import EntityNotFound
+
+    with call.open(mode="r") as vault:
+        found = vault.facts.resolve(name, prefix=fuzzy, edits=fuzzy)
+    if not found.entities:
+        raise EntityNotFound(
+            f"no entity is called {name!r}; `lamina facts entity --fuzzy` also looks for similar names"
+        )
+    document = {
+        "name": name, "how": found.how, "ambiguous": found.ambiguous, "entities": [asdict(each) for each in found.entities],
+    }  # fmt: skip
+    call.answer(document, lambda: (line for each in found.entities for line in _entity_lines(each)))
+
+
+@command(
+    "ask", 'lamina facts ask "what port does Keystone run on?"', 'lamina facts ask "who owns Keystone?" -k 1 --json'
+)
+@click.argument("question")
+@click.option("-k", "k", type=int, default=6, show_default=True, metavar="N", help="Most answers.")
+@_VALID_AT
+@_AS_OF
+@click.option("--identity", metavar="NAME", help="Whom the question means by I and my.")
+@click.option("--fuzzy", is_flag=True, help="Also try names as beginnings, and with one letter changed.")
+def ask(call: Call, question: str, **options: Any) -> None:
+    """Answer a question from the facts alone."""
+    with call.open(mode="r") as vault:
+        found = vault.facts.ask(question, **options)
+    document = {"question": question, "answered": found.answered, "answers": [answer.to_dict() for answer in found]}
+    call.answer(document, lambda: _answer_lines(found))
+
+
+@command("seed", "lamina facts seed team.toml")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Refuse predicates that are not registered.")
+def seed(call: Call, path: Path, strict: bool) -> None:
+    """Read a seed file, TOML or YAML: entities, aliases, facts, relations. Again it changes nothing."""
+    with call.open() as vault:
+        found = vault.facts.seed(path, strict=strict)
+    call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
+
+
+@command("extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--source", metavar="TEXT", help="Of the chunks; the file's name unless given.")
+@click.option("--session", metavar="NAME", help="Of the chunks.")
+def extract(call: Call, path: Path, source: str | None, session: str | None) -> None:
+    """Make chunks of the observation blocks in a file, and facts of their triples. - reads stdin."""
+    from_stdin = str(path) == "-"
+    text = sys.stdin.read() if from_stdin else path.read_text(encoding="utf-8", errors="replace")
+    with call.open() as vault:
+        report = vault.facts.extract(text, source=source or (None if from_stdin else path.name), session=session)
+    document = report.to_dict()
+    call.answer(document, lambda: table([(name, _told(value)) for name, value in document.items()]))
+
+
+@command("import", "lamina facts import facts.db", "lamina facts import facts.jsonl")
+@click.argument("path", type=click.Path(path_type=Path))
+def import_(call: Call, path: Path) -> None:
+    """Read an openclaw facts.db, or facts that `lamina export --format facts` wrote. Again it changes nothing."""
+    with call.open() as vault:
+        found = vault.facts.load(path)
+    call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
+
+
+def _fact_line(fact: Fact) -> str:
+    since, until = short_date(fact.valid_from), short_date(fact.valid_to)
+    interval = f"{since or ''} to {until or ''}".strip() if since or until else None
+    doubt = None if fact.confidence == 1.0 else f"{fact.confidence:.0%}"
+    told = headline(interval, doubt, printable(fact.source))
+    near = fact.subject if fact.direction == "out" else fact.object
+    return _line(f"{near} {fact.key} {fact.value}", told)
+
+
+def _answer_lines(found: Answers) -> Iterator[str]:
+    for answer in found:
+        mark = "ambiguous" if answer.ambiguous else None
+        disputed = "contradicted" if answer.contradicted else None
+        told = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed)
+        yield _line(f"{answer.subject} {answer.predicate} {answer.object}", told)
+    if not found:
+        yield "no fact answers this"
+
+
+def _line(said: str, told: str) -> str:
+    said = clip(printable(said), max(20, columns() - 24))
+    return f"{bold(said)}  {dim(clip(told, max(20, columns() - width(said) - 2)))}"
+
+
+def _entity_lines(entity: Entity) -> Iterator[str]:
+    others = ", ".join(map(printable, entity.aliases))
+    yield _line(entity.name, headline(entity.type, entity.id, f"also {others}" if others else None))
+
+
+def _seeded(path: Path, found: Seeded) -> dict[str, Any]:
+    return {"path": str(path), **asdict(found), "problems": list(found.problems)}
+
+
+def _seeded_lines(path: Path, found: Seeded) -> Iterable[str]:
+    counts = [(name, count) for name, count in asdict(found).items() if name != "problems"]
+    yield f"read {_facts(found.facts)} from {printable(str(path))}"
+    yield from table([(name, f"{count:,}") for name, count in counts if count], indent=2)
+    yield from (f"  left out: {printable(problem)}" for problem in found.problems)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value):,}" if not value or not isinstance(value[0], (str, dict)) else _several(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else printable(str(value))
+
+
+def _several(values: list[Any]) -> str:
+    return f"{len(values):,}: " + "; ".join(
+        printable(value if isinstance(value, str) else ", ".join(map(str, value.values()))) for value in values[:5]
+    )
+
+
+def _facts(count: int) -> str:
+    return f"{count:,} {'fact' if count == 1 else 'facts'}"
+
+
+def _group(**given: Any) -> None:
+    """Exact answers about people, projects and things."""
+    context = click.get_current_context()
+    context.obj = Call(**given).after(context.obj)
+
+
+facts = click.Group(
+    "facts", callback=_group, help=_group.__doc__,
+    commands=[add, close, alias, merge, about, entity, ask, seed, extract, import_], params=call_options(),
+    context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",
+)  # fmt: skip

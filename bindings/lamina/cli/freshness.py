@@ -1,0 +1,222 @@
+"""Commands about what is still true: scan, refresh, ask for a review, put to sleep, put away."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lamina.cli.command import Call, command
+from lamina.cli.documents import chunk_document, chunk_line, headline, short_id
+from lamina.cli.filters import Where, filter_options
+from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+
+if TYPE_CHECKING:
+    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.freshness.archive import ArchiveReport
+    from lamina_engine.freshness.refresh import RefreshItem, RefreshReport
+    from lamina_engine.freshness.report import FreshnessItem, FreshnessReport
+
+_TIERS: Final = ("fresh", "aging", "stale", "expired", "unknown")
+_SHOWN: Final = 20
+_ADVICE: Final = {
+    "expired": "read them against their files: `lamina refresh --tier expired`, then with --yes",
+    "stale": "the same with `lamina refresh --tier stale`",
+}
+_TIER: Final = click.option("--tier", type=click.Choice(_TIERS), help="Only this tier.")
+
+
+@command(
+    "freshness",
+    "lamina freshness",
+    "lamina freshness --tier stale --collection code-patterns",
+    "lamina freshness --json",
+)
+@click.option("--repo", type=click.Path(path_type=Path), metavar="PATH", help="Only what lies in this work tree.")
+@_TIER
+@click.option("--needs-review", is_flag=True, help="Show only what somebody should look at.")
+@click.option("--git-check/--no-git-check", default=True, help="Ask git; else everything goes by its age.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=_SHOWN, show_default=True, metavar="N", help="Most lines; 0 for all."
+)
+@filter_options
+def freshness(
+    call: Call,
+    where: Where | None,
+    repo: Path | None,
+    tier: str | None,
+    needs_review: bool,
+    git_check: bool,
+    limit: int,
+) -> None:
+    """Tell which chunks are still current, going by their files.
+
+    The commits that touched a file since its chunk was written set the tier, which hits show from then on. Chunks without
+    a file go by their age.
+    """
+    with call.open() as vault:
+        report = vault.freshness(repo, tier=tier, where=where, git_check=git_check)
+    shown = [item for item in report.items if item.needs_review or not needs_review]
+    document = report.to_dict() | {"items": [_document(item) for item in shown]}
+    call.answer(document, lambda: _report_lines(report, shown, tier or needs_review, limit))
+
+
+def _document(item: FreshnessItem) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {name: value for name, value in asdict(item).items() if name != "row"}
+
+
+def _report_lines(report: FreshnessReport, shown: list[FreshnessItem], chosen: object, limit: int) -> Iterator[str]:
+    if not report.enabled:
+        yield "freshness is switched off (FRESHNESS_ENABLED); nothing was looked at"
+        return
+    review = f", {report.needs_review:,} to be looked at" if report.needs_review else ""
+    yield f"{report.checked:,} chunks judged{review}"
+    yield from table(
+        (
+            (
+                tier,
+                headline(f"{count:,}", ", ".join(f"{n:,} {code}" for code, n in report.reasons.get(tier, {}).items())),
+            )
+            for tier, count in report.counts.items()
+        ),
+        indent=2,
+    )
+    listed = shown if chosen else [item for item in shown if item.tier not in ("fresh", "unknown")]
+    if listed:
+        yield ""
+        most = limit or len(listed)
+        yield from map(_item_line, listed[:most])
+        if len(listed) > most:
+            yield f"and {len(listed) - most:,} more; --limit 0 lists all"
+    advice = [f"{tier}: {text}" for tier, text in _ADVICE.items() if report.counts[tier]]
+    yield from ["", *map(dim, advice)] if advice else [dim("nothing is stale or expired: nothing to do")]
+    yield from (f"lamina: {printable(problem)}" for problem in report.problems)
+
+
+def _item_line(item: FreshnessItem) -> str:
+    id_, flag = short_id(item.id), "! " if item.needs_review else "  "
+    start = f"{flag}{bold(id_)}  {item.tier:<7}  "
+    text = headline(item.path or item.source, item.type, item.reason)
+    return start + clip(text, max(20, columns() - width(f"{flag}{id_}  {item.tier:<7}  ")))
+
+
+@command(
+    "refresh",
+    "lamina refresh 4f1c09a2b7",
+    "lamina refresh --tier stale --collection code-patterns",
+    "lamina refresh --needs-review --yes",
+)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@_TIER
+@click.option("--needs-review", is_flag=True, help="Only what somebody should look at.")
+@click.option("--yes", is_flag=True, help="Do it; else it is only told.")
+@filter_options
+def refresh(
+    call: Call, ids: tuple[str, ...], where: Where | None, tier: str | None, needs_review: bool, yes: bool
+) -> None:
+    """Read the sources of chunks again, and supersede what changed.
+
+    Nothing is deleted. What is gone is proposed for `lamina invalidate`; a memory in someone's own words comes back as
+    work to do, with a prompt. Without --yes nothing changes.
+    """
+    if not (ids or where or tier or needs_review):
+        raise click.UsageError(
+            "give ids, --tier, --needs-review or a filter (--where, --project, --type, --collection)"
+        )
+    with call.open() as vault:
+        report = vault.refresh(
+            list(ids) or None, where=where, tier=tier, needs_review=True if needs_review else None, dry_run=not yes
+        )
+    call.answer(report.to_dict(), lambda: _refresh_lines(report))
+    if report.dry_run and any(report.counts[name] for name in ("superseded", "removed")) and not call.as_json:
+        print("lamina: nothing was changed; --yes refreshes them", file=sys.stderr)
+
+
+def _refresh_lines(report: RefreshReport) -> Iterator[str]:
+    verb = "would look at" if report.dry_run else "looked at"
+    yield f"{verb} {len(report.items):,} {'chunk' if len(report.items) == 1 else 'chunks'}"
+    counts = [(name, f"{count:,}") for name, count in report.counts.items() if count]
+    yield from table([*counts, ("new", f"{report.added:,}" if report.added else "")], indent=2)
+    changed = [item for item in report.items if item.action not in ("unchanged", "work")]
+    yield from map(_refresh_line, changed)
+    for item in report.work:
+        yield ""
+        yield printable(item.prompt, lines=True).rstrip("\n")
+    yield from (f"lamina: {printable(problem)}" for problem in report.problems)
+
+
+def _refresh_line(item: RefreshItem) -> str:
+    id_ = short_id(item.id)
+    text = headline(item.source, item.reason)
+    return f"{bold(id_)}  {item.action:<10}  " + clip(text, max(20, columns() - width(f"{id_}  {item.action:<10}  ")))
+
+
+@command("review", 'lamina review 4f1c09a2b7 --reason "the API was removed"', "lamina review 4f1c09a2b7 --done")
+@click.argument("id", metavar="ID")
+@click.option("--reason", default="", metavar="TEXT", help="What somebody should look at, in words.")
+@click.option("--done", is_flag=True, help="It was looked at and is right: commits count from now on.")
+def review(call: Call, id: str, reason: str, done: bool) -> None:
+    """Ask that somebody looks at a chunk; no scan takes that back."""
+    if not (reason or done):
+        raise click.UsageError("give --reason, or --done")
+    with call.open() as vault:
+        _answer(call, vault.review(id, reason, needed=not done))
+
+
+@command("snooze", "lamina snooze 4f1c09a2b7 --until 2026-12-01", "lamina snooze 4f1c09a2b7 --wake")
+@click.argument("id", metavar="ID")
+@click.option("--until", metavar="DATE", help="Until when it is left out of recall.")
+@click.option("--wake", is_flag=True, help="End its snooze.")
+@click.option("--tz", metavar="ZONE", help="Zone of a date without one; the vault's unless given.")
+def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -> None:
+    """Keep a chunk out of recall for a while; it stays listed."""
+    if bool(until) == wake:
+        raise click.UsageError("give --until, or --wake")
+    with call.open() as vault:
+        _answer(call, vault.snooze(id, until, tz=tz))
+
+
+@command(
+    "archive",
+    "lamina archive",
+    "lamina archive --type conversation --after-days 30 --yes",
+    "lamina archive 4f1c09a2b7 --yes",
+)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option(
+    "--after-days", type=click.FloatRange(min=0.0, min_open=True), default=90.0, show_default=True, metavar="N",
+    help="Age from which chunks are put away, without ids.",
+)  # fmt: skip
+@click.option("--yes", is_flag=True, help="Do it; else it is only told.")
+@filter_options
+def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, yes: bool) -> None:
+    """Put away what nobody wrote or recalled for long.
+
+    It stays out of recall, and listed, until `lamina restore`. Never what is pinned or snoozed, nor preferences,
+    antipatterns, hubs and deductions. Without --yes nothing changes.
+    """
+    if ids and where:
+        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection), and not both")
+    with call.open(mode="w" if yes else "r") as vault:
+        report = vault.archive(list(ids) or None, where=where, after_days=after_days, dry_run=not yes)
+        shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
+    call.answer(report.to_dict(), lambda: _archive_lines(report, shown))
+    if report.dry_run and report.chunks and not call.as_json:
+        print("lamina: nothing was changed; --yes archives them", file=sys.stderr)
+
+
+def _archive_lines(report: ArchiveReport, shown: list[Chunk]) -> Iterator[str]:
+    yield from map(chunk_line, shown)
+    if report.chunks > len(shown) > 0:
+        yield f"and {report.chunks - len(shown):,} more"
+    count = f"{report.chunks:,} {'chunk' if report.chunks == 1 else 'chunks'}"
+    yield f"{'would archive' if report.dry_run else 'archived'} {count}"
+
+
+def _answer(call: Call, chunk: Chunk) -> None:
+    call.answer(chunk_document(chunk), lambda: [chunk_line(chunk)])

@@ -1,0 +1,175 @@
+"""What chains and reconstructions return: instants are ISO 8601 with Z."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lamina_engine.clock import format_instant
+from lamina_engine.index.state import STATUS_NAMES
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.recall.chained import Story as Told
+    from lamina_engine.recall.episodic import Retold
+    from lamina_engine.recall.sessions import Session as Found
+
+
+@dataclass(frozen=True, slots=True)
+class StoryChunk:
+    """One chunk of a story, or of a time told again."""
+
+    id: str
+    text: str
+    title: str | None
+    type: str
+    project: str | None
+    session: str | None
+    agent: str | None
+    source: str | None
+    created_at: str | None
+    status: str
+    score: float | None
+    """Its own match with the question; None where nothing was asked."""
+    hops: int | None
+    """Links between it and the hit that the chain begins with; None outside of chains."""
+    tokens: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What led to a hit of a question, or came after it."""
+
+    query: str | None
+    direction: str
+    mode: str
+    """``chain``; or ``search``, where there is no chain of two chunks."""
+    reason: str | None
+    """Why it is a search."""
+    chunks: tuple[StoryChunk, ...]
+    """Oldest first in a chain, best first in a search."""
+    seed: str | None
+    """Id of the hit that the chain begins with."""
+    median: float
+    """Of the chunks' matches: what the chain was chosen by."""
+    score: float
+    """Their sum."""
+    tokens: int
+    hits: int
+    """Hits, or seeds, that chains could begin with."""
+    seeds: int
+    """Those of them that one began with."""
+    lengths: tuple[int, ...]
+    """Chunks of every chain that was looked at."""
+    snapshot: int
+    took_ms: float
+
+    @property
+    def text(self) -> str:
+        """The chunks' texts in order, a blank line between them."""
+        return "\n\n".join(chunk.text for chunk in self.chunks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``lamina chain --json`` prints."""
+        return asdict(self) | {
+            "chunks": [chunk.to_dict() for chunk in self.chunks], "lengths": list(self.lengths),
+            "took_ms": round(self.took_ms, 3),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One session."""
+
+    session: str
+    project: str | None
+    agents: tuple[str, ...]
+    chunks: int
+    started_at: str | None
+    ended_at: str | None
+    """When its last chunk ended, where its record says so; else when it began."""
+    summary: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self) | {"agents": list(self.agents)}
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction:
+    """A session, or a span of days, told again."""
+
+    mode: str
+    text: str
+    tokens: int
+    """Of the text."""
+    chunks: tuple[StoryChunk, ...]
+    """Those that it tells whole, in its order."""
+    left_out: int
+    """Chunks asked for that are not among them."""
+    sessions: tuple[SessionInfo, ...]
+    """Of which it tells, newest first."""
+    since: str | None
+    until: str | None
+    snapshot: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``lamina reconstruct --json`` prints."""
+        return asdict(self) | {
+            "chunks": [chunk.to_dict() for chunk in self.chunks],
+            "sessions": [session.to_dict() for session in self.sessions],
+        }
+
+
+def story_of(query: str | None, direction: str, found: Told) -> Story:
+    """Return a story of the engine as users see it."""
+    view = found.view
+    rows = [each.row for each in found.told]
+    in_chain = found.mode == "chain"
+    extras = [
+        {"score": each.score, "hops": each.hops if in_chain else None, "tokens": each.tokens} for each in found.told
+    ]
+    seed = str(view.snapshot.values("chunks", "id", np.array([found.seed]))[0]) if found.seed >= 0 else None
+    return Story(
+        query, direction, found.mode, found.reason, _shown(view, rows, extras), seed, found.median, found.total,
+        found.tokens, found.hits, found.seeds, found.lengths, view.snapshot.version, found.took_ms,
+    )  # fmt: skip
+
+
+def session_info(found: Found) -> SessionInfo:
+    """Return a session of the engine as users see it."""
+    return SessionInfo(
+        found.session, found.project, found.agents, found.chunks, format_instant(found.started_us),
+        format_instant(found.ended_us), found.summary,
+    )  # fmt: skip
+
+
+def reconstruction_of(found: Retold) -> Reconstruction:
+    """Return what was told again as users see it."""
+    told, view = found.told, found.view
+    extras = [{"score": None, "hops": None, "tokens": None} for _ in told.rows]
+    return Reconstruction(
+        told.mode, told.text, told.tokens, _shown(view, list(told.rows), extras), told.left_out,
+        tuple(session_info(session) for session in found.sessions), format_instant(found.since_us),
+        format_instant(found.until_us), view.snapshot.version,
+    )  # fmt: skip
+
+
+_SHOWN = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
+
+
+def _shown(view: View, rows: list[int], extras: Sequence[dict[str, Any]]) -> tuple[StoryChunk, ...]:
+    at = np.array(rows, np.int64)
+    records = view.snapshot.records("chunks", at, _SHOWN) if rows else []
+    states = [STATUS_NAMES[code] for code in view.state.status[at].tolist()]
+    return tuple(
+        StoryChunk(**{**record, "created_at": format_instant(record["created_at"])}, status=state, **extra)
+        for record, state, extra in zip(records, states, extras, strict=True)
+    )

@@ -1,0 +1,94 @@
+"""The access journal: readers note what they recalled without a lock, and the next writer takes it into the log.
+
+One file of 16-byte records, the row and the moment, appended in one write for each recall. It names rows and no text.
+What is noted while a writer takes the file may be lost, and a crash just after a commit counts it twice: these are
+statistics, and what they do is capped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from lamina_engine.index.accesses import ACCESS
+from lamina_engine.index.state import FORGOTTEN
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.store.writer import Transaction
+
+FOLDER: Final = "journal"
+MOST_BYTES: Final = 1 << 20
+"""A journal that nobody takes in stops growing here: 65,536 accesses."""
+_FILE: Final = "accesses"
+_TAKEN: Final = "accesses.taken"
+_RECORD: Final = np.dtype([("row", "<i8"), ("us", "<i8")])
+
+
+def note(root: Path, rows: Sequence[int], now_us: int) -> None:
+    """Note that some rows were recalled. Nothing is raised: on a read-only mount nothing is noted.
+
+    Complexity: one append; some microseconds.
+    """
+    if not rows:
+        return
+    record = struct.pack(f"<{2 * len(rows)}q", *(number for row in rows for number in (row, now_us)))
+    path = f"{root}/{FOLDER}/{_FILE}"
+    with contextlib.suppress(OSError):
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            (root / FOLDER).mkdir(exist_ok=True)
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(file).st_size < MOST_BYTES:
+                os.write(file, record)
+        finally:
+            os.close(file)
+
+
+def take(root: Path, transaction: Transaction, view: View) -> bool:
+    """Add what readers noted to a transaction; return whether there was anything, and `drop` is to be called after it."""
+    with contextlib.suppress(OSError):
+        # what an interrupted writer took stays in its place until it is in the log
+        if not (root / FOLDER / _TAKEN).exists():
+            (root / FOLDER / _FILE).rename(root / FOLDER / _TAKEN)
+    try:
+        data = (root / FOLDER / _TAKEN).read_bytes()
+    except OSError:
+        return False
+    from lamina_engine.chunks.writing import add_events
+
+    records = np.frombuffer(data[: len(data) - len(data) % _RECORD.itemsize], _RECORD)
+    records = records[(records["row"] >= 0) & (records["row"] < view.rows)]
+    records = records[view.state.status[records["row"]] != FORGOTTEN]
+    rows, counts = np.unique(records["row"], return_counts=True)
+    if len(rows):
+        last = {row: int(records["us"][records["row"] == row].max()) for row in rows.tolist()}
+        details = [
+            msgspec.json.encode({"count": count, "last_us": last[row]}).decode()
+            for row, count in zip(rows.tolist(), counts.tolist(), strict=True)
+        ]
+        ids = view.snapshot.values("chunks", "id", rows)
+        add_events(transaction, ACCESS, ids, rows, transaction.stamps(len(rows)), [None] * len(rows), details)
+    return True
+
+
+def drop(root: Path) -> None:
+    """Remove what was taken into the log."""
+    with contextlib.suppress(OSError):
+        (root / FOLDER / _TAKEN).unlink()
+
+
+def erase(root: Path) -> None:
+    """Remove all that readers noted and no writer has taken."""
+    for name in (_FILE, _TAKEN):
+        with contextlib.suppress(OSError):
+            (root / FOLDER / name).unlink()

@@ -1,0 +1,320 @@
+"""The question benchmark for facts: is the file that answers a question among the first six, by each method?
+
+After the openclaw graph layer's benchmark, whose form it keeps: seven categories, a file that must be among the first k,
+a table of passes by category. Beside it stand questions that nothing answers, which are passed by answering with nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.evaluation.sets import read_bytes
+
+if TYPE_CHECKING:
+    from lamina_engine.evaluation.kgworlds import World
+    from lamina_engine.memory import Memory
+
+METHODS: Final = ("lexical", "vector", "facts", "hybrid")
+CATEGORIES: Final = ("PEOPLE", "TOOLS", "PROJECTS", "FACTS", "OPERATIONAL", "IDENTITY", "DAILY")
+UNANSWERABLE: Final = "UNANSWERABLE"
+TOP: Final = 6
+LEAST_PCT: Final = 80.0
+"""Share of passes, in percent, at which a run is a success."""
+_POOL: Final = 5
+"""Hits asked for a file wanted: several may be of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and a part of the path of the file that answers it; None where nothing does."""
+
+    query: str
+    expected: str | None
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions, and who asks them."""
+
+    name: str
+    questions: tuple[Question, ...]
+    identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method gave for a question."""
+
+    question: Question
+    paths: tuple[str, ...]
+    """Files, best first, each once, at most k."""
+    answered: bool
+    """Whether the method claims to answer."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the file is among them; of a question that nothing answers, whether nothing was claimed."""
+        wanted = self.question.expected
+        if wanted is None:
+            return not self.answered
+        return any(wanted.casefold() in path.casefold() for path in self.paths)
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``fail``, or ``error`` where a question that has an answer got nothing at all."""
+        if self.passed:
+            return "pass"
+        return "error" if self.question.expected is not None and not self.paths else "fail"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as JSON values, under the names that the benchmark has always had."""
+        return {
+            "query": self.question.query, "expected": self.question.expected, "category": self.question.category,
+            "hit": self.passed, "results_count": len(self.paths), "result_paths": list(self.paths), "answered": self.answered,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KgReport:
+    """How many questions a method passed."""
+
+    name: str
+    method: str
+    top_k: int
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+
+    @property
+    def answerable(self) -> list[Outcome]:
+        """Outcomes of the questions that have an answer."""
+        return [outcome for outcome in self.outcomes if outcome.question.expected is not None]
+
+    @property
+    def unanswerable(self) -> list[Outcome]:
+        """Outcomes of the others."""
+        return [outcome for outcome in self.outcomes if outcome.question.expected is None]
+
+    @property
+    def recall_pct(self) -> float:
+        """Percent of the questions with an answer that passed, to one place; 0 where there is none."""
+        return _percent(self.answerable)
+
+    @property
+    def claimed(self) -> int:
+        """Passes among the questions with an answer of which the method also says that it answers them."""
+        return sum(outcome.passed and outcome.answered for outcome in self.answerable)
+
+    @property
+    def abstained_pct(self) -> float:
+        """Percent of the others that were answered with nothing."""
+        return _percent(self.unanswerable)
+
+    def categories(self) -> dict[str, dict[str, int]]:
+        """Return pass, fail, error and total by category: the seven first, then others by name."""
+        found: dict[str, dict[str, int]] = {}
+        names = {outcome.question.category for outcome in self.outcomes}
+        for name in (*(c for c in CATEGORIES if c in names), *sorted(names - {*CATEGORIES})):
+            row = {"pass": 0, "fail": 0, "error": 0, "total": 0}
+            for outcome in self.outcomes:
+                if outcome.question.category == name:
+                    row[outcome.verdict] += 1
+                    row["total"] += 1
+            found[name] = row
+        return found
+
+    def to_dict(self, timestamp: str) -> dict[str, Any]:
+        """Return the report as JSON values.
+
+        Parameters
+        ----------
+        timestamp : str
+            When it was made, ISO 8601.
+        """
+        verdicts = [outcome.verdict for outcome in self.answerable]
+        return {
+            "timestamp": timestamp,
+            "config": {"top_k": self.top_k, "total_queries": len(self.outcomes), "method": self.method, "set": self.name},
+            "summary": {
+                "total": len(verdicts), "pass": verdicts.count("pass"), "fail": verdicts.count("fail"),
+                "error": verdicts.count("error"), "recall_pct": self.recall_pct, "claimed": self.claimed,
+            },
+            "unanswerable": {
+                "total": len(self.unanswerable),
+                "pass": sum(outcome.passed for outcome in self.unanswerable),
+                "pct": self.abstained_pct,
+            },
+            "categories": self.categories(),
+            "queries": [outcome.to_dict() for outcome in self.outcomes],
+        }  # fmt: skip
+
+    def table(self, *, verbose: bool = False) -> str:
+        """Return the report as plain text; with ``verbose``, a line for each question."""
+        lines = [
+            f"{self.name}, {self.method}: {self.recall_pct:.1f} % of {len(self.answerable)} in the first {self.top_k} files, "
+            f"{self.claimed} claimed as answers"
+        ]
+        for name, row in self.categories().items():
+            nothing = f"{row['error']} without any result" if row["error"] else ""
+            lines.append(f"  {name:<14}{row['pass']:>4} of {row['total']:<4}{nothing}".rstrip())
+        if verbose:
+            lines += [
+                f"  {outcome.verdict:<6}{outcome.question.category:<14}{outcome.question.query}  [{outcome.question.expected or 'nothing'}]"
+                + ("" if outcome.passed else f"  got {', '.join(outcome.paths) or 'nothing'}")
+                for outcome in self.outcomes
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def evaluate_kg(
+    memory: Memory, asked: QuestionSet, method: str, *, category: str | None = None, top_k: int = TOP
+) -> KgReport:
+    """Ask a vault every question by one method.
+
+    Parameters
+    ----------
+    memory : Memory
+        Holds the files, and the facts.
+    asked : QuestionSet
+    method : {"lexical", "vector", "facts", "hybrid"}
+        ``hybrid`` is the ``entity`` profile.
+    category : str, optional
+        Only its questions, in any case.
+    top_k : int
+        Files that count.
+
+    Raises
+    ------
+    InvalidArgument
+        For a method or category that there is none of, or questions of none.
+    """
+    if method not in METHODS:
+        raise InvalidArgument(f"method={method!r} must be one of {', '.join(METHODS)}")
+    wanted = [q for q in asked.questions if category is None or q.category.casefold() == category.casefold()]
+    if not wanted:
+        known = ", ".join(dict.fromkeys(q.category for q in asked.questions)) or "none"
+        raise InvalidArgument(f"category={category!r} has no questions here; there are {known}")
+    search = _METHODS[method]
+    outcomes = []
+    for question in wanted:
+        paths, answered = search(memory, question.query, asked.identity, top_k)
+        outcomes.append(Outcome(question, tuple(dict.fromkeys(paths))[:top_k], answered))
+    return KgReport(asked.name, method, top_k, tuple(outcomes))
+
+
+_Found = tuple[Sequence[str], bool]
+
+
+def _recalled(memory: Memory, query: str, top_k: int, **options: Any) -> list[str]:
+    from lamina_engine.recall.pipeline import recall
+
+    found = recall(memory, query, k=top_k * _POOL, **options).found
+    return [str(each.chunk["source"]) for each in found if each.chunk["source"]]
+
+
+def _lexical(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
+    paths = _recalled(memory, query, top_k, profile="lexical", lanes=("lexical",))
+    return paths, bool(paths)
+
+
+def _vector(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
+    paths = _recalled(memory, query, top_k, profile="default", lanes=("vector",))
+    return paths, bool(paths)
+
+
+def _facts(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
+    """What the facts give; they say themselves whether it answers what was asked."""
+    from lamina_engine.facts.questions import ask
+
+    found = ask(memory, query, k=top_k, identity=identity)
+    return [answer.source for answer in found], found.answered
+
+
+def _hybrid(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
+    """Words, meaning and facts by their ranks; whether it claims to answer is for the facts to say."""
+    from lamina_engine.facts.questions import ask
+
+    paths = _recalled(memory, query, top_k, profile="entity", identity=identity)
+    return paths, ask(memory, query, identity=identity).answered
+
+
+_METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Found]]] = {
+    "lexical": _lexical, "vector": _vector, "facts": _facts, "hybrid": _hybrid,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------- questions and worlds
+
+
+def load_questions(path: Path) -> QuestionSet:
+    """Read questions: JSON lines with ``query``, ``expected`` and ``category``, or a JSON list of such objects or triples.
+
+    ``expected`` is a part of a file's path, or null. A line with ``identity`` alone says who "I" is.
+
+    Raises
+    ------
+    IngestError
+        When the file cannot be read.
+    InvalidArgument
+        For what is no question, with its place.
+    """
+    text = read_bytes(path).decode("utf-8-sig", "replace")
+    identity: str | None = None
+    questions: list[Question] = []
+    for number, row in enumerate(_rows(path, text), 1):
+        if isinstance(row, dict) and set(row) == {"identity"}:
+            identity = str(row["identity"])
+            continue
+        parts = [row.get(name) for name in ("query", "expected", "category")] if isinstance(row, dict) else row
+        if not isinstance(parts, list) or len(parts) != 3 or not isinstance(parts[0], str) or not parts[0].strip():
+            raise InvalidArgument(
+                f"{path}, question {number}: give query, expected (part of a path, or null) and category"
+            )
+        expected, category = parts[1], parts[2] or "ALL"
+        if not (expected is None or isinstance(expected, str)) or not isinstance(category, str):
+            raise InvalidArgument(
+                f"{path}, question {number}: expected and category must be text, expected may be null"
+            )
+        questions.append(Question(parts[0], expected or None, category))
+    return QuestionSet(path.stem, tuple(questions), identity)
+
+
+def _rows(path: Path, text: str) -> list[Any]:
+    try:
+        if text.lstrip().startswith("["):
+            found = json.loads(text)
+            return found if isinstance(found, list) else [found]
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{path} is neither JSON lines nor a JSON list: {error}") from error
+
+
+def questions_of(world: World) -> QuestionSet:
+    """Return a world's questions."""
+    asked = tuple(Question(each.query, each.expected, each.category) for each in world.questions)
+    return QuestionSet(world.name, asked, world.identity)
+
+
+def fill(memory: Memory, folder: Path) -> None:
+    """Bring a written world into a vault: its notes, its seed file, and what the notes say in fields.
+
+    Raises
+    ------
+    IngestError, InvalidArgument, VaultReadOnly, VaultLocked, OSError
+    """
+    from lamina_engine.facts.fields import extract_notes
+    from lamina_engine.facts.seeding import seed
+    from lamina_engine.ingest.pipeline import ingest
+
+    ingest(memory, [str(folder / "notes")], links=False)
+    if (folder / "seed.toml").is_file():
+        seed(memory, folder / "seed.toml")
+    extract_notes(memory)
+
+
+def _percent(outcomes: Sequence[Outcome]) -> float:
+    return round(100.0 * sum(outcome.passed for outcome in outcomes) / len(outcomes), 1) if outcomes else 0.0

@@ -1,0 +1,288 @@
+"""Facts that contradict each other: told once by an event, shown with every answer, and believed less from then on.
+
+Two values of a functional predicate contradict each other, or one is said to be newer (an update); a language model may
+say the same of facts whose words differ (see `lamina_engine.facts.disputes`). Amounts and floors are ClawMem's.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.chunks import writing
+from lamina_engine.facts.tables import FACT
+
+if TYPE_CHECKING:
+    from lamina_engine.facts.book import Book
+    from lamina_engine.facts.shapes import Fact
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+EVENT: Final = "contradict_fact"
+"""Kind of the events; detail: ``old`` and ``new`` (rows of the facts log), ``relation``, ``confidence``, ``reasoning``."""
+CONTRADICTION: Final = "contradiction"
+UPDATE: Final = "update"
+LOWERED: Final = {CONTRADICTION: (0.25, 0.2), UPDATE: (0.15, 0.3)}
+"""By how much the older fact's confidence falls, and the floor below which it does not."""
+LEAST_CONFIDENCE: Final = 0.7
+"""Judgements that are less sure change nothing."""
+_LOOKED_BACK: Final = 4_096
+_FEW: Final = 64
+_seen: weakref.WeakKeyDictionary[Memory, int] = weakref.WeakKeyDictionary()
+"""By vault, the rows of the facts log that were looked at."""
+ONE_VALUE: Final = "it has one value at a time"
+_DAY_US: Final = 86_400_000_000
+
+
+class Contradiction(NamedTuple):
+    """What was found about two facts."""
+
+    old: int
+    """Row of the fact that is believed less for it."""
+    new: int
+    relation: str
+    """``contradiction`` or ``update``."""
+    confidence: float
+    reasoning: str
+    recorded_at: int = 0
+    stored: bool = False
+    """Whether the log says the lowered confidence anew; else it is lowered where it is read (`believed`)."""
+
+
+def lowered(confidence: float, relation: str) -> float:
+    """Return what is left of a fact's confidence: less by the relation's amount, not below its floor, and never raised."""
+    amount, floor = LOWERED[relation]
+    return min(confidence, max(confidence - amount, floor))
+
+
+def catch_up(memory: Memory) -> list[Contradiction]:
+    """Note what the facts contradict that were written since this was last done; called after every write of facts.
+
+    A process begins with the newest rows: what is older was noted by who wrote it.
+
+    Raises
+    ------
+    VaultReadOnly, VaultLocked, OSError
+    """
+    from lamina_engine.facts.book import book_of
+
+    book = book_of(memory.view())
+    start = _seen.get(memory, max(0, book.facts - _LOOKED_BACK))
+    rows = np.arange(start, book.facts, dtype=np.int64)
+    rows = rows[_one_valued(book, rows)]
+    if len(rows) > _FEW:  # in bulk most stand alone, which a few NumPy operations tell
+        rows = rows[_is_repeated(book, rows)]
+    noted = note_rows(memory, rows.tolist()) if len(rows) else []
+    _seen[memory] = memory.view().snapshot.rows("facts")
+    return noted
+
+
+def _one_valued(book: Book, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell of rows whether they are facts of functional predicates."""
+    tables = book.tables
+    codes = [code for code, name in enumerate(tables.predicates.names) if book.registry.is_functional(name)]
+    facts: NDArray[np.bool_] = tables.kind.values[rows] == tables.kinds.code(FACT)
+    return facts & np.isin(tables.predicate.values[rows], codes)
+
+
+def _is_repeated(book: Book, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell of rows whether another fact has their subject and predicate. O(facts)."""
+    tables = book.tables
+    everything = np.arange(book.facts, dtype=np.int64)
+    everything = everything[_one_valued(book, everything)]
+    width = len(tables.predicates.names)
+    keys = tables.subject.values[everything] * width + tables.predicate.values[everything]
+    unique, counts = np.unique(keys, return_counts=True)
+    mine = tables.subject.values[rows] * width + tables.predicate.values[rows]
+    several: NDArray[np.bool_] = counts[np.searchsorted(unique, mine)] > 1
+    return several
+
+
+def note_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
+    """Note what facts just written contradict: other values of a functional predicate of the same subject.
+
+    Parameters
+    ----------
+    memory : Memory
+    rows : sequence of int
+        Rows of the facts log; those that are no facts are passed over.
+
+    Returns
+    -------
+    list of Contradiction
+        What is new; a pair that was noted before changes nothing again.
+
+    Raises
+    ------
+    VaultReadOnly, VaultLocked, OSError
+    """
+    from lamina_engine.facts.book import book_of
+
+    book = book_of(memory.view())
+    numbers = np.unique(np.array([row for row in rows if 0 <= row < book.facts], np.int64))
+    numbers = numbers[_one_valued(book, numbers)]
+    facts = book.facts_at(numbers[book.standing(numbers, None)].tolist()) if len(numbers) else []
+    return note(memory, [pair for fact in facts for pair in _functional(book, fact)], store=False)
+
+
+def _functional(book: Book, fact: Fact) -> Iterable[Contradiction]:
+    if not book.registry.is_functional(fact.predicate):
+        return
+    subject = book.entity_by_id(fact.subject_id)
+    others = book.find(subject=subject.row, predicate=fact.predicate) if subject is not None else []
+    for other in others:
+        same = other.object_id == fact.object_id and other.object == fact.object
+        if other.row >= fact.row or same or not _meet(other, fact):
+            continue
+        relation = UPDATE if _is_dated(fact) else CONTRADICTION
+        yield Contradiction(other.row, fact.row, relation, 1.0, ONE_VALUE)
+
+
+def _meet(old: Fact, new: Fact) -> bool:
+    """Tell whether two facts hold at one moment, or one ends where the other begins."""
+    begins = old.valid_from is None or new.valid_to is None or old.valid_from <= new.valid_to
+    ends = new.valid_from is None or old.valid_to is None or new.valid_from <= old.valid_to
+    return begins and ends
+
+
+def _is_dated(fact: Fact) -> bool:
+    """Tell whether somebody said since when a fact holds: another day than the one it was written on."""
+    return fact.valid_from is not None and fact.valid_from // _DAY_US != fact.recorded_at // _DAY_US
+
+
+def note(
+    memory: Memory, found: Iterable[Contradiction], *, origin: str = "contradiction", store: bool = True
+) -> list[Contradiction]:
+    """Record contradictions, each pair once for ever, and lower the older facts' confidence.
+
+    Judgements below `LEAST_CONFIDENCE` are passed over; equal ones count once; a pair of which two different things are
+    said is left alone.
+
+    Returns
+    -------
+    list of Contradiction
+        Those that were recorded. With ``store`` the log says the lowered confidence anew; without, `believed` lowers it
+        wherever it is read, and the facts' own log stays as their sources wrote it (so that it is exported and forgotten
+        with them).
+    """
+    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.log import amend_confidence
+
+    view = memory.view()
+    known = {(each.old, each.new) for each in contradictions_of(view)}
+    new = [each for each in _agreed(found) if (each.old, each.new) not in known and (each.new, each.old) not in known]
+    if not new:
+        return []
+    book = book_of(view)
+    facts = {fact.row: fact for fact in book.facts_at(sorted({row for each in new for row in each[:2]}))}
+    confidence = {each.old: facts[each.old].confidence for each in new}
+    for each in new:
+        confidence[each.old] = lowered(confidence[each.old], each.relation)
+    changed = {} if not store else {row: value for row, value in confidence.items() if value < facts[row].confidence}
+    if changed:
+        amend_confidence(memory, changed, origin=origin)
+    new = [each._replace(stored=store) for each in new]
+    _record(memory, new, facts)
+    return new
+
+
+def _agreed(found: Iterable[Contradiction]) -> list[Contradiction]:
+    kept: dict[tuple[int, int], Contradiction] = {}
+    split: set[tuple[int, int]] = set()
+    for each in found:
+        if each.relation not in LOWERED or each.confidence < LEAST_CONFIDENCE or each.old == each.new:
+            continue
+        before = kept.setdefault((each.old, each.new), each)
+        if before.relation != each.relation:
+            split.add((each.old, each.new))
+    return [each for pair, each in kept.items() if pair not in split]
+
+
+def _record(memory: Memory, new: Sequence[Contradiction], facts: dict[int, Fact]) -> None:
+    """Append an event about the chunk that says the older fact (about none, where no chunk does)."""
+    chunks = [facts[each.old].chunk or "" for each in new]
+    details = [
+        msgspec.json.encode(
+            {"old": each.old, "new": each.new, "relation": each.relation, "confidence": each.confidence,
+             "reasoning": _reasoning(memory, each, facts), "stored": each.stored}
+        ).decode()
+        for each in new
+    ]  # fmt: skip
+    with memory.write() as (transaction, view):
+        rows = view.rows_of_ids(chunks)
+        stamps = transaction.stamps(len(new))
+        writing.add_events(transaction, EVENT, chunks, rows, stamps, [None] * len(new), details)
+
+
+def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> str:
+    """Return the words to keep: an event is forgotten with one chunk, so it must not speak of another."""
+    chunks = {facts[each.old].chunk, facts[each.new].chunk} - {None}
+    free = each.reasoning == ONE_VALUE or len(chunks) < 2
+    return memory.redact(each.reasoning) if free else ""
+
+
+# ---------------------------------------------------------------------- reading
+
+_read: weakref.WeakKeyDictionary[View, tuple[list[Contradiction], dict[int, list[int]]]] = weakref.WeakKeyDictionary()
+
+
+def contradictions_of(view: View) -> list[Contradiction]:
+    """Return what was noted of a version, or by a past moment of it, oldest first."""
+    return _known(view)[0]
+
+
+def others_of(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return, by row of a fact, the other values that were said of the same thing; facts without any are left out."""
+    from lamina_engine.facts.book import book_of
+
+    beside = _known(view)[1]
+    wanted = {row: beside[row] for row in rows if row in beside}
+    if not wanted:
+        return {}
+    book = book_of(view)
+    all_rows = np.array(sorted({other for others in wanted.values() for other in others}), np.int64)
+    facts = {fact.row: fact.object for fact in book.facts_at(all_rows[book.standing(all_rows, None)].tolist())}
+    found = {
+        row: tuple(dict.fromkeys(facts[other] for other in others if other in facts)) for row, others in wanted.items()
+    }
+    return {row: values for row, values in found.items() if values}
+
+
+def believed(view: View, row: int, confidence: float) -> float:
+    """Return how far a fact is believed: less than the log says by what was noted since, each contradiction once."""
+    for each in _known(view)[0] if row in _known(view)[1] else ():
+        if each.old == row and not each.stored:
+            confidence = lowered(confidence, each.relation)
+    return confidence
+
+
+def _known(view: View) -> tuple[list[Contradiction], dict[int, list[int]]]:
+    found = _read.get(view)
+    if found is None:
+        noted = list(_events(view))
+        beside: dict[int, list[int]] = {}
+        for each in noted:
+            beside.setdefault(each.old, []).append(each.new)
+            beside.setdefault(each.new, []).append(each.old)
+        found = _read[view] = (noted, beside)
+    return found
+
+
+def _events(view: View) -> Iterable[Contradiction]:
+    stop = view.snapshot.rows("events") if view.as_of_us is None else view.snapshot.watermark("events", view.as_of_us)
+    for segment in view.snapshot.segments("events"):
+        kind = segment.column("kind")
+        names = kind.dictionary.to_pylist()
+        if EVENT not in names:
+            continue
+        codes = kind.indices.to_numpy(zero_copy_only=False)
+        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
+        for record in view.snapshot.records("events", at[at < stop], ("detail", "recorded_at")):
+            if record["detail"] is not None:  # of a chunk that was forgotten
+                detail: dict[str, Any] = msgspec.json.decode(record["detail"])
+                yield Contradiction(**detail, recorded_at=record["recorded_at"])

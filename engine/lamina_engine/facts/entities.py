@@ -1,0 +1,336 @@
+"""Entities made, given other names, merged: one row of a log each, so that the past keeps what was known then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts import names
+from lamina_engine.facts.about import made, settle
+from lamina_engine.facts.book import Book, Entity, book_of
+from lamina_engine.facts.lexicon import MERGE, keep_level
+from lamina_engine.facts.log import USER, Written, amend, known_entity
+from lamina_engine.facts.naming import Namer
+from lamina_engine.facts.tables import CLOSE, RETRACT
+from lamina_engine.facts.timeline import EVER, NEVER, Stretch, put
+
+if TYPE_CHECKING:
+    from lamina_engine.facts.shapes import Fact
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.writer import Transaction
+
+BUCKETS: Final = {"project": "tech", "service": "tech", "tool": "tech", "concept": "tech"}
+"""Types that are taken for one another when a name is nearly that of a known entity; any other stands for itself."""
+REUSED_FROM: Final = 0.75
+"""Least similarity of names, 1 - edits / length of the longer one."""
+PERSON_REUSED_FROM: Final = 0.65
+
+
+def add_entity(
+    memory: Memory, name: str, type: str | None = None, aliases: Sequence[str] = (), *, origin: str = USER
+) -> Entity:
+    """Make an entity, or give the one there is; with other names of its own.
+
+    Raises
+    ------
+    InvalidArgument
+        For a name, type or alias that cannot be used.
+    AmbiguousEntity
+        When several entities have this name, and no type says which.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    written = ensure(memory, [Named(name, type, aliases)], origin=origin)
+    return book_of(memory.view()).entity(written.rows[0])
+
+
+class Named(NamedTuple):
+    """An entity that there shall be."""
+
+    name: str
+    type: str | None = None
+    aliases: Sequence[str] = ()
+
+
+def ensure(memory: Memory, wanted: Iterable[Named], *, origin: str = USER) -> Written:
+    """Make entities, and give them their other names, in one commit; what is there already stays.
+
+    Aliases are given once all of the entities are made, so their order does not matter.
+
+    Raises
+    ------
+    InvalidArgument
+        For a name, type or alias that cannot be used; nothing is written then.
+    AmbiguousEntity
+        When several entities have a name, and no type says which.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    checked = [
+        Named(
+            memory.redact(names.clean(each.name)),
+            None if each.type is None else names.clean_type(each.type),
+            tuple(memory.redact(names.clean(alias, "alias")) for alias in each.aliases),
+        )
+        for each in wanted
+    ]
+    with memory.write() as (transaction, view):
+        book = book_of(view)
+        namer = Namer(book, memory.config.name, [each.name for each in checked])
+        rows = [namer.row(each.name, each.type) for each in checked]
+        namer.append(transaction, origin)
+        given = [
+            (alias, row)
+            for each, row in zip(checked, rows, strict=True)
+            for alias in each.aliases
+            if names.caseless(alias) != names.caseless(each.name)
+        ]
+        added = _append_aliases(transaction, book, given, origin)
+    keep_level(memory)
+    return Written(rows=rows, added=added, unchanged=len(given) - added, entities=namer.made)
+
+
+def alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
+    """Give an entity another name. A name may be given to several entities: then it is ambiguous, and shown to be.
+
+    Parameters
+    ----------
+    memory : Memory
+    alias : str
+    entity : str
+        A canonical id, a name or an alias of one entity.
+    type : str, optional
+        Of the entity, where others have its name.
+    origin : str
+
+    Raises
+    ------
+    EntityNotFound, AmbiguousEntity
+        For the entity.
+    InvalidArgument
+        For an alias that cannot be used, or that is the entity's own name.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    text = memory.redact(names.clean(alias, "alias"))
+    with memory.write() as (transaction, view):
+        book = book_of(view)
+        row = known_entity(book, entity, type)
+        if book.name(row) == text:
+            raise InvalidArgument(f"alias={text!r} is the entity's own name; an alias is another one")
+        _append_aliases(transaction, book, [(text, row)], origin)
+    return book_of(memory.view()).entity(row)
+
+
+def unalias(memory: Memory, alias: str, entity: str | None = None, *, origin: str = USER) -> int:
+    """Take an alias back, whatever its case: from one entity, or from all that have it. Return from how many.
+
+    Raises
+    ------
+    EntityNotFound, AmbiguousEntity
+        For the entity.
+    InvalidArgument, VaultReadOnly, VaultLocked, OSError
+    """
+    text = names.clean(alias, "alias")
+    with memory.write() as (transaction, view):
+        book = book_of(view)
+        wanted = None if entity is None else known_entity(book, entity)
+        found = [
+            (written, row)
+            for written, row, _ in _given(book, text)
+            if wanted is None or book.root(row) == book.root(wanted)
+        ]
+        _append(transaction, found, origin, active=False)
+    return len({row for _, row in found})
+
+
+def merge(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
+    """Make one of two entities; the names, aliases and facts of the first are the second's from now on.
+
+    Where both have a value of a functional predicate, the one that was said later stands from its beginning on. What is
+    said of both is kept once.
+
+    Raises
+    ------
+    EntityNotFound, AmbiguousEntity
+    InvalidArgument
+        When both are the same already.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    with memory.write() as (transaction, view):
+        book = book_of(view)
+        first, second = known_entity(book, entity), known_entity(book, into)
+        if first == second:
+            raise InvalidArgument(f"{entity!r} and {into!r} are one entity already, {book.identity(first)}")
+        row = {
+            "kind": [MERGE], "entity": [first], "into": [second], "id": [""], "name": [""], "type": [""], "chunk": [None],
+            "origin": [origin],
+        }  # fmt: skip
+        transaction.append("entities", row, transaction.stamps(1))
+        _settle_merged(transaction, book, first, second, origin)
+    return book_of(memory.view()).entity(second)
+
+
+def find_or_reuse(book: Book, name: str, type: str) -> Entity | None:
+    """Return the entity of a name, or one of the same bucket of types whose name is nearly the same; None without any.
+
+    For names that a model wrote: 0.75 alike is the same thing, 0.65 the same person. Of several the most alike, then the
+    smaller id.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    from lamina_engine.facts.resolution import similar_names
+
+    text, kind = names.clean(name), names.clean_type(type)
+    exact = [entity for entity in book.resolve(text).entities if bucket(entity.type) == bucket(kind)]
+    if exact:
+        return min(exact, key=lambda entity: (entity.type != kind, entity.id))
+    least = PERSON_REUSED_FROM if kind == "person" else REUSED_FROM
+    found = [
+        (alike, entity)
+        for alike, entity in ((likeness(text, each.name), book.entity(each.row)) for each in similar_names(book, text))
+        if alike >= least and bucket(entity.type) == bucket(kind)
+    ]
+    return min(found, key=lambda pair: (-pair[0], pair[1].id))[1] if found else None
+
+
+def exact_type(book: Book, name: str) -> str | None:
+    """Return the one type that entities of a name (whatever its case) have; None where there is none, or several."""
+    from lamina_engine.facts.resolution import called
+
+    text = names.clean(name)
+    caseless = names.caseless(text)
+    same = (
+        each for each in called(book, names.key(text)) if not each.is_alias and names.caseless(each.name) == caseless
+    )
+    types = {book.type(each.row) for each in same}
+    return types.pop() if len(types) == 1 else None
+
+
+def bucket(type: str) -> str:
+    """Return what a type is taken together with when names are compared."""
+    return BUCKETS.get(type, type)
+
+
+def likeness(first: str, second: str) -> float:
+    """Return how alike two names are without case, 0 to 1: 1 - edits / characters of the longer one."""
+    a, b = names.caseless(first), names.caseless(second)
+    longest = max(len(a), len(b))
+    return 1.0 - _edits(a, b) / longest if longest else 1.0
+
+
+def _edits(a: str, b: str) -> int:
+    """Return how many letters have to be put in, left out or exchanged (Levenshtein 1966). O(len(a) len(b))."""
+    before = list(range(len(b) + 1))
+    for i, first in enumerate(a, 1):
+        row = [i]
+        for j, second in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (first != second)))
+        before = row
+    return before[-1]
+
+
+# ---------------------------------------------------------------------- aliases
+
+
+def _given(book: Book, text: str) -> list[tuple[str, int, bool]]:
+    """Return (alias as written, entity, written so) of the standing aliases that are a text, whatever their case."""
+    rows = book.lexicon.aliases.all_rows(names.key(text))
+    rows = np.sort(rows[rows < book.alias_rows])
+    stands: dict[tuple[str, int], bool] = {}
+    for record in book.snapshot.records("aliases", rows, ("alias", "entity", "active")):
+        if names.caseless(record["alias"]) == names.caseless(text):
+            stands[record["alias"], record["entity"]] = record["active"]
+    return [(alias, row, alias == text) for (alias, row), active in stands.items() if active]
+
+
+def _append_aliases(transaction: Transaction, book: Book, given: Iterable[tuple[str, int]], origin: str) -> int:
+    """Write aliases that are not there yet; return how many."""
+    wanted = list(dict.fromkeys(given))
+    heard = book.lexicon.aliases.lookup(names.keys([text for text, _ in wanted]), n_rows=book.alias_rows) >= 0
+    new = [
+        (text, row)
+        for (text, row), known in zip(wanted, heard.tolist(), strict=True)
+        if not known or not any(same and book.root(owner) == book.root(row) for _, owner, same in _given(book, text))
+    ]
+    _append(transaction, new, origin, active=True)
+    return len(new)
+
+
+def _append(transaction: Transaction, rows: Sequence[tuple[str, int]], origin: str, *, active: bool) -> None:
+    if rows:
+        transaction.append(
+            "aliases",
+            {
+                "alias": [alias for alias, _ in rows], "entity": [row for _, row in rows], "active": [active] * len(rows),
+                "origin": [origin] * len(rows),
+            },
+            transaction.stamps(len(rows)),
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- merging
+
+
+def _settle_merged(transaction: Transaction, book: Book, first: int, second: int, origin: str) -> None:
+    """End what cannot stand beside something else once two entities are one, as if it had been said of one all along."""
+    tables = book.tables
+    members = [*book.members(first), *book.members(second)]
+    rows = np.concatenate(
+        [groups.of(member, book.facts) for groups in (tables.by_subject, tables.by_target) for member in members]
+    )
+    standing = settle(book, rows)
+    facts = made(book, standing, "out")
+    entities = {book.identity(row) for row in (first, second)}
+    groups: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in facts:
+        key, _ = _place(book, fact, entities)
+        groups.setdefault(key, []).append(fact)
+    changed = [pair for group in groups.values() if len(group) > 1 for pair in _overlapping(book, group, entities)]
+    changed.sort(key=lambda pair: pair[0].row)
+    ends = [(fact, end) for fact, end in changed if end > (EVER if fact.valid_from is None else fact.valid_from)]
+    amend(transaction, book, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
+    kept = {fact.row for fact, _ in ends}
+    amend(transaction, book, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
+
+
+def _place(book: Book, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...], object]:
+    """Return what a fact is compared under once the merged are one, and its value."""
+    registry, one = book.registry, min(merged)
+    subject: object = one if fact.subject_id in merged else fact.subject_id
+    target: object = ("literal", fact.object) if fact.object_id is None else fact.object_id
+    target = one if target in merged else target
+    predicate, inverse = fact.predicate, registry.inverse(fact.predicate)
+    turned = fact.object_id is not None and registry.turned(predicate)
+    if inverse == predicate and fact.object_id is not None and not registry.is_functional(predicate):
+        turned = str(target) < str(subject)
+    if turned and inverse is not None:
+        subject, predicate, target = target, inverse, subject
+    if registry.is_functional(predicate):
+        return (subject, predicate), target
+    return (subject, predicate, target), target
+
+
+def _overlapping(book: Book, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
+    """Return the facts of a group that end earlier than they did, with their new end; it may be before they began."""
+    stretches: list[Stretch] = []
+    known = {fact.row: fact for fact in group}
+    key = _place(book, group[0], merged)[0]
+    for fact in sorted(group, key=lambda each: each.row):
+        begin = EVER if fact.valid_from is None else fact.valid_from
+        value = _place(book, fact, merged)[1]
+        outcome = put(stretches, value, begin, fact.valid_to, EVER, functional=len(key) == 2)
+        if outcome.row != -1:
+            stretches.append(Stretch(fact.row, value, begin, begin))
+            continue
+        if outcome.ended is not None:
+            stretches.remove(outcome.ended)
+            stretches.append(outcome.ended._replace(end=outcome.begin))
+        stretches.append(Stretch(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
+    return [
+        (known[each.row], each.end)
+        for each in stretches
+        if each.end != (NEVER if known[each.row].valid_to is None else known[each.row].valid_to)
+    ]

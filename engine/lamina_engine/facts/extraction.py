@@ -1,0 +1,255 @@
+"""Facts out of texts, without a model: observation blocks, frontmatter fields and ``key:: value`` lines of notes.
+
+Every fact names the chunk that says it. What notes no longer say is closed; what cannot be used is reported, and what
+stands beside it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.likeness import says_the_same
+from lamina_engine.facts.log import Draft, Written, write
+from lamina_engine.facts.observations import Observation, parse_observations
+from lamina_engine.facts.triples import Drop, Triple
+from lamina_engine.index.state import ACTIVE
+
+if TYPE_CHECKING:
+    from lamina_engine.embed.chat import Budget, Chat
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+
+ORIGIN: Final = "observation"
+COLLECTION: Final = "observations"
+_LOOKED_AT: Final = 50
+"""Chunks of the same type and collection that a new observation is compared with."""
+_LOOKED_BACK: Final = 5_000
+"""Newest rows among which they are looked for."""
+
+
+@dataclass(slots=True)
+class ExtractReport:
+    """What an extraction did."""
+
+    observations: int = 0
+    """Blocks, or notes, that said something usable."""
+    chunks: list[str] = field(default_factory=list)
+    """Ids of the chunks that observations became, in order."""
+    repeated: int = 0
+    """Observations that a chunk said before, in nearly the same words."""
+    added: int = 0
+    unchanged: int = 0
+    superseded: int = 0
+    closed: int = 0
+    """Facts that their notes no longer say."""
+    entities: int = 0
+    aliases: int = 0
+    dropped: list[Drop] = field(default_factory=list)
+    requests: int = 0
+    tokens: int = 0
+    left: int = 0
+    """Chunks that still wait for the language model."""
+    stopped: str | None = None
+    """Why it ended before all was read."""
+
+    def count(self, written: Written) -> None:
+        """Count facts that were written."""
+        self.added += written.added
+        self.unchanged += written.unchanged
+        self.superseded += written.superseded
+        self.entities += written.entities
+        self.dropped += [Drop("fact", problem) for problem in written.problems]
+
+    def join(self, other: ExtractReport) -> None:
+        """Count what a language model gave to this."""
+        self.observations += other.observations
+        self.added += other.added
+        self.unchanged += other.unchanged
+        self.superseded += other.superseded
+        self.entities += other.entities
+        self.dropped += other.dropped
+        self.requests, self.tokens, self.left, self.stopped = other.requests, other.tokens, other.left, other.stopped
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        found = asdict(self)
+        return found | {"dropped": [drop._asdict() for drop in self.dropped]}
+
+
+def extract(
+    memory: Memory,
+    text: str | None = None,
+    *,
+    source: str | None = None,
+    session: str | None = None,
+    collection: str = COLLECTION,
+    created_at_us: int | None = None,
+    judge: Chat | None = None,
+    budget: Budget | None = None,
+) -> ExtractReport:
+    """Make facts of a text's observation blocks; without a text, of what the vault's notes say in fields.
+
+    Parameters
+    ----------
+    memory : Memory
+    text : str, optional
+        See `extract_text`, which the options but the last two are for; see `lamina_engine.facts.fields.extract_notes`.
+    judge : Chat, optional
+        Then also ask this language model about chunks that it was not asked about; see `lamina_engine.facts.judged`.
+    budget : Budget, optional
+        What that may cost.
+
+    Raises
+    ------
+    InvalidArgument, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    if text is None:
+        from lamina_engine.facts.fields import extract_notes
+
+        report = extract_notes(memory)
+    else:
+        report = extract_text(
+            memory, text, source=source, session=session, collection=collection, created_at_us=created_at_us
+        )
+    if judge is not None:
+        from lamina_engine.facts.judged import extract_judged
+
+        report.join(extract_judged(memory, judge, budget=budget))
+    return report
+
+
+def extract_text(
+    memory: Memory,
+    text: str,
+    *,
+    source: str | None = None,
+    session: str | None = None,
+    collection: str = COLLECTION,
+    created_at_us: int | None = None,
+) -> ExtractReport:
+    """Make memories of the observation blocks in a text, and facts of their triples.
+
+    Each observation becomes a chunk of its type, with its title, narrative and facts; its triples become facts whose
+    source is that chunk, and none where the chunk could not be written. Chunks of one session are searched for causes by
+    `lamina_engine.links.judged`, fact by fact.
+
+    Parameters
+    ----------
+    memory : Memory
+    text : str
+        What an observing model wrote.
+    source, session : str, optional
+        Of the chunks.
+    collection : str
+        Of the chunks.
+    created_at_us : int, optional
+        When it was observed; now unless given.
+
+    Returns
+    -------
+    ExtractReport
+        The same text again changes nothing.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no text.
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    if not isinstance(text, str):
+        raise InvalidArgument(f"text must be text with observation blocks, not {type(text).__name__}")
+    found, dropped = parse_observations(text)
+    report = ExtractReport(observations=len(found), dropped=dropped)
+    labels = {"source": source, "session": session, "collection": collection, "created_at": created_at_us}
+    drafts: list[Draft] = []
+    for observation in found:
+        try:
+            batch = _batch(memory, observation, labels)
+            name = _said_before(memory.view(), batch)
+            report.repeated += name is not None
+            name = name or writing.write(memory, batch).ids[0]
+        except (InvalidArgument, UnicodeError) as error:  # only this one: a vault that cannot be written ends it all
+            report.dropped.append(Drop(f"observation {observation.title!r}", f"it could not be written: {error}"))
+            continue
+        report.chunks.append(name)
+        drafts += [draft_of(triple, name, observation.confidence) for triple in observation.triples]
+    if drafts:
+        report.count(write(memory, _masked(memory, drafts), origin=ORIGIN, strict=True, skip_bad=True))
+    return report
+
+
+def _said_before(view: View, batch: ChunkBatch) -> str | None:
+    """Return the newest of the last chunks of this type and collection that says the same; None where none does."""
+    types, collections = (
+        view.categories.column(view.snapshot, "type"),
+        view.categories.column(view.snapshot, "collection"),
+    )
+    value = view.categories.value
+    found: list[int] = []
+    for row in range(view.rows - 1, -1, -1):
+        if len(found) == _LOOKED_AT or view.rows - row > _LOOKED_BACK:
+            break
+        same = (
+            value("type", int(types[row])) == batch.types[0]
+            and value("collection", int(collections[row])) == batch.collections[0]
+        )
+        if same and view.state.status[row] == ACTIVE:
+            found.append(row)
+    records = view.snapshot.records("chunks", np.array(found, np.int64), ("id", "title", "text")) if found else []
+    text = f"{batch.titles[0]}\n{batch.texts[0]}"
+    return next(
+        (record["id"] for record in records if says_the_same(text, f"{record['title']}\n{record['text']}")), None
+    )
+
+
+def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
+    """Return a triple as a fact to write; types are those that the names have already, where that is beyond doubt."""
+    return Draft(
+        triple.subject,
+        triple.predicate,
+        triple.object,
+        kind="literal" if triple.is_literal else "entity",
+        source=chunk,
+        confidence=confidence,
+    )
+
+
+def _masked(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
+    return [
+        draft._replace(subject=memory.redact(draft.subject), object=memory.redact(draft.object)) for draft in drafts
+    ]
+
+
+def _batch(memory: Memory, observation: Observation, labels: dict[str, Any]) -> ChunkBatch:
+    said: dict[str, Any] = {"observation": observation.type, "facts": list(observation.facts)}
+    metadata, _ = memory.redact_json(msgspec.json.encode(said, order="sorted").decode())
+    return ChunkBatch(
+        texts=[memory.redact(observation.text)],
+        ids=[None],
+        titles=[memory.redact(observation.title)],
+        headings=[[]],
+        types=[observation.type],
+        collections=[labels["collection"]],
+        projects=[None],
+        sessions=[labels["session"]],
+        agents=[None],
+        sources=[labels["source"]],
+        ordinals=[-1],
+        starts=[-1],
+        stops=[-1],
+        created_at=[labels["created_at"]],
+        tags=[[]],
+        success=[None],
+        commits=[None],
+        blobs=[None],
+        metadata=[metadata],
+    )

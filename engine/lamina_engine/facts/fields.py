@@ -1,0 +1,289 @@
+"""Fields of notes as facts: what frontmatter says of the note's subject, and ``key:: value`` lines of the text.
+
+The subject is what the note is about: its title. Below a heading that names a known entity, or that is a wikilink,
+the subject is that; a line ``about:: Name`` sets it up to the next heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from lamina_engine.errors import InvalidArgument, LaminaError
+from lamina_engine.facts.book import Book, book_of
+from lamina_engine.facts.extraction import ExtractReport
+from lamina_engine.facts.log import Draft, retract, write
+from lamina_engine.facts.predicates import predicate_name
+from lamina_engine.facts.triples import Drop
+from lamina_engine.index.state import ACTIVE
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+ORIGIN: Final = "note"
+_ABOUT: Final = frozenset({"about", "entity", "subject"})
+_NO_FACTS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
+    publish permalink lang language_code layout draft weight toc slug id uid uuid template language encoding facts observation
+    content_type review_by""",
+    )
+)
+"""Fields that say something of the file and nothing of its subject."""
+_PLAIN_TYPES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """note decision handoff progress conversation problem milestone research preference deductive hub antipattern code text task
+    session discovery feature bugfix change refactor agent_task table record""",
+    )
+)
+"""Types of chunks that are no types of things."""
+_MAX_KEY: Final = 40
+_MAX_VALUE: Final = 500
+_MOST_VALUES: Final = 50
+_LINE: Final = re.compile(
+    r"^[ \t>]*(?:[-*+][ \t]+)?(?:\*\*|__)?(?P<key>[^\W\d_][\w /-]{0,39}?)(?:\*\*|__)?::(?:[ \t]+|$)(?P<value>.*)$"
+)
+_BRACKETED: Final = re.compile(
+    r"[\[(](?P<key>[^\W\d_][\w /-]{0,39}?)::[ \t]+(?P<value>(?:\[\[[^\]]*\]\]|[^\[\]()])+)[\])]"
+)
+_WIKILINK: Final = re.compile(r"\[\[(?P<target>[^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)")
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+(?P<text>.+?)[ \t]*#*$")
+_FETCHED: Final = 4_096
+
+
+class Said(NamedTuple):
+    """One field: whose, what, and the chunk that has it."""
+
+    subject: str
+    key: str
+    value: str
+    chunk: str
+
+
+def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
+    """Make facts of what the notes of a vault say in fields; what they no longer say is taken back.
+
+    Parameters
+    ----------
+    memory : Memory
+    redo : bool
+        False only adds, and takes nothing back.
+
+    Returns
+    -------
+    ExtractReport
+        A second run changes nothing.
+
+    Raises
+    ------
+    VaultReadOnly, VaultLocked, OSError
+
+    Notes
+    -----
+    O(chunks): each text is looked through for ``::``.
+    """
+    report = ExtractReport()
+    view = memory.view()
+    book = book_of(view)
+    drafts: list[Draft] = []
+    for note in _notes(view):
+        said = list(_fields(book, note, report.dropped))
+        drafts += said
+        report.observations += bool(said)
+    if drafts:
+        report.count(write(memory, drafts, origin=ORIGIN, skip_bad=True))
+    report.aliases = _add_aliases(memory, view, report)
+    if redo:
+        report.closed = _take_back(memory, drafts)
+    return report
+
+
+# ---------------------------------------------------------------------- notes
+
+
+class _Note(NamedTuple):
+    """The chunks of one file, in order."""
+
+    title: str
+    type: str | None
+    chunks: list[dict[str, Any]]
+    metadata: dict[str, Any]
+    source: str
+
+
+def _notes(view: View) -> Iterator[_Note]:
+    """Yield the files that may say anything in fields."""
+    rows = np.flatnonzero(view.state.status == ACTIVE)
+    by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata")
+    for start in range(0, len(rows), _FETCHED):
+        for record in view.snapshot.records("chunks", rows[start : start + _FETCHED], columns):
+            if record["source"] and record["title"] and (record["metadata"] or "::" in record["text"]):
+                by_source[record["source"]].append(record)
+    for source, chunks in sorted(by_source.items()):
+        chunks.sort(key=lambda record: record["ordinal"])
+        first = chunks[0]
+        metadata = msgspec.json.decode(first["metadata"]) if first["metadata"] else {}
+        kind = first["type"] if first["type"] not in _PLAIN_TYPES else None
+        yield _Note(first["title"], kind, chunks, metadata, source)
+
+
+def _fields(book: Book, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:
+    first = note.chunks[0]["id"]
+    for key, value in note.metadata.items():
+        for text in _values(value):
+            yield from _draft(note, Said(note.title, key, text, first), note.type, dropped)
+    for record in note.chunks:
+        for said in _lines(book, note.title, record):
+            kind = note.type if said.subject == note.title else None
+            yield from _draft(note, said, kind, dropped)
+
+
+def _lines(book: Book, title: str, record: dict[str, Any]) -> Iterator[Said]:
+    """Yield the ``key:: value`` pairs of a chunk; code is left alone."""
+    if "::" not in record["text"]:
+        return
+    subject = _subject_of(book, record["headings"] or (), title)
+    fenced = False
+    for line in record["text"].split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+        heading = None if fenced else _HEADING.match(line)
+        if heading:
+            subject = _subject_of(book, (heading["text"],), title)
+        if fenced or "::" not in line:
+            continue
+        whole = _LINE.match(line)
+        pairs = [whole] if whole else list(_BRACKETED.finditer(line))
+        for pair in pairs:
+            key, value = pair["key"].strip(), pair["value"].strip()
+            if key.casefold() in _ABOUT:
+                subject = _plain(value) or subject
+            elif value:
+                yield Said(subject, key, value, record["id"])
+
+
+def _subject_of(book: Book, headings: Sequence[str], title: str) -> str:
+    """Return what a section is about: the innermost heading that is a link or names a known entity, else the note."""
+    for heading in reversed(headings):
+        linked = _WIKILINK.fullmatch(heading.strip())
+        if linked:
+            return linked["target"].strip()
+        try:
+            found = book.resolve(heading)
+        except InvalidArgument:  # a heading of signs, or a very long one
+            continue
+        if found.entity is not None:
+            return found.entity.name
+    return title
+
+
+def _values(value: Any) -> Iterator[str]:
+    """Yield the values of a field: texts, numbers and truth values, in lists too; other shapes are none."""
+    if isinstance(value, list):
+        for each in value[:_MOST_VALUES]:
+            if not isinstance(each, list | dict):
+                yield from _values(each)
+    elif isinstance(value, bool):
+        yield "yes" if value else "no"
+    elif isinstance(value, int | float | str):
+        yield str(value)
+
+
+def _draft(note: _Note, said: Said, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
+    """Yield a field as a fact to write."""
+    if said.key.casefold().replace(" ", "_").replace("-", "_") in _NO_FACTS:
+        return
+    linked = _WIKILINK.fullmatch(said.value.strip())
+    value = _plain(said.value)
+    where = f"{note.source}: {said.key[:_MAX_KEY]!r}"
+    if not value:
+        return
+    if len(value) > _MAX_VALUE:
+        dropped.append(Drop(where, f"its value has {len(value)} characters; a fact has {_MAX_VALUE} at most"))
+        return
+    try:
+        predicate = predicate_name(said.key.replace("/", "_"))
+    except InvalidArgument as error:
+        dropped.append(Drop(where, str(error)))
+        return
+    yield Draft(
+        said.subject, predicate, value, kind="entity" if linked else "auto", subject_type=kind, source=said.chunk
+    )
+
+
+def _plain(value: str) -> str:
+    """Return a value without the brackets of wikilinks, its own quotation marks and runs of blanks."""
+    text = " ".join(_WIKILINK.sub(lambda found: found["target"], value).split())
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1].strip()
+    return text
+
+
+def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
+    """Let the subjects of notes be called by the aliases of their frontmatter too."""
+    from lamina_engine.facts.entities import alias
+
+    added = 0
+    book = book_of(memory.view())
+    for note in _notes(view):
+        names = [name for name in note.metadata.get("aliases") or () if isinstance(name, str) and name.strip()]
+        entity = book.resolve(note.title).entity if names else None
+        known = {} if entity is None else {*entity.aliases, entity.name}
+        for name in names if entity is not None else ():
+            if name.strip() not in known:
+                try:
+                    alias(memory, name, entity.id)  # type: ignore[union-attr]
+                    added += 1
+                except (LaminaError, ValueError) as error:
+                    report.dropped.append(Drop(f"{note.source}: alias {name[:_MAX_KEY]!r}", str(error)))
+    return added
+
+
+def _take_back(memory: Memory, drafts: Sequence[Draft]) -> int:
+    """Retract what earlier runs wrote and no note says any more."""
+    book = book_of(memory.view())
+    rows = _rows_of_origin(book)
+    said = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
+    gone = [
+        fact.row
+        for fact in book.facts_at(rows)
+        if fact.valid_to is None
+        and (fact.chunk or fact.source, fact.predicate, fact.object.casefold()) not in said
+        and not _said_by_name(book, fact.object_id, fact.chunk, fact.predicate, drafts)
+    ]
+    return retract(memory, gone, origin=ORIGIN) if gone else 0
+
+
+def _said_by_name(
+    book: Book, object_id: str | None, chunk: str | None, predicate: str, drafts: Sequence[Draft]
+) -> bool:
+    """Tell whether a draft says the same by another of the object's names."""
+    if object_id is None:
+        return False
+    entity = book.entity_by_id(object_id)
+    names = {entity.name.casefold(), *(alias.casefold() for alias in entity.aliases)} if entity else set()
+    return any(d.source == chunk and d.predicate == predicate and d.object.casefold() in names for d in drafts)
+
+
+def _rows_of_origin(book: Book) -> list[int]:
+    """Return the standing facts that notes gave."""
+    found: list[int] = []
+    for segment in book.snapshot.segments("facts"):
+        origins = segment.column("origin")
+        names = origins.dictionary.to_pylist()
+        if ORIGIN in names:
+            codes = origins.indices.to_numpy(zero_copy_only=False)
+            found += (np.flatnonzero(codes == names.index(ORIGIN)) + segment.start).tolist()
+    rows = np.array([row for row in found if row < book.facts], np.int64)
+    kept: list[int] = rows[book.standing(rows, None)].tolist() if len(rows) else []
+    return kept

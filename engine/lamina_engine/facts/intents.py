@@ -1,0 +1,251 @@
+"""What a question asks about a thing: a table of intents, the words that show them, and the predicates that answer them.
+
+A trigger is a row of whole words; ``*`` stands for one word or more. Nothing is matched inside words: "support" has no
+port, and "recall" no call. The table is data: a vault's owner may give another.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+_GAP: Final = "*"
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|@", re.UNICODE)
+_MOST_GAP: Final = 8
+"""Words that a gap may stand for."""
+
+
+class Intent(NamedTuple):
+    """One thing that questions ask about."""
+
+    name: str
+    triggers: tuple[str, ...]
+    """Words in lower case, ``*`` for some words between. A trigger with ``!`` before a word does not stand before it."""
+    predicates: tuple[str, ...]
+    """Predicates whose facts answer it, the thing being the subject."""
+    inverse: tuple[str, ...] = ()
+    """The same, the thing being the object."""
+
+
+SHIPPED: Final = (
+    Intent("birthday", ("birthday", "birth date", "birthdate", "born !in", "date of birth", "when was * born", "how old"),
+           ("birthday", "born", "birth_date", "birthdate", "date_of_birth", "dob")),
+    Intent("phone", ("phone", "telephone", "mobile", "cell", "phone number", "number !of", "call", "contact", "reach"),
+           ("phone", "mobile", "telephone", "cell", "phone_number", "contact")),
+    Intent("email", ("email", "e mail", "mail", "email address", "mail address", "address * @", "contact", "write to"),
+           ("email", "mail", "contact")),
+    Intent("address", ("address", "live", "lives", "living", "where does * live", "location", "home address"),
+           ("address", "lives_in", "lives_at", "home", "location", "residence", "located_in", "city")),
+    Intent("birthplace", ("birthplace", "born in", "where was * born", "place of birth", "where * from", "come from",
+                          "comes from", "origin", "hometown", "originally from"),
+           ("birthplace", "born_in", "from", "origin", "place_of_birth", "hometown")),
+    Intent("relationship", ("who is", "who's", "who was", "relationship", "related to", "relation of"),
+           ("relationship", "relation", "relationship_to")),
+    Intent("partner", ("partner", "wife", "husband", "girlfriend", "boyfriend", "spouse", "married", "married to", "fiance",
+                       "fiancee"),
+           ("partner_of", "married_to", "spouse", "partner", "wife", "husband", "spouse_of", "engaged_to"),
+           ("partner_of", "married_to", "spouse_of", "engaged_to")),
+    Intent("url", ("url", "website", "web site", "domain", "site", "homepage", "web address", "web page"),
+           ("url", "website", "domain", "site", "homepage", "fqdn")),
+    Intent("stack", ("stack", "tech", "tech stack", "built with", "built on", "written in", "uses", "use", "using",
+                     "framework", "frameworks", "technology", "technologies"),
+           ("stack", "tech", "tech_stack", "uses", "built_with", "framework", "written_in", "language")),
+    Intent("runs_on", ("port", "ports", "runs on", "run on", "running on", "hosted", "hosted on", "server", "listen on",
+                       "listens on", "deployed on", "deployed to", "which host", "which machine"),
+           ("runs_on", "port", "hosted_on", "server", "host", "listens_on", "deployed_to", "machine"), ("hosts",)),
+    Intent("role", ("role", "job", "job title", "what does * do", "position", "occupation", "work as", "works as",
+                    "do for a living", "profession"),
+           ("role", "job", "title", "position", "occupation", "profession", "job_title")),
+    Intent("full_name", ("full name", "real name", "name !of", "called", "whole name", "last name", "surname"),
+           ("full_name", "name", "real_name", "surname", "last_name")),
+)  # fmt: skip
+"""The rows that the source system ships, mended: whole words only, and partners apart from "who is"."""
+
+ADDED: Final = (
+    Intent("status", ("status", "state", "stage", "progress", "going", "finished", "done yet", "live yet", "still active"),
+           ("status", "state", "stage", "phase")),
+    Intent("timezone", ("timezone", "time zone", "time zone * live", "timezone * live", "what time is it"),
+           ("timezone", "time_zone", "tz")),
+    Intent("version", ("version", "release", "which release"), ("version", "release", "current_version")),
+    Intent("schedule", ("schedule", "scheduled", "how often", "cron", "when does * run", "when do * run", "what time does",
+                        "frequency", "interval", "cadence", "every how"),
+           ("schedule", "cron", "runs_at", "frequency", "interval", "cadence")),
+    Intent("cost", ("cost", "costs", "price", "how much", "budget", "pay for", "expensive", "fee"),
+           ("cost", "price", "budget", "monthly_cost", "fee", "rent")),
+    Intent("owner", ("who owns", "owner", "who maintains", "maintainer", "who is responsible for", "responsible for",
+                     "who runs", "who leads", "in charge of", "belong to", "belongs to", "owned by", "whose"),
+           ("owner", "owned_by", "maintainer", "maintained_by", "lead", "led_by", "responsible", "pet_of"),
+           ("owns", "maintains", "leads", "responsible_for")),
+    Intent("owned", ("does * own", "do * own", "did * own", "owned"), ("owns",), ("owned_by", "owner")),
+    Intent("location", ("location", "where is", "where are", "where's", "located", "based", "office", "which city", "situated"),
+           ("location", "located_in", "based_in", "office", "city", "place", "path", "file", "address", "kept_in",
+            "stored_in")),
+    Intent("token", ("token", "api token", "access token", "api key", "key", "credential", "credentials", "secret", "password"),
+           ("token", "api_key", "api_token", "credential", "credentials", "key", "secret", "token_location")),
+    Intent("repository", ("repo", "repository", "github", "source code", "code live"),
+           ("github", "repo", "repository", "source")),
+    Intent("hardware", ("hardware", "machine", "cpu", "ram", "memory", "gpu", "specs"),
+           ("hardware", "cpu", "ram", "memory", "gpu", "specs")),
+    Intent("fix", ("fix", "fixed", "solve", "solved", "solution", "resolve", "resolved", "resolution", "repaired"),
+           ("fix", "resolved_by", "solution", "resolution")),
+    Intent("cause", ("cause", "caused", "why", "reason", "what led to", "what happened", "root cause"),
+           ("cause", "caused_by", "reason", "root_cause", "details")),
+    Intent("purpose", ("purpose", "what for", "used for", "for what", "point of", "goal", "goals"),
+           ("purpose", "goal", "goals", "used_for", "description")),
+    Intent("children", ("child", "children", "kids", "son", "daughter", "sons", "daughters"),
+           ("parent_of", "child", "children", "son", "daughter"), ("child_of",)),
+    Intent("parents", ("parent", "parents", "mother", "father", "mom", "mum", "dad"),
+           ("child_of", "parent", "parents", "mother", "father"), ("parent_of",)),
+    Intent("siblings", ("sibling", "siblings", "brother", "sister", "brothers", "sisters"),
+           ("sibling_of", "sibling", "brother", "sister"), ("sibling_of",)),
+    Intent("friends", ("friend", "friends"), ("friend_of", "friend", "friends"), ("friend_of",)),
+    Intent("pets", ("pet", "pets", "dog", "cat"), ("has_pet", "pet", "pets", "pet_of"), ("pet_of",)),
+    Intent("preference", ("prefer", "prefers", "favourite", "favorite", "preference", "preferences", "like best", "likes"),
+           ("prefers", "favourite", "favorite", "preference", "likes")),
+    Intent("avoids", ("avoid", "avoids", "allergic", "allergy", "allergies", "dislike", "dislikes", "hate", "hates"),
+           ("avoids", "allergy", "allergies", "dislikes")),
+    Intent("depends_on", ("depend", "depends", "depend on", "depends on", "dependency", "dependencies", "need", "needs",
+                          "require", "requires"),
+           ("depends_on", "requires", "needs")),
+    Intent("dependents", ("what depends on", "which * depend on", "who depends on"), (), ("depends_on", "requires")),
+    Intent("users", ("who uses", "what uses", "which * use", "which * uses", "used by"), (), ("uses", "adopted")),
+    Intent("date", ("when", "date", "which day", "what day", "since when"),
+           ("date", "started", "start_date", "launched", "launch_date", "deadline", "due", "happened_on", "released_on",
+            "joined", "since")),
+    Intent("deadline", ("deadline", "due", "due date", "by when"), ("deadline", "due", "due_date")),
+    Intent("certification", ("certification", "certifications", "certificate", "certified", "licence", "license", "degree"),
+           ("certification", "certifications", "certificate", "licence", "license", "degree")),
+    Intent("employer", ("work for", "works for", "work at", "works at", "employer", "which company"),
+           ("works_at", "works_for", "employer", "company"), ("employs",)),
+    Intent("replaced", ("replace", "replaced", "instead of", "predecessor"), ("replaced",), ()),
+    Intent("replacement", ("replaced by", "what replaced", "successor"), ("replaced_by",), ("replaced",)),
+    Intent("language", ("language", "languages", "speak", "speaks"), ("language", "languages", "speaks", "written_in")),
+)  # fmt: skip
+"""Rows that its users asked for and missed."""
+
+TABLE: Final = SHIPPED + ADDED
+
+
+class Intents:
+    """A table of intents, ready to be matched against questions.
+
+    Parameters
+    ----------
+    table : sequence of Intent
+        Rows; earlier ones are reported first.
+    """
+
+    def __init__(self, table: Sequence[Intent] = TABLE) -> None:
+        self.table = tuple(table)
+        self._by_first: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+        for place, intent in enumerate(self.table):
+            for trigger in intent.triggers:
+                words = tuple(trigger.split())
+                self._by_first.setdefault(words[0], []).append((words, place))
+
+    def of(self, words: Sequence[str]) -> list[Intent]:
+        """Return the intents that a question's words show, in the order of the table.
+
+        Parameters
+        ----------
+        words : sequence of str
+            As `words_of` gives them.
+        """
+        return [self.table[place] for place, _ in sorted(self.shown(words).items())]
+
+    def shown(self, words: Sequence[str]) -> dict[int, set[int]]:
+        """Return, by row of the table, the positions of the words that show it.
+
+        Notes
+        -----
+        O(words · triggers that begin with each word).
+        """
+        found: dict[int, set[int]] = {}
+        for at, word in enumerate(words):
+            for trigger, place in self._by_first.get(word, ()):
+                positions = _match(trigger, words, at)
+                if positions:
+                    found.setdefault(place, set()).update(positions)
+        return found
+
+
+@functools.cache
+def standard() -> Intents:
+    """Return the table that ships with Lamina, compiled once."""
+    return Intents()
+
+
+def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
+    """Return the shipped table with rows of a configuration before it; the same object for equal rows.
+
+    Parameters
+    ----------
+    rows : mapping
+        Name → ``triggers``, ``predicates`` and, where needed, ``inverse``: lists of text. A name of the shipped table
+        takes that row's place.
+    """
+    if not rows:
+        return standard()
+    return _compiled(
+        tuple(
+            Intent(
+                name,
+                tuple(" ".join(words_of(trigger, gaps=True)) for trigger in row.get("triggers", ())),
+                tuple(row.get("predicates", ())),
+                tuple(row.get("inverse", ())),
+            )
+            for name, row in rows.items()
+        )
+    )
+
+
+@functools.lru_cache(8)
+def _compiled(own: tuple[Intent, ...]) -> Intents:
+    named = {intent.name for intent in own}
+    return Intents([*own, *(intent for intent in TABLE if intent.name not in named)])
+
+
+def words_of(text: str, *, gaps: bool = False) -> list[str]:
+    """Return the words of a text in lower case, curly apostrophes straightened; ``*`` and ``!`` stay where ``gaps``."""
+    folded = text.casefold().replace("’", "'")
+    if gaps:
+        return folded.split()
+    return _TOKEN.findall(folded)
+
+
+def _match(trigger: tuple[str, ...], words: Sequence[str], at: int) -> tuple[int, ...]:
+    """Return the positions that a trigger takes from ``at`` on; empty where it does not stand there."""
+    positions: list[int] = []
+    place = at
+    for i, wanted in enumerate(trigger):
+        if wanted.startswith("!"):
+            return () if place < len(words) and words[place] == wanted[1:] else tuple(positions)
+        if wanted == _GAP:
+            rest = trigger[i + 1 :]
+            for end in range(place + 1, min(place + 1 + _MOST_GAP, len(words))):
+                tail = _match(rest, words, end)
+                if tail:
+                    return (*positions, *tail)
+            return ()
+        if place >= len(words) or words[place] != wanted:
+            return ()
+        positions.append(place)
+        place += 1
+    return tuple(positions)
+
+
+def answers(intent: Intent, predicate: str, *, inverse: bool) -> bool:
+    """Tell whether facts of a predicate answer an intent: by name, or as a name made longer (``work_phone``)."""
+    wanted = intent.inverse if inverse else intent.predicates
+    return predicate in wanted or any(_holds(predicate, name) for name in wanted)
+
+
+@functools.lru_cache(1 << 14)
+def _holds(predicate: str, name: str) -> bool:
+    parts, wanted = predicate.split("_"), name.split("_")
+    n = len(wanted)
+    if len(wanted) == 1 and len(name) < 4:
+        return False
+    return any(parts[i : i + n] == wanted for i in range(len(parts) - n + 1))

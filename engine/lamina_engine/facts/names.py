@@ -1,0 +1,249 @@
+"""Names of things: how they are written, folded, cut into words, and made into canonical ids.
+
+A name is compared in three ways: as written, without case (`caseless`), and folded (no case, no diacritics, words alone).
+Its key is a hash of its folded words in their order, made so that the keys of all runs of words of a text come from few
+NumPy operations: that is how a text is scanned for a hundred thousand names at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.errors import InvalidArgument
+
+MAX_NAME: Final = 200
+"""Most characters of a name or an alias."""
+MAX_WORDS: Final = 16
+"""Names of more words are resolved, and not looked for in running text."""
+DEFAULT_TYPE: Final = "concept"
+"""Type of an entity of which nothing more is known."""
+
+_TYPE: Final = re.compile(r"[^\W\d_][\w-]{0,39}")
+_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+[+#]*")
+_PLAIN: Final = re.compile(r"[a-z0-9]+(?:[ ._/'&,:()-]+[a-z0-9]+)*")
+_BETWEEN: Final = re.compile(r"[^a-z0-9]+")
+_SEPARATORS: Final = frozenset(" ._/'&,:()-")
+_UNFOLDED: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_MULTIPLIER: Final = 0x9E3779B97F4A7C15
+_MASK: Final = (1 << 64) - 1
+
+_GAP, _WORD, _ALONE, _TAIL = range(4)
+
+
+def clean(name: str, what: str = "name", most: int = MAX_NAME) -> str:
+    """Return a name in composed form with single blanks.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no text, has nothing in it that could be looked for, or more than ``most`` characters.
+    """
+    if not isinstance(name, str):
+        raise InvalidArgument(f"{what}={name!r} is a {type(name).__name__}; give text")
+    text = " ".join(unicodedata.normalize("NFC", name).split()) if not name.isascii() else " ".join(name.split())
+    if len(text) > most:
+        raise InvalidArgument(f"{what}={text[:40]!r}... has {len(text)} characters; at most {most} are kept")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(f"{what}={text!r} is not valid Unicode: {error.reason}") from error
+    if not (_ASCII_WORD.search(text) if text.isascii() else words(text)):
+        raise InvalidArgument(f"{what}={name!r} names nothing; give at least one letter, digit or sign")
+    return text
+
+
+def clean_type(kind: str) -> str:
+    """Return a type's normal form: lower case, with ``_`` for blanks.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no word.
+    """
+    text = "_".join(unicodedata.normalize("NFC", kind).lower().split()) if isinstance(kind, str) else ""
+    if not _TYPE.fullmatch(text):
+        raise InvalidArgument(f"type={kind!r} must be a word of at most 40 characters, such as 'person' or 'project'")
+    return text
+
+
+def caseless(text: str) -> str:
+    """Return a text by which names that differ in case alone are equal."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
+@lru_cache(maxsize=8_192)
+def fold_word(word: str) -> str:
+    """Return a word without case and without the diacritics of Latin, Greek and Cyrillic letters."""
+    if word.isascii():
+        return word.lower()
+    text = unicodedata.normalize("NFKD", word.casefold())
+    text = "".join(letter for letter in text if not "\u0300" <= letter <= "\u036f").casefold()
+    return unicodedata.normalize("NFC", text.translate(_UNFOLDED))
+
+
+def words(text: str) -> list[tuple[str, int, int]]:
+    """Cut a text into folded words with their places.
+
+    Letters, digits and marks form words, which may end in ``+`` or ``#`` (C++); letters of scripts that are written
+    without blanks, and signs outside ASCII, are words by themselves.
+    """
+    if text.isascii():
+        return [(found.group().lower(), found.start(), found.end()) for found in _ASCII_WORD.finditer(text)]
+    found: list[tuple[str, int, int]] = []
+    start, tail = -1, False
+    for at, letter in enumerate(text):
+        kind = _kind(letter)
+        if kind == _TAIL and start >= 0:
+            tail = True
+            continue
+        if kind == _WORD and not tail:
+            start = at if start < 0 else start
+            continue
+        if start >= 0:
+            found.append((fold_word(text[start:at]), start, at))
+        start, tail = (at if kind == _WORD else -1), False
+        if kind == _ALONE:
+            found.append((fold_word(letter), at, at + 1))
+    if start >= 0:
+        found.append((fold_word(text[start:]), start, len(text)))
+    return [word for word in found if word[0]]
+
+
+def fold(text: str) -> str:
+    """Return the folded words of a text, with single blanks between them."""
+    return " ".join(word for word, _, _ in words(text))
+
+
+@lru_cache(maxsize=4_096)
+def _kind(letter: str) -> int:
+    if letter in "+#":
+        return _TAIL
+    if letter.isascii():
+        return _WORD if letter.isalnum() else _GAP
+    category = unicodedata.category(letter)
+    if category[0] == "S":
+        return _ALONE
+    if category[0] not in "LMN":
+        return _GAP
+    return _ALONE if category[0] == "L" and _stands_alone(ord(letter)) else _WORD
+
+
+def _stands_alone(code: int) -> bool:
+    """Tell whether a letter is of a script whose words are not set apart: Thai to Myanmar, Khmer, kana, Han, Hangul."""
+    return (
+        0x0E00 <= code <= 0x0EFF
+        or 0x1000 <= code <= 0x109F
+        or 0x1780 <= code <= 0x17FF
+        or 0x3040 <= code <= 0x30FF
+        or 0x3400 <= code <= 0x9FFF
+        or 0xAC00 <= code <= 0xD7AF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x20000 <= code <= 0x323AF
+    )
+
+
+# ---------------------------------------------------------------------- keys
+
+
+@lru_cache(maxsize=65_536)
+def _hash(word: str) -> int:
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def key(text: str) -> int:
+    """Return a name's key, uint64: equal for names whose folded words are equal; 0 where there are none."""
+    return key_of(text)[0]
+
+
+def key_of(text: str) -> tuple[int, int]:
+    """Return a name's key and how many words it has."""
+    # what `words` finds, without the places
+    found = _ASCII_WORD.findall(text.lower()) if text.isascii() else [word for word, _, _ in words(text)]
+    total = 0
+    for word in found:
+        total = (total * _MULTIPLIER + _hash(word)) & _MASK
+    return total, len(found)
+
+
+def keys(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """Return uint64 (n,): the key of each name."""
+    return np.fromiter(map(key, texts), np.uint64, len(texts))
+
+
+def run_keys(found: Sequence[str], longest: int) -> list[NDArray[np.uint64]]:
+    """Return the keys of all runs of words of a text.
+
+    Parameters
+    ----------
+    found : sequence of str
+        Its folded words, t of them.
+    longest : int
+        Most words of a run.
+
+    Returns
+    -------
+    list of uint64 (t - n + 1,)
+        By n - 1: the keys of the runs of n words, by their first word.
+    """
+    single = np.array([_hash(word) for word in found], np.uint64)
+    runs, multiplier = [single], np.uint64(_MULTIPLIER)
+    for n in range(2, min(longest, len(found)) + 1):
+        runs.append(runs[-1][:-1] * multiplier + single[n - 1 :])
+    return runs
+
+
+# ---------------------------------------------------------------------- canonical ids
+
+
+@lru_cache(maxsize=8_192)
+def slug(name: str) -> str:
+    """Return the last part of a canonical id: lower case, ``_`` for what stands between letters and digits.
+
+    Letters, digits and marks of every script are kept. Where anything else than plain separators between them is left
+    out, a hash of the name follows, so that names which differ in more than case and separators have different slugs.
+    """
+    text = caseless(name)
+    if _PLAIN.fullmatch(text):
+        return _BETWEEN.sub("_", text)
+    kept: list[str] = []
+    gap = lost = False
+    for letter in text:
+        if letter.isalnum() if letter.isascii() else unicodedata.category(letter)[0] in "LMN":
+            kept += ["_", letter] if gap and kept else [letter]
+            gap = False
+            continue
+        lost |= letter not in _SEPARATORS or (not kept and letter != " ")
+        gap = True
+    lost |= gap
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest() if lost else ""
+    return "_".join(part for part in ("".join(kept), mark) if part)
+
+
+def canonical_id(vault: str, kind: str, name: str) -> str:
+    """Return ``vault:type:slug``.
+
+    Parameters
+    ----------
+    vault : str
+        The vault's name; ``vault`` stands for none.
+    kind : str
+        A type in its normal form.
+    name : str
+        A name that `clean` returned.
+    """
+    return f"{vault_part(vault)}:{kind}:{slug(name)}"
+
+
+@lru_cache(maxsize=64)
+def vault_part(vault: str) -> str:
+    """Return the first part of the ids of a vault's entities."""
+    return slug(" ".join(vault.split())) if words(vault) else "vault"

@@ -1,0 +1,213 @@
+"""Predicates: what is known of each, as data. The vocabulary is open; what is registered says more about a predicate.
+
+A functional predicate has one value at a time. An inverse is declared once, on either of the two, and then facts are
+found from both ends. Vaults add their own with `declare`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
+
+from lamina_engine.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.snapshot import Snapshot
+
+Kind = Literal["any", "entity", "literal"]
+KINDS: Final[tuple[Kind, ...]] = ("any", "entity", "literal")
+MAX_PREDICATE: Final = 64
+
+TRIPLE_PREDICATES: Final = frozenset(
+    {
+        "adopted", "migrated_to", "deployed_to", "runs_on", "replaced", "depends_on", "integrates_with", "uses", "prefers",
+        "avoids", "caused_by", "resolved_by", "owned_by",
+    }
+)  # fmt: skip
+"""The closed vocabulary of triples that are extracted from observations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What is known of a predicate."""
+
+    name: str
+    object: Kind = "any"
+    """Whether its objects are entities or literals; ``any``: an entity where one is named already."""
+    functional: bool = False
+    """True where a subject has one value at a time: a new one ends the one before."""
+    inverse: str | None = None
+    """How the same fact reads from its object; the name itself where it has no direction."""
+
+
+def _pairs(*names: tuple[str, str]) -> Iterator[Predicate]:
+    for name, inverse in names:
+        yield Predicate(name, "entity", inverse=inverse)
+
+
+def _words(kind: Kind, names: str, *, functional: bool = False) -> Iterator[Predicate]:
+    for name in names.split():
+        yield Predicate(name, kind, functional)
+
+
+BUILT_IN: Final = (
+    *_words("literal", "birthday birthplace full_name timezone version port status", functional=True),
+    *_words("literal", "phone email url github stack services hardware schedule purpose cost reason fix details"),
+    *_words("literal", "prefers avoids type role includes checks file"),
+    Predicate("fqdn", "literal", functional=True),
+    Predicate("lives_in", "any", functional=True, inverse="home_of"),
+    Predicate("works_at", "entity", functional=True, inverse="employs"),
+    Predicate("married_to", "entity", functional=True, inverse="married_to"),
+    *_pairs(
+        ("partner_of", "partner_of"), ("parent_of", "child_of"), ("sibling_of", "sibling_of"), ("friend_of", "friend_of"),
+        ("pet_of", "has_pet"), ("owns", "owned_by"), ("hosts", "hosted_on"), ("prevents", "prevented_by"),
+        ("covers", "covered_by"), ("described_in", "describes"), ("depends_on", "needed_by"),
+        ("integrates_with", "integrates_with"), ("caused_by", "causes"), ("resolved_by", "resolves"),
+        ("replaced", "replaced_by"), ("manages", "managed_by"), ("part_of", "has_part"), ("member_of", "has_member"),
+    ),
+    Predicate("uses", "entity", inverse="used_by"),
+    Predicate("adopted", "entity", inverse="adopted_by"),
+    Predicate("migrated_to", "entity"),
+    Predicate("deployed_to", "entity"),
+    Predicate("runs_on", "any"),
+    Predicate("configured_via", "any"),
+    *_words("any", "address server domain relationship owner location"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4_096)
+def predicate_name(text: str) -> str:
+    """Return a predicate's normal form: lower case, ``_`` for blanks and hyphens.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no text, is empty, too long, or holds anything but letters, digits, marks, ``_``, ``.`` and ``:``.
+    """
+    folded = unicodedata.normalize("NFC", text).casefold() if isinstance(text, str) else ""
+    name = re.sub(r"[\s_-]+", "_", folded.strip())
+    letters = all(letter in "_.:" or unicodedata.category(letter)[0] in "LMN" for letter in name)
+    if not name.strip("_.:") or len(name) > MAX_PREDICATE or not letters:
+        raise InvalidArgument(
+            f"predicate={text!r:.100} must be 1 to {MAX_PREDICATE} letters, digits and '_', such as 'runs_on'"
+        )
+    return name
+
+
+class Registry:
+    """The predicates of a vault, as known at one moment. Immutable."""
+
+    def __init__(self, predicates: Iterable[Predicate] = BUILT_IN) -> None:
+        self._known: dict[str, Predicate] = {}
+        for predicate in predicates:
+            self._known[predicate.name] = predicate
+        for predicate in list(self._known.values()):
+            other = predicate.inverse
+            if other is not None and (other not in self._known or self._known[other].inverse is None):
+                known = self._known.get(other, Predicate(other, "entity"))
+                self._known[other] = Predicate(other, known.object, known.functional, predicate.name)
+
+    def __iter__(self) -> Iterator[Predicate]:
+        return iter(self._known.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def get(self, name: str) -> Predicate | None:
+        """Return what is known of a predicate by its normal form; None for one that is not registered."""
+        return self._known.get(name)
+
+    def inverse(self, name: str) -> str | None:
+        """Return how a predicate reads from the object; None where nothing was declared."""
+        known = self._known.get(name)
+        return None if known is None else known.inverse
+
+    def is_functional(self, name: str) -> bool:
+        """Tell whether a subject has one value of it at a time."""
+        known = self._known.get(name)
+        return known is not None and known.functional
+
+    def kind(self, name: str) -> Kind:
+        """Return what its objects are."""
+        known = self._known.get(name)
+        return "any" if known is None else known.object
+
+    def turned(self, name: str) -> bool:
+        """Tell whether facts of a predicate are compared as those of its inverse: one of the two stands for both.
+
+        It is the functional one, else the one that comes first by name.
+        """
+        other = self.inverse(name)
+        if other is None or other == name:
+            return False
+        mine, its = self.is_functional(name), self.is_functional(other)
+        return its if mine != its else other < name
+
+
+def declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
+    """Return what a vault says of predicates after some rows of its log, by name; the newest row of a name stands."""
+    found = {
+        record["name"]: Predicate(record["name"], record["object"], record["functional"], record["inverse"])
+        for segment in snapshot.segments("predicates")
+        for record in segment.batch.slice(0, max(0, rows - segment.start)).to_pylist()
+        if record["name"]
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def read_registry(snapshot: Snapshot, rows: int) -> Registry:
+    """Return the registry after some rows of the predicates log: what is built in, and what was declared."""
+    own = declared(snapshot, rows) if rows else []
+    return Registry((*BUILT_IN, *own)) if own else STANDARD
+
+
+def declare(
+    memory: Memory, name: str, *, functional: bool | None = None, inverse: str | None = None, object: Kind | None = None
+) -> Predicate:  # fmt: skip
+    """Register a predicate with a vault, or change what it says of one; what is not given stays.
+
+    Facts that are there already stay as they are.
+
+    Raises
+    ------
+    InvalidArgument
+        For a name or inverse that is none, or an inverse that belongs to another predicate.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    from lamina_engine.facts.book import book_of
+
+    wanted = predicate_name(name)
+    other = None if inverse is None else predicate_name(inverse)
+    if object is not None and object not in KINDS:
+        raise InvalidArgument(f"object={object!r} must be one of {', '.join(KINDS)}")
+    if functional is not None and not isinstance(functional, bool):
+        raise InvalidArgument(f"functional={functional!r} must be True or False")
+    with memory.write() as (transaction, view):
+        registry = book_of(view).registry
+        known = registry.get(wanted) or Predicate(wanted)
+        taken = None if other is None else registry.inverse(other)
+        if taken is not None and taken != wanted:
+            raise InvalidArgument(f"inverse={other!r} is declared already, of {taken!r}; choose another name")
+        made = Predicate(
+            wanted,
+            known.object if object is None else object,
+            known.functional if functional is None else functional,
+            known.inverse if other is None else other,
+        )
+        if made != registry.get(wanted):
+            row = {
+                "name": [made.name],
+                "object": [made.object],
+                "functional": [made.functional],
+                "inverse": [made.inverse],
+            }
+            transaction.append("predicates", row, transaction.stamps(1))
+    return made
+
+
+STANDARD: Final = Registry()

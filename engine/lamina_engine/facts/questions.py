@@ -1,0 +1,300 @@
+"""Questions about people, projects and things, answered from facts in phases of falling certainty.
+
+| phase | what | score | method |
+|---|---|---|---|
+| 1 | a fact of a named entity, of a predicate that was asked for | 95 | entity+intent |
+| 1 | the same between entities, from either end | 90 | entity+intent+rel |
+| 2 | its other facts | 70 | entity |
+| 2 | its other relations | 65 | entity+rel |
+| 3 | facts that hold the question's words, where nothing is named | 50 | fts |
+| 4 | relations that do | 40 | fts_rel |
+
+The scores rank answers among themselves; they are never mixed with BM25 or cosines (see `lamina_engine.recall.factlane`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.answers import ANSWERS_FROM, TIERS, Answer, Answers, Tiers
+from lamina_engine.facts.asked import Named, Question, understand
+from lamina_engine.facts.intents import Intents, answers, intents_from, standard, words_of
+from lamina_engine.facts.wordform import stem
+from lamina_engine.index.analysis import STOP_WORDS
+
+if TYPE_CHECKING:
+    from lamina_engine.facts.book import Book, Fact
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+K: Final = 6
+MAX_K: Final = 1_000
+_MAX_CHARS: Final = 2_000
+_KNOWN_FROM: Final = 65.0
+_MANY: Final = 512
+"""Facts that point at an entity from which on not all of them are looked at."""
+_MOST_NAMED: Final = 8
+"""Entities of one question that are looked at."""
+
+
+def ask(
+    memory: Memory,
+    question: str,
+    *,
+    k: int = K,
+    valid_at_us: int | None = None,
+    as_of_us: int | None = None,
+    identity: str | None = None,
+    tiers: str = "shipped",
+    intents: Intents | None = None,
+    fuzzy: bool = False,
+) -> Answers:
+    """Answer a question from the facts.
+
+    Parameters
+    ----------
+    memory : Memory
+    question : str
+        As asked; function words, case and the kind of apostrophe do not matter.
+    k : int
+        Most answers.
+    valid_at_us : int, optional
+        Only what holds at that moment; now unless given.
+    as_of_us : int, optional
+        Only what had been recorded by then.
+    identity : str, optional
+        The entity that "I" is, by name, alias or id; the vault's ``[facts] identity`` unless given.
+    tiers : {"shipped", "seed"}
+        Scores of the phases; see `TIERS`.
+    intents : Intents, optional
+        The table of what questions ask about.
+    fuzzy : bool
+        Look names up by unique prefixes and with one edit too, where nothing else fits.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Notes
+    -----
+    O(length of the question + facts of the entities it names); full text only where it names none.
+    """
+    if not isinstance(question, str):
+        raise InvalidArgument(f"question must be text, not {type(question).__name__}")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
+    if tiers not in TIERS:
+        raise InvalidArgument(f"tiers={tiers!r} must be one of {', '.join(TIERS)}")
+    from lamina_engine.index.view import View
+
+    view = memory.view()
+    if as_of_us is not None:
+        view = View(view.snapshot, view.tables, as_of_us=as_of_us)
+    moment = valid_at_us if valid_at_us is not None else as_of_us
+    return ask_view(
+        view, question, k=k, valid_at_us=memory.clock.now_us() if moment is None else moment,
+        identity=identity if identity is not None else memory.config.facts.identity or None, tiers=TIERS[tiers],
+        intents=intents or intents_from(memory.config.facts.intents), fuzzy=fuzzy,
+    )  # fmt: skip
+
+
+def ask_view(
+    view: View,
+    text: str,
+    *,
+    k: int,
+    valid_at_us: int,
+    identity: str | None = None,
+    tiers: Tiers = TIERS["shipped"],
+    intents: Intents | None = None,
+    fuzzy: bool = False,
+    least: float = 0.0,
+) -> Answers:
+    """Answer a question from one version of the vault, or a past moment of it; see `ask`.
+
+    Answers of a score below ``least`` are not looked for.
+    """
+    from lamina_engine.facts.book import book_of
+
+    book = book_of(view)
+    question = understand(book, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, fuzzy=fuzzy)
+    found = _of_entities(book, question, valid_at_us, tiers)
+    if not question.named and tiers.found_fact >= least:
+        found = _by_words(view, book, question, k, valid_at_us, tiers)
+    answered = _is_answered(book, question, found)
+    kept = sorted(found, key=lambda item: item.order)[:k]
+    from lamina_engine.facts.contradiction import believed, others_of
+
+    others = others_of(view, [item.fact.row for item in kept])
+    told = [
+        item.answer(others.get(item.fact.row, ()), believed(view, item.fact.row, item.fact.confidence)) for item in kept
+    ]
+    return Answers(question, told, answered=answered)
+
+
+# ---------------------------------------------------------------------- phases
+
+
+class _Candidate(Struct, frozen=True):
+    """A fact with its score, and what orders it among equals."""
+
+    fact: Fact
+    score: float
+    method: str
+    place: int
+    """Of the entity among those named."""
+    fit: int
+    """Words of the question that it holds beyond the entity's name."""
+    named: Named | None
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts best first; never by the row before the content, so that answers do not depend on the order of writing."""
+        fact = self.fact
+        newest = -(fact.valid_from if fact.valid_from is not None else -(2**62))
+        return (
+            -self.score, self.place, -self.fit, -fact.confidence, newest, fact.key, fact.value, fact.subject, fact.source,
+            fact.row,
+        )  # fmt: skip
+
+    def answer(self, contradicted: Sequence[str], confidence: float) -> Answer:
+        fact, named = self.fact, self.named
+        return Answer(
+            fact.subject, fact.predicate, fact.object, self.score, self.method, fact.source or "facts",
+            named.how if named else None, named.ambiguous if named else False, named.entity.id if named else None,
+            fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from, fact.valid_to,
+            tuple(contradicted),
+        )  # fmt: skip
+
+
+def _of_entities(book: Book, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
+    """Phases 1 and 2: facts of what is named, each once, where it scores best."""
+    best: dict[int, _Candidate] = {}
+    content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
+    said = frozenset(stem(word) for word in question.words)
+    for place, named in enumerate(question.named[:_MOST_NAMED]):
+        here = list(_of_entity(book, named, place, question, content, said, valid_at, tiers))
+        if not tiers.others_always and any(item.score >= ANSWERS_FROM for item in here):
+            here = [item for item in here if item.score >= ANSWERS_FROM]
+        for item in here:
+            known = best.get(item.fact.row)
+            if known is None or item.order < known.order:
+                best[item.fact.row] = item
+    return list(best.values())
+
+
+def _of_entity(
+    book: Book, named: Named, place: int, question: Question, content: frozenset[str], said: frozenset[str], valid_at: int,
+    tiers: Tiers,
+) -> Iterator[_Candidate]:  # fmt: skip
+    for fact in _said_of(book, named.entity.row, question, said, valid_at):
+        inward = fact.direction == "in"
+        relation = fact.object_id is not None
+        asked = any(_answers(intent, fact, inward=inward) for intent in question.intents) or _named_key(fact, said)
+        if asked:
+            score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
+        else:
+            score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
+        yield _Candidate(fact, score, method, place, _fit(fact, content), named)
+
+
+def _said_of(book: Book, row: int, question: Question, said: frozenset[str], valid_at: int) -> list[Fact]:
+    """Return what is said of an entity; of one that very many facts point at, only those of these that are asked for."""
+    if len(book.tables.by_target.of(row, book.facts)) <= _MANY:
+        return book.about(row, valid_at=valid_at)
+    registry = book.registry
+    names = {name for name in book.tables.predicates.names if registry.inverse(name) is not None}
+    wanted = {
+        str(registry.inverse(name))
+        for name in names
+        if any(answers(intent, name, inverse=True) for intent in question.intents)
+        or any(answers(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
+        or said.issuperset(_key_stems(str(registry.inverse(name))))
+    }
+    out = book.about(row, valid_at=valid_at, direction="out")
+    return [*out, *book.about(row, valid_at=valid_at, direction="in", predicates=wanted)] if wanted else out
+
+
+def _answers(intent: Any, fact: Fact, *, inward: bool) -> bool:
+    """Tell whether a fact answers an intent, read from the entity asked about: by its own name, or by its inverse's."""
+    if inward and fact.key != fact.predicate and answers(intent, fact.key, inverse=False):
+        return True
+    return answers(intent, fact.predicate, inverse=inward)
+
+
+@functools.lru_cache(1 << 14)
+def _key_stems(key: str) -> tuple[str, ...]:
+    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
+
+
+def _named_key(fact: Fact, said: frozenset[str]) -> bool:
+    """Tell whether the question names the predicate itself, in any form of its words."""
+    parts = _key_stems(fact.key)
+    return bool(parts) and said.issuperset(parts)
+
+
+def _fit(fact: Fact, content: frozenset[str]) -> int:
+    """Return how many words of the question a fact holds in its predicate and value."""
+    if not content:
+        return 0
+    said = {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")}
+    return len(content & said)
+
+
+def _by_words(view: View, book: Book, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
+    """Phases 3 and 4: facts, then relations that hold the question's words; the second only fills up."""
+    from lamina_engine.facts import search
+
+    text = search.of(view)
+    found: list[_Candidate] = []
+    for relations, score, method in ((False, tiers.found_fact, "fts"), (True, tiers.found_relation, "fts_rel")):
+        left = k - len(found)
+        if left > 0:
+            facts = text.find(view.snapshot, book, question.text, limit=left, valid_at=valid_at, relations=relations)
+            # the order of relevance stands in the place, as no entity is named
+            found += [_Candidate(fact, score, method, place, 0, None) for place, fact in enumerate(facts)]
+    return found
+
+
+def _is_answered(book: Book, question: Question, found: Iterable[_Candidate]) -> bool:
+    """Tell whether what was found answers what was asked.
+
+    Where something particular is asked, one of the answers must be of it, and nothing else may be asked beside it: no
+    word of another intent, none that some predicate of the vault is made of, no name that nothing has. Words that mean
+    neither do not matter. Where nothing particular is asked ("tell me about Keystone"), all that is known answers.
+    """
+    known = [item for item in found if item.score >= _KNOWN_FROM]
+    strong = [item.fact for item in known if item.score >= ANSWERS_FROM]
+    left = set(question.content)
+    asking: set[int] = set()
+    for intent, positions in question.shown:
+        if any(_answers(intent, fact, inward=fact.direction == "in") for fact in strong):
+            left -= positions
+        else:
+            asking |= positions
+    said = {stem(word) for item in known for word in _said(item)}
+    left = {i for i in left if _plain(question, i) not in said}
+    if strong:
+        unknown = {stem(word) for name in question.unknown for word in words_of(name)}
+        other = {part for name in book.tables.predicates.names for part in _key_stems(name)} | unknown
+        return not any(i in asking or _plain(question, i) in other for i in left)
+    return bool(known) and not left and not question.shown
+
+
+def _plain(question: Question, position: int) -> str:
+    return stem(question.words[position].removesuffix("'s"))
+
+
+def _said(item: _Candidate) -> Iterator[str]:
+    fact = item.fact
+    yield from words_of(f"{fact.key.replace('_', ' ')} {fact.value} {fact.category}")
+    if item.named is not None:
+        yield from words_of(item.named.entity.type)
+
+
+__all__ = ["ANSWERS_FROM", "TIERS", "Answer", "Answers", "Tiers", "ask", "ask_view"]

@@ -1,0 +1,112 @@
+"""Putting away what nobody needs any more: out of recall, still listed, restored at any time; told before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lamina_engine.chunks import lifecycle
+from lamina_engine.chunks.reading import find_row
+from lamina_engine.clock import MISSING_US, US_PER_DAY
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.state import ACTIVE
+from lamina_engine.recall import mask, where
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.snapshot import Rows
+
+AFTER_DAYS: Final = 90.0
+EXEMPT: Final = ("antipattern", "deductive", "hub", "preference")
+"""Types whose truth does not fade: they are never put away by age unless a policy names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReport:
+    """What was put away, or would be."""
+
+    chunks: int
+    ids: tuple[str, ...]
+    dry_run: bool
+    after_days: float | None
+    """Age from which chunks were taken; None where they were named."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``lamina archive --json`` prints."""
+        return asdict(self)
+
+
+def archive(
+    memory: Memory,
+    *,
+    ids: str | Sequence[str] | None = None,
+    filter_: Mapping[str, Any] | None = None,
+    after_days: float = AFTER_DAYS,
+    types: Mapping[str, float | None] | None = None,
+    dry_run: bool = True,
+) -> ArchiveReport:
+    """Archive named chunks, or those that a policy finds old; see ``Vault.archive``.
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked
+    """
+    if not isinstance(dry_run, bool):
+        raise InvalidArgument(f"dry_run={dry_run!r} must be True (only tell) or False (archive)")
+    if ids is not None and filter_ is not None:
+        raise InvalidArgument("archive needs either ids or a filter, and not both: say which chunks are to be archived")
+    limits = _limits(after_days, types)
+    view = memory.view()
+    if ids is not None:
+        named = [find_row(view, identity) for identity in ([ids] if isinstance(ids, str) else ids)]
+        rows = np.unique(np.array([row for row in named if view.state.status[row] == ACTIVE], np.int64))
+    else:
+        rows = _old(view, filter_, after_days, limits, memory.clock.now_us(), memory.config.tz)
+    names = tuple(view.snapshot.values("chunks", "id", rows))
+    if not dry_run and len(rows):
+        why = "archived by name" if ids is not None else f"not touched for {after_days:g} days or more"
+        lifecycle.archive(memory, rows.tolist(), why)
+    return ArchiveReport(len(rows), names, dry_run, None if ids is not None else after_days)
+
+
+def _limits(after_days: float, types: Mapping[str, float | None] | None) -> dict[str, float | None]:
+    """Return the age limit of each type that has one of its own; None exempts it."""
+    limits: dict[str, float | None] = {**dict.fromkeys(EXEMPT), **(types or {})}
+    for name, days in [
+        ("after_days", after_days),
+        *((name, days) for name, days in limits.items() if days is not None),
+    ]:
+        if isinstance(days, bool) or not isinstance(days, int | float) or not 0.0 < days < float("inf"):
+            raise InvalidArgument(f"{name}={days!r} must be a number of days above 0 (None exempts a type)")
+    return limits
+
+
+def _old(
+    view: View,
+    filter_: Mapping[str, Any] | None,
+    after_days: float,
+    limits: Mapping[str, float | None],
+    now_us: int,
+    tz: str,
+) -> Rows:
+    """Return active rows that were neither written, dated nor recalled within their limit; no pinned or snoozed ones."""
+    node = where.parse(filter_, tz)
+    candidates = np.equal(view.state.status, ACTIVE) & (view.state.pinned == 0)
+    candidates[view.state.asleep(now_us)] = False
+    rows = np.flatnonzero(mask.evaluate(node, view, candidates))
+    recorded = view.snapshot.numbers("chunks", "recorded_at", rows).astype(np.int64)
+    # a date of the future, or none, says nothing of when a chunk was last touched
+    dated = view.created_us[rows]
+    touched = np.where((dated != MISSING_US) & (dated <= now_us), dated, recorded)
+    touched = np.maximum(touched, [view.accesses.last_us(row) for row in rows.tolist()])
+    types = view.snapshot.values("chunks", "type", rows)
+    days = np.array([_days(limits.get(name, after_days)) for name in types], np.float64)
+    return rows[(now_us - touched) / US_PER_DAY >= days]
+
+
+def _days(limit: float | None) -> float:
+    return float("inf") if limit is None else float(limit)

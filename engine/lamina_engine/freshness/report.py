@@ -1,0 +1,123 @@
+"""What a scan of freshness says, chunk by chunk, in the order in which it wants attention."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from lamina_engine.clock import format_instant
+from lamina_engine.freshness.tiers import ORDER
+
+COMMITS: Final = "commits"
+CONTENT_CHANGED: Final = "content_changed"
+DELETED: Final = "deleted"
+RENAMED: Final = "renamed"
+HISTORY_REWRITTEN: Final = "history_rewritten"
+AGE: Final = "age"
+NO_PATH: Final = "no_path"
+NO_REPO: Final = "no_repo"
+NO_GIT: Final = "no_git"
+NO_HISTORY: Final = "no_history"
+MANUAL: Final = "manual"
+REASONS: Final = (
+    COMMITS, CONTENT_CHANGED, DELETED, RENAMED, HISTORY_REWRITTEN, AGE, NO_PATH, NO_REPO, NO_GIT, NO_HISTORY, MANUAL,
+)  # fmt: skip
+"""Codes that say what a verdict rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessItem:
+    """One chunk, judged."""
+
+    id: str
+    source: str | None
+    tier: str
+    reason_code: str
+    """One of `REASONS`."""
+    reason: str
+    """The same in words, with the numbers."""
+    commits: int | None
+    """Commits that touched its file since it was written; None where nothing was counted."""
+    needs_review: bool
+    found: bool
+    """Whether the scan says so."""
+    manual: bool
+    """Whether a person, or a merged request, asked for a review; no scan takes that back."""
+    content_changed: bool | None
+    """Whether the file's bytes are others than were read; None where that is not known."""
+    counted_by: str | None
+    """``commit``, or ``date`` where the commit it was written at is not known or no longer part of any history."""
+    path: str | None
+    """Where its file is now, below its repository."""
+    repository: str | None
+    commit: str | None
+    """Commit that was checked out when it was written."""
+    stored_at: str
+    """When it was written, or last confirmed."""
+    age_days: float | None
+    type: str
+    collection: str
+    project: str | None
+    row: int
+    """Its row of the chunks log."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreshnessReport:
+    """A scan.
+
+    Attributes
+    ----------
+    items : tuple of FreshnessItem
+        Those that the caller asked to see: expired first, then stale, aging, fresh, unknown; within a tier by source.
+    counts : dict of str to int
+        By tier, how many were judged; their sum is ``checked``.
+    reasons : dict of str to dict of str to int
+        By tier, how many for each reason.
+    """
+
+    items: tuple[FreshnessItem, ...]
+    counts: dict[str, int]
+    reasons: dict[str, dict[str, int]]
+    checked: int
+    needs_review: int
+    scanned_at: str
+    enabled: bool
+    """False where freshness is switched off: nothing was looked at."""
+    recorded: int
+    """How many verdicts were written down because they are new."""
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``lamina freshness --json`` prints."""
+        return asdict(self)
+
+
+def make_report(
+    items: Iterable[FreshnessItem],
+    now_us: int,
+    *,
+    tier: str | None = None,
+    enabled: bool = True,
+    recorded: int = 0,
+    problems: Iterable[str] = (),
+) -> FreshnessReport:
+    """Order verdicts and count them; ``tier`` says which are shown, all are counted."""
+    place = {name: i for i, name in enumerate(ORDER)}
+    every = sorted(items, key=lambda item: (place[item.tier], item.reason_code, item.source or "", item.row))
+    by_tier: dict[str, Counter[str]] = {name: Counter() for name in ORDER}
+    for item in every:
+        by_tier[item.tier][item.reason_code] += 1
+    return FreshnessReport(
+        items=tuple(item for item in every if tier is None or item.tier == tier),
+        counts={name: by_tier[name].total() for name in ORDER},
+        reasons={name: dict(sorted(codes.items())) for name, codes in by_tier.items() if codes},
+        checked=len(every),
+        needs_review=sum(item.needs_review for item in every),
+        scanned_at=str(format_instant(now_us)),
+        enabled=enabled,
+        recorded=recorded,
+        problems=tuple(problems),
+    )

@@ -1,0 +1,136 @@
+"""Which file of which repository an added memory speaks of: noted with it, as `ingest` notes it of what it reads.
+
+A memory names its file by its source, or by ``source_file`` in its metadata: an absolute path, or one below the current
+folder or below the folder that holds the vault. A name that is no file there (``example.com``, a session) says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from lamina_engine.chunks.batch import ChunkBatch, Origin
+from lamina_engine.ingest import sources
+from lamina_engine.ingest.provenance import Repository
+from lamina_engine.ingest.worktrees import Repositories, read_file
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+SOURCE_FILE: Final = "source_file"
+_MOST_CHARS: Final = 1024
+"""Longer names are no paths."""
+
+
+def note_origins(memory: Memory, batch: ChunkBatch) -> None:
+    """Fill in commit, blob and origin of every record that names a file of a git repository.
+
+    O(records); the disk is asked once for each folder that records name, git once for each repository.
+    """
+    named = [_named(source, metadata) for source, metadata in zip(batch.sources, batch.metadata, strict=True)]
+    if not any(named):
+        return
+    origins = Origins(memory)
+    found = {name: origins.of_name(name) for name in dict.fromkeys(named) if name}
+    if not any(found.values()):
+        return
+    batch.origins = [found.get(name) if name else None for name in named]
+    batch.commits = [o.commit if o else c for o, c in zip(batch.origins, batch.commits, strict=True)]
+    batch.blobs = [o.blob if o else b for o, b in zip(batch.origins, batch.blobs, strict=True)]
+
+
+class Origins:
+    """Looks for files and for the repositories that hold them.
+
+    Parameters
+    ----------
+    memory : Memory
+        The vault: names may be paths below the folder that holds it.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._bases = tuple(dict.fromkeys((Path.cwd(), memory.root.absolute().parent)))
+        self._folders: dict[str, list[tuple[Path, frozenset[str]]]] = {}
+        self._repositories = Repositories()
+
+    def of_name(self, name: str) -> Origin | None:
+        """Return where a name leads; None where it is no file of a repository."""
+        if len(name) > _MOST_CHARS or not name.isprintable() or "://" in name:
+            return None
+        for place in self._places(name.replace(os.sep, "/")):
+            if (found := self.of_file(place)) is not None:
+                return found
+        return None
+
+    def of_file(self, file: Path) -> Origin | None:
+        """Return a file's repository, path, commit and blob as they are now; None where it lies in none."""
+        data = read_file(file)
+        repository = self._repositories.of(file) if data is not None else None
+        if data is None or not isinstance(repository, Repository):
+            return None
+        path = repository.relative(file)
+        if path is None:
+            return None
+        return Origin(repository.root.as_posix(), path, repository.head, repository.blob_of(data))
+
+    def _places(self, name: str) -> list[Path]:
+        """Return where a name leads to something: one look into a folder answers for all names in it."""
+        folder, slash, leaf = name.rpartition("/")
+        folder = folder or slash
+        if folder not in self._folders:
+            if folder in ("", "/"):
+                places = [Path("/")] if folder else list(self._bases)
+            else:
+                places = self._places(folder)
+            self._folders[folder] = [(place, names) for place in places if (names := _names(place))]
+        return [place / leaf for place, names in self._folders[folder] if leaf in names or leaf in (".", "..")]
+
+
+def origin_of_row(memory: Memory, view: View, row: int) -> Origin | None:
+    """Return the file that a chunk speaks of or was cut from, as it is now; None where there is none any more."""
+    origins = Origins(memory)
+    about = np.array([row], np.int64)
+    record = view.snapshot.records("chunks", about, ("id", "source", "metadata", "commit", "blob"))[0]
+    name = _named(record["source"], record["metadata"])
+    found = origins.of_name(name) if name else None
+    if found is not None:
+        return found
+    if record["commit"] is None and record["blob"] is None:
+        return None
+    for place in _places(view, record["id"]):
+        if (found := origins.of_file(place)) is not None:
+            return found
+    return None
+
+
+def _places(view: View, identity: str) -> list[Path]:
+    """Return where a chunk's file was, the newest first."""
+    snapshot = view.snapshot
+    found: list[Path] = []
+    count = snapshot.rows("origins")
+    if count:
+        records = snapshot.records("origins", np.arange(count, dtype=np.int64), ("chunk", "repository", "path"))
+        found += [Path(r["repository"]) / r["path"] for r in reversed(records) if r["chunk"] == identity][:1]
+    present = (s for s in sources.load(snapshot).values() if s.state == sources.PRESENT and identity in s.facts.chunks)
+    return found + [Path(source.path) for source in present]
+
+
+def _named(source: str | None, metadata: str | None) -> str | None:
+    if metadata and f'"{SOURCE_FILE}"' in metadata:
+        name = msgspec.json.decode(metadata).get(SOURCE_FILE)
+        if isinstance(name, str) and name.strip():
+            return name
+    return source
+
+
+def _names(folder: Path) -> frozenset[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(entry.name for entry in entries)
+    except (OSError, ValueError):
+        return frozenset()

@@ -1,0 +1,227 @@
+"""Events of one thread into chunks: where turns and topics begin, what a turn looks like as text, what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lamina_engine.ingest.sessions.cutting import JOINT, SessionLimits, split_text, tokens_of
+from lamina_engine.ingest.sessions.events import Event, Thread
+from lamina_engine.ingest.sessions.shifts import Shift, shift_between
+
+MOST_FILES: Final = 20
+MOST_THINKING_CHARS: Final = 4_000
+_LISTS: Final = ("mentions", "sent", "received", "returned")
+
+
+@dataclass(slots=True)
+class Cut:
+    """A chunk of a thread, before it has an id."""
+
+    thread: Thread
+    ordinal: int
+    turns: tuple[int, int]
+    """Numbers of its first and last turn."""
+    piece: int
+    """0 where it begins with its first turn, else which piece of that turn it begins with."""
+    text: str
+    created_us: int | None
+    facts: dict[str, Any]
+    """Its metadata."""
+    follows: bool
+    """Whether the chunk before it in its thread is about the same topic."""
+    summary: bool = False
+
+
+@dataclass(slots=True)
+class _Open:
+    """What is known of the chunk that is being filled."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    first_turn: int = 0
+    piece: int = 0
+    shift: Shift | None = None
+    started: str | None = None
+    started_us: int | None = None
+    ended: str | None = None
+    ended_us: int | None = None
+    tools: dict[str, None] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    thoughts: list[str] = field(default_factory=list)
+
+
+class TurnCutter:
+    """Makes the chunks of one thread, event by event.
+
+    Parameters
+    ----------
+    thread : Thread
+        With its secrets masked.
+    limits : SessionLimits
+    thinking : bool
+        Keep what the agent thought, beside the text: in the metadata, where it is neither embedded nor searched.
+    """
+
+    def __init__(self, thread: Thread, limits: SessionLimits, *, thinking: bool = False) -> None:
+        self._thread, self._thinking = thread, thinking
+        self._max, self._min = limits.max_chars, limits.min_chars
+        self._turn = -1
+        self._pieces = 0
+        self._ordinal = 0
+        self._summaries = 0
+        self._end_us: int | None = None
+        self._spawned = False
+        self._open = _Open()
+        self._stable: dict[str, Any] = {
+            key: thread.facts[key]
+            for key in ("format", "cwd", "slug", "team", "name", "agent_id", "parent_tool_use_id")
+            if key in thread.facts
+        }
+        self._branch = thread.facts.get("branch")
+        self._model: str | None = None
+
+    def add(self, event: Event) -> Iterator[Cut]:
+        """Take an event; yield the chunks that it completes."""
+        kind = event.kind
+        if kind == "summary":
+            yield from self._summary(event)
+            return
+        if kind == "user" or self._turn < 0:
+            if kind == "touch":
+                return  # nothing has been said yet
+            yield from self._begin_turn(event)
+        if kind == "thought":
+            if self._thinking:
+                self._open.thoughts.append(event.text)
+        elif kind != "touch":
+            yield from self._section(_rendered(event), event)
+        self._note(event)
+
+    def finish(self) -> Iterator[Cut]:
+        """Yield what is left at the end of the thread."""
+        if self._open.parts:
+            yield self._close()
+
+    def _begin_turn(self, event: Event) -> Iterator[Cut]:
+        shift = None
+        if self._turn >= 0 and event.kind == "user":
+            shift = shift_between(self._end_us, event.at_us, event.text)
+        if self._open.parts and (shift or self._spawned or self._open.length >= self._min):
+            yield self._close()
+        self._turn += 1
+        self._pieces, self._spawned = 0, False
+        if not self._open.parts:
+            self._open.shift = shift
+            self._open.first_turn, self._open.piece = self._turn, 0
+
+    def _section(self, text: str, event: Event) -> Iterator[Cut]:
+        """Add a section; where the chunk would grow too long, begin the next one."""
+        cut = self._open
+        if not cut.parts:
+            if len(text) <= self._max:
+                self._append(text, event)
+                return
+            pieces = split_text(text, self._max)
+        elif cut.length + len(JOINT) + len(text) <= self._max:
+            self._append(text, event)
+            return
+        elif cut.length >= self._min:
+            pieces = ["", *split_text(text, self._max)]
+        else:  # a question alone is no chunk: what follows it begins beside it
+            pieces = split_text(text, self._max, max(self._max - cut.length - len(JOINT), 0))
+        for i, piece in enumerate(pieces):
+            if i:
+                yield self._close()
+                self._open.first_turn, self._open.piece = self._turn, self._pieces
+            if piece:
+                self._append(piece, event)
+
+    def _append(self, text: str, event: Event) -> None:
+        cut = self._open
+        cut.length += len(text) + (len(JOINT) if cut.parts else 0)
+        cut.parts.append(text)
+        if event.at is not None and cut.started is None:
+            cut.started, cut.started_us = event.at, event.at_us
+        self._end_at_least(event)
+
+    def _end_at_least(self, event: Event) -> None:
+        """Let chunk and turn last until an event: lines may come out of order, so the latest counts."""
+        cut, us = self._open, event.at_us
+        if us is not None and (cut.ended_us is None or us >= cut.ended_us):
+            cut.ended, cut.ended_us = event.at, us
+        if us is not None and (self._end_us is None or us > self._end_us):
+            self._end_us = us
+
+    def _note(self, event: Event) -> None:
+        """Keep what an event says besides its text with the chunk that is open when it has been added."""
+        cut = self._open
+        self._end_at_least(event)
+        if event.kind == "tool" and event.name:
+            cut.tools[event.name] = None
+        if event.facts:
+            self._note_facts(event.facts)
+
+    def _note_facts(self, told: dict[str, Any]) -> None:
+        cut = self._open
+        if "file" in told and len(cut.files) < MOST_FILES:
+            cut.files[told["file"]] = None
+        if "spawn" in told:
+            cut.facts.setdefault("spawns", []).append({**told["spawn"], "turn": self._turn})
+            self._spawned = True
+        if "agents" in told:
+            cut.facts.setdefault("agents", {}).update(told["agents"])
+        for name in _LISTS:
+            for value in told.get(name, ()):
+                cut.facts.setdefault(name, []).append(
+                    [self._turn, *value] if isinstance(value, list) else [self._turn, value]
+                )
+        if "prompt" in told:
+            cut.facts["prompt"] = told["prompt"]
+        self._branch = told.get("branch", self._branch)
+        self._model = told.get("model", self._model)
+
+    def _close(self) -> Cut:
+        cut, thread = self._open, self._thread
+        text = JOINT.join(cut.parts)
+        facts: dict[str, Any] = {**self._stable, "turns": [cut.first_turn, self._turn], "tokens": tokens_of(len(text))}
+        if cut.piece:
+            facts["piece"] = cut.piece
+        said = (
+            ("started_at", cut.started), ("ended_at", cut.ended), ("shift", cut.shift), ("tools", list(cut.tools)),
+            ("files", list(cut.files)), ("branch", self._branch), ("model", self._model),
+            ("code_blocks", text.count("```") // 2),
+            ("thinking", JOINT.join(cut.thoughts)[:MOST_THINKING_CHARS]),
+        )  # fmt: skip
+        facts.update({key: value for key, value in said if value}, **cut.facts)
+        found = Cut(
+            thread, self._ordinal, (cut.first_turn, self._turn), cut.piece, text, cut.started_us, facts,
+            follows=self._ordinal > 0 and cut.shift is None,
+        )  # fmt: skip
+        self._ordinal += 1
+        self._pieces += 1
+        self._open = _Open()
+        return found
+
+    def _summary(self, event: Event) -> Iterator[Cut]:
+        for text in split_text(event.text.strip(), self._max):
+            number = self._summaries
+            self._summaries += 1
+            facts = {**self._stable, "summary": True, "after_turn": self._turn, "tokens": tokens_of(len(text))}
+            if event.at is not None:
+                facts["started_at"] = facts["ended_at"] = event.at
+            at_us = self._end_us if event.at_us is None else event.at_us
+            yield Cut(self._thread, number, (number, number), 0, text, at_us, facts, follows=False, summary=True)
+
+
+def _rendered(event: Event) -> str:
+    """Return an event as a section of text."""
+    text = event.text.strip()
+    if event.kind == "user":
+        return f"[User]\n{text}"
+    if event.kind == "said":
+        return f"[Assistant]\n{text}"
+    head = f"[{'Tool' if event.kind == 'tool' else 'Result'}:{event.name or 'tool'}]"
+    return f"{head}\n{text}" if text else head

@@ -1,0 +1,212 @@
+"""Chunks of sessions into the log, in group commits; and the links between them, once a round of files is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lamina_engine.chunks import identity, writing
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.index.state import ACTIVE
+from lamina_engine.ingest.sessions.turns import Cut
+from lamina_engine.ingest.sources import SourceRows
+from lamina_engine.links import sessions
+
+if TYPE_CHECKING:
+    from lamina_engine.ingest.report import IngestReport
+    from lamina_engine.memory import Memory
+
+TYPE: Final = "conversation"
+SUMMARY_TYPE: Final = "session_summary"
+COLLECTION: Final = "discussions"
+
+GROUP_CHUNKS: Final = 16_384
+GROUP_CHARS: Final = 1 << 25
+"""A group is committed when it has so many chunks, or so much text."""
+ROUND_CHUNKS: Final = 65_536
+"""After so many chunks links are made and files are noted as read; an interrupted run reads at most these again."""
+
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
+
+
+Place = tuple[str, str, int, int, bool]
+"""Session, agent, turn and piece of a chunk, or number of a summary; whether it is one."""
+
+
+def chunk_ids(places: Iterable[Place]) -> list[str]:
+    """Return the ids of chunks of sessions: by their places, so that they stay when texts grow."""
+    return identity.new_ids(
+        ("summary" if summary else "session", session, agent, str(turn), str(piece))
+        for session, agent, turn, piece, summary in places
+    )
+
+
+class SessionWriter:
+    """Collects chunks of sessions and commits them.
+
+    Parameters
+    ----------
+    memory : Memory
+    report : IngestReport
+        Counts what is written.
+    overrides : mapping
+        ``collection`` and ``project`` in place of what the sessions say.
+    links : bool
+        Also make the links between them.
+    """
+
+    def __init__(
+        self, memory: Memory, report: IngestReport, overrides: Mapping[str, str | None], *, links: bool
+    ) -> None:
+        self._memory, self._report, self._links = memory, report, links
+        self._collection, self._project = overrides.get("collection"), overrides.get("project")
+        self._rows = SourceRows.empty()
+        self._touched: set[str] = set()
+        self._in_round = 0
+        self._begin_group()
+        self._pool: ThreadPoolExecutor | None = None
+        self._under_way: Future[None] | None = None
+
+    def _begin_group(self) -> None:
+        self._cuts: list[Cut] = []
+        self._ids: list[str] = []
+        self._after: list[str | None] = []
+        self._sessions: list[str] = []
+        self._sources: list[str] = []
+        self._fallbacks: list[int | None] = []
+        self._chars = 0
+
+    def add(self, cut: Cut, name: str, after: str | None, session: str, source: str, fallback_us: int | None) -> None:
+        """Take a chunk; a full group is committed.
+
+        Parameters
+        ----------
+        cut : Cut
+        name : str
+            Its id.
+        after : str or None
+            Id of the chunk before it, where it is about the same.
+        session, source : str
+        fallback_us : int, optional
+            Its date where it has none; None: it stays without.
+        """
+        self._cuts.append(cut)
+        self._ids.append(name)
+        self._after.append(after)
+        self._sessions.append(session)
+        self._sources.append(source)
+        self._fallbacks.append(fallback_us)
+        self._touched.add(session)
+        self._in_round += 1
+        self._chars += len(cut.text)
+        if len(self._cuts) >= GROUP_CHUNKS or self._chars >= GROUP_CHARS:
+            self._flush_aside()
+
+    def note(self, row: Mapping[str, Any], ids: Sequence[str], former: Iterable[str] = ()) -> None:
+        """Note that a file was read: its row of the sources log, its chunks, and those that it had before."""
+        kept = set(ids)
+        gone = [name for name in former if name not in kept]
+        self._rows.add(**row, chunks=list(ids), starts=[], stops=[], links=None)
+        if gone:
+            self.flush()
+            self._remove(gone)
+        if self._in_round >= ROUND_CHUNKS:
+            self.end_round()
+
+    def release(self, row: Mapping[str, Any]) -> None:
+        """Note that a file's chunks are another's now."""
+        self._rows.add(**{**row, "chunks": [], "starts": [], "stops": [], "links": None})
+
+    def flush(self) -> None:
+        """Commit the chunks that were taken."""
+        self._settle()
+        if self._cuts:
+            self._commit(self._batch())
+            self._begin_group()
+
+    def _flush_aside(self) -> None:
+        """Commit a full group on a thread, while the next one is read; at most one is under way."""
+        self._settle()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-sessions")
+        self._memory.indexer.more_follows = True
+        self._under_way = self._pool.submit(self._commit, self._batch())
+        self._begin_group()
+
+    def _settle(self) -> None:
+        """Wait for what is under way, and raise what went wrong with it."""
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            try:
+                under_way.result()
+            finally:
+                self._memory.indexer.more_follows = False
+
+    def _commit(self, batch: ChunkBatch) -> None:
+        memory = self._memory
+        memory.ensure_space(None)
+        batch.identify()
+        vectors, embedded = writing.vectors_ahead(memory, memory.view(), batch)
+        with memory.write() as (transaction, view):
+            written = writing.append(memory, transaction, view, batch, vectors)
+        self._report.chunks += written.added + written.updated
+        self._report.embedded += embedded + written.embedded
+
+    def close(self) -> None:
+        """Let the thread end, whatever became of its work."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._memory.indexer.more_follows = False
+
+    def end_round(self) -> None:
+        """Commit all of it, make the links of the sessions that were written to, and note their files as read."""
+        self.flush()
+        if self._touched and self._links:
+            self._report.links += sessions.build(self._memory, self._touched).added
+        if len(self._rows):
+            with self._memory.write() as (transaction, _):
+                transaction.append("sources", self._rows.columns, transaction.stamps(len(self._rows)))
+        self._rows, self._touched, self._in_round = SourceRows.empty(), set(), 0
+
+    def _remove(self, names: Sequence[str]) -> None:
+        """Make chunks of text that is gone inactive. Nothing is deleted: they come back with their text."""
+        with self._memory.write() as (transaction, view):
+            rows = view.rows_of_ids(list(names))
+            known = rows[rows >= 0]
+            current = known[view.state.status[known] == ACTIVE]
+            if len(current):
+                found = view.snapshot.values("chunks", "id", current)
+                reasons = ["its session no longer has it"] * len(current)
+                stamps = transaction.stamps(len(current))
+                writing.add_events(transaction, "remove", found, current, stamps, reasons)
+
+    def _batch(self) -> ChunkBatch:
+        cuts, n, encode = self._cuts, len(self._cuts), _ENCODER.encode
+        threads = [cut.thread for cut in cuts]
+        collection, project = self._collection or COLLECTION, self._project
+        return ChunkBatch(
+            texts=[cut.text for cut in cuts],
+            ids=list(self._ids),
+            titles=[thread.title for thread in threads],
+            headings=[[]] * n,
+            types=[SUMMARY_TYPE if cut.summary else TYPE for cut in cuts],
+            collections=[collection] * n,
+            projects=[project or thread.project for thread in threads],
+            sessions=list(self._sessions),
+            agents=[thread.agent for thread in threads],
+            sources=list(self._sources),
+            ordinals=[cut.ordinal for cut in cuts],
+            starts=[-1] * n,
+            stops=[-1] * n,
+            created_at=[cut.created_us for cut in cuts],
+            tags=[[]] * n,
+            success=[None] * n,
+            commits=[None] * n,
+            blobs=[None] * n,
+            metadata=[encode(cut.facts).decode() for cut in cuts],
+            after=list(self._after),
+            fallback_created_at=list(self._fallbacks),
+        )

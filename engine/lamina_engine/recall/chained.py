@@ -1,0 +1,388 @@
+"""A story around what a question finds: the chain of chunks that led to a hit, or that followed from it.
+
+The first hits (by their match alone, before recency and length) are where chains begin; each chain is walked along the
+links of sessions and documents, backward for what led here, forward for what came next, and the one with the highest
+median match is told, oldest first. Links order and do not predict: a chunk counts for its own match with the question,
+however far from the hit it stands.
+
+A chunk's match is 1 − arccos(cosine)/π, 0 where it has no vector; in a vault without vectors, the share of the
+question's words that it holds. Where no chain has two chunks, the answer is what search gives, and says why.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index import nodes
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.vectors import as_query
+from lamina_engine.index.view import View
+from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
+from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.pipeline import recall
+from lamina_engine.recall.sessions import agent_codes
+from lamina_engine.recall.sizes import token_counts
+from lamina_kernels.chains import Limits, best_chain, chains, scores
+from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
+from lamina_kernels.khop import block
+
+if TYPE_CHECKING:
+    from lamina_engine.index.nodes import NodeState
+    from lamina_engine.memory import Memory
+    from lamina_engine.profiles import Chaining, Lexical
+    from lamina_engine.recall.explain import Found
+    from lamina_kernels.chains import Chains
+    from lamina_kernels.layouts import F32, F64, I32, I64, U8
+
+Way = Literal["backward", "forward"]
+WAYS: Final = ("backward", "forward")
+MAX_BUDGET: Final = 10_000_000
+_AHEAD: Final = 64
+"""Chunks whose sizes are learned at once, down the first link of each."""
+_NO_VECTOR: Final = 0.0
+_NO_DIRECTION: Final = 0.5
+"""Match of a chunk that has a vector with a question that has none: a right angle."""
+
+
+class Told(Struct, frozen=True):
+    """One chunk of a story."""
+
+    row: int
+    score: float
+    """Its own match with the question, times the profile's decay by hops; in a search, the hit's score."""
+    hops: int
+    """Links between it and the hit that the chain begins with."""
+    tokens: int
+
+
+class Story(Struct, frozen=True):
+    """What led to a hit, or followed from it."""
+
+    mode: Literal["chain", "search"]
+    reason: str | None
+    """Why it is a search and no chain."""
+    told: list[Told]
+    """Oldest first in a chain, best first in a search."""
+    seed: int
+    """Row of the hit that the chain begins with; -1 in a search."""
+    median: float
+    total: float
+    """Of the chunks' matches."""
+    tokens: int
+    hits: int
+    """Hits that chains could begin with."""
+    seeds: int
+    """Those of them that one began with."""
+    lengths: tuple[int, ...]
+    """Chunks of every chain that was told."""
+    view: View
+    took_ms: float
+
+
+def chain(
+    memory: Memory,
+    query: str | None,
+    *,
+    seeds: Sequence[str] | None = None,
+    direction: Way = "backward",
+    token_budget: int = 20_000,
+    agent: str | None = None,
+    profile: str = "episodic",
+    vector: Any = None,
+    as_of: Any = None,
+    **options: Any,
+) -> Story:
+    """Tell what led to the hits of a question, or what came after them.
+
+    Parameters
+    ----------
+    memory : Memory
+    query : str, optional
+        The question. Without one, chunks count for their likeness to the seeds.
+    seeds : sequence of str, optional
+        Ids to begin with, in place of the question's hits.
+    direction : {"backward", "forward"}
+    token_budget : int
+        Of the chain.
+    agent : str, optional
+        Only chunks of this agent are told; up to five of others in a row are gone through. A sub-agent is known by its whole
+        name, or by what follows the last "/".
+    profile : str
+        Its ``chains`` say how far to go.
+    vector : array of float, optional
+        The question's own.
+    as_of : date, optional
+    **options
+        Of `lamina_engine.recall.pipeline.recall`: ``where``, ``since``, ``until``, ``now``, ``session``, ``tz``.
+
+    Raises
+    ------
+    InvalidArgument, InvalidConfig, ChunkNotFound, AmbiguousId, EmbedderMismatch, EmbeddingError, VaultCorrupt
+    """
+    started = time.perf_counter()
+    _check(query, seeds, direction, token_budget, agent)
+    settings = memory.profiles.get(profile)
+    vector = _direction(memory, query, vector)
+    options |= {"vector": vector, "as_of": as_of}
+    found = [] if seeds is not None else _hits(memory, str(query), settings, options)
+    view = memory.view() if as_of is None else _past(memory, as_of, options.get("tz"))
+    names = [hit.chunk["id"] for hit in found] if seeds is None else list(seeds)
+    rows = _rows(view, names, strict=seeds is not None)
+    matches = _Matches(view, query, vector, rows, settings.lexical)
+    limits = Limits(
+        token_budget, settings.chains.depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions
+    )
+    walked, reason = _walk(view, rows, settings.chains, direction, limits, agent)
+    lengths = () if walked is None else tuple(walked.chains.lengths.tolist())
+    begun = 0 if walked is None else walked.begun
+    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(names), begun, lengths, view, 0.0)
+    if walked is not None:
+        story = _best(story, walked, matches, settings.chains, direction)
+    if story.mode == "search" and query is not None:
+        story = _searched(memory, story, query, settings, token_budget, options)
+    return replace(story, took_ms=(time.perf_counter() - started) * 1e3)
+
+
+# ---------------------------------------------------------------------- where chains begin
+
+
+def _check(query: object, seeds: object, direction: object, budget: object, agent: object) -> None:
+    if query is None and not seeds:
+        raise InvalidArgument("a chain begins with a question or with seeds; give one of them")
+    if query is not None and not isinstance(query, str):
+        raise InvalidArgument(f"query must be text, not {type(query).__name__}; ids go to seeds=")
+    if isinstance(seeds, str) or (seeds is not None and not isinstance(seeds, Sequence)):
+        raise InvalidArgument(f"seeds={seeds!r} must be a list of ids")
+    if direction not in WAYS:
+        raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
+    if isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET:
+        raise InvalidArgument(f"token_budget={budget!r} must be a whole number of tokens from 1 to {MAX_BUDGET}")
+    if agent is not None and (not isinstance(agent, str) or not agent):
+        raise InvalidArgument(f"agent={agent!r} must be the name of an agent, or None for all")
+
+
+def _direction(memory: Memory, query: str | None, vector: Any) -> F32 | None:
+    """Return the question's vector: the caller's, else the embedder's; None without a question or without vectors."""
+    view = memory.view()
+    if vector is not None:
+        return as_query(np.asarray(vector, np.float32), view.vectors.dim) if view.snapshot.space else vector
+    if query is None or not view.vector_rows:
+        return None
+    memory.check_space(view.snapshot, None)
+    return memory.embedder_for(view.snapshot.space).embed_query(query)
+
+
+def _hits(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> list[Found]:
+    """Return the first hits by their match alone, those that are strong beside the best."""
+    plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
+    found = recall(memory, query, k=profile.chains.seeds, profile=plain, **options).found
+    matches = [_absolute(hit.terms) for hit in found]
+    least = profile.chains.strong * max(matches, default=0.0)
+    return [hit for hit, match in zip(found, matches, strict=True) if match >= least]
+
+
+def _absolute(terms: Mapping[str, Any]) -> float:
+    """Return how well a hit matches, whatever its rank: coverage and cosine, weighed as the lanes are."""
+    share = float(terms["vector_share"])
+    return (1.0 - share) * float(terms["coverage"]) + share * max(float(terms["cosine"] or 0.0), 0.0)
+
+
+def _rows(view: View, names: list[str], *, strict: bool) -> I64:
+    if strict:
+        from lamina_engine.chunks.reading import current_rows
+
+        return np.array(current_rows(view, names), np.int64)
+    rows = view.rows_of_ids(names)
+    return rows[rows >= 0]
+
+
+def _past(memory: Memory, as_of: Any, tz: str | None) -> View:
+    from lamina_engine.clock import parse_instant
+
+    now = memory.view()
+    return View(now.snapshot, now.tables, as_of_us=parse_instant(as_of, tz or memory.config.tz, what="as_of"))
+
+
+# ---------------------------------------------------------------------- the walk
+
+
+class _Walked(Struct, frozen=True):
+    chains: Chains
+    rows: I64
+    """Of each entry."""
+    begun: int
+
+
+class _Sized(Struct):
+    """What a view's nodes are to a walk: sizes as they become known, and whose they are."""
+
+    tokens: I32
+    nobody: U8
+    """Bits of no node."""
+    others: dict[str, U8]
+    """By agent asked for, the bits of nodes that are another's."""
+
+
+_sized: weakref.WeakKeyDictionary[View, _Sized] = weakref.WeakKeyDictionary()
+
+
+def _walk(
+    view: View, rows: I64, settings: Chaining, direction: Way, limits: Limits, agent: str | None
+) -> tuple[_Walked | None, str | None]:
+    """Return the chains from some rows; None, and why, where there is nowhere to go."""
+    if not rows.size:
+        return None, "no chunk matches the question"
+    state = nodes.state_of(view)
+    graph = state.graph
+    found = graph.node_of([str(name) for name in view.snapshot.values("chunks", "id", rows)])
+    walked = np.zeros(256, np.uint8)
+    walked[[code for code, name in enumerate(graph.relations) if name in settings.relations]] = 1
+    links = graph.forward if direction == "forward" else graph.backward
+    seeds = np.array([node for node in found.tolist() if node >= 0 and _leads_on(links, node, walked)], np.int32)
+    if not seeds.size:
+        said = "what came next" if direction == "forward" else "what led here"
+        return None, f"no hit has a link to {said}"
+    sized = _sized.get(view)
+    if sized is None:
+        sized = _sized[view] = _Sized(np.full(graph.nodes, -1, np.int32), np.zeros_like(state.blocked), {})
+
+    def learn(node: int) -> None:
+        """Learn the size of a node and of those after it, down the first links: nearly all chains are lines."""
+        line, seen = [node], {node}
+        for _ in range(_AHEAD):
+            ahead = _onward(links, line[-1], walked)
+            if ahead < 0 or ahead in seen:
+                break
+            line.append(ahead)
+            seen.add(ahead)
+        some = np.array(line, np.int64)
+        some = some[state.rows[some] >= 0]
+        sized.tokens[some] = token_counts(view, state.rows[some])
+        sized.tokens[node] = max(int(sized.tokens[node]), 0)
+
+    others = _others(view, state, sized, agent)
+    told = chains(links, seeds, walked, state.blocked, others, sized.tokens, limits, learn)
+    return _Walked(told, state.rows[told.nodes], int(seeds.size)), None
+
+
+def _leads_on(links: Any, node: int, walked: U8) -> bool:
+    return bool(walked[links.relations[links.indptr[node] : links.indptr[node + 1]]].any())
+
+
+def _onward(links: Any, node: int, walked: U8) -> int:
+    begin, end = int(links.indptr[node]), int(links.indptr[node + 1])
+    ways = np.flatnonzero(walked[links.relations[begin:end]])
+    return int(links.indices[begin + ways[0]]) if ways.size else -1
+
+
+def _others(view: View, state: NodeState, sized: _Sized, agent: str | None) -> U8:
+    """Return the bits of nodes that are another agent's; none where no agent was asked for."""
+    if agent is None:
+        return sized.nobody
+    if agent not in sized.others:
+        known = np.flatnonzero(state.rows >= 0)
+        codes = view.categories.gather(view.snapshot, "agent", state.rows[known])
+        mine = agent_codes(view, agent)
+        same = np.ones(state.graph.nodes, np.bool_)
+        same[known] = np.isin(codes, mine)
+        sized.others[agent] = block(same)
+    return sized.others[agent]
+
+
+# ---------------------------------------------------------------------- what chunks are worth
+
+
+class _Matches:
+    """How well chunks match a question, or the seeds where there is none."""
+
+    def __init__(self, view: View, query: str | None, vector: F32 | None, seeds: I64, lexical: Lexical) -> None:
+        self._view, self._query, self._lexical = view, query, lexical
+        self._vector = vector if view.vector_rows else None
+        if view.vector_rows and vector is None:
+            mine = seeds[seeds < view.vector_rows]
+            self._vector = view.vectors.gather(mine).sum(axis=0, dtype=np.float64).astype(np.float32)
+
+    def __call__(self, rows: I64) -> F64:
+        """Return float64 (n,) in [0, 1]."""
+        if self._vector is None:
+            return self._by_words(rows)
+        view, out = self._view, np.full(len(rows), _NO_VECTOR)
+        has = np.flatnonzero(rows < view.vector_rows)
+        has = has[view.vectors.present(rows[has])]
+        length = float(np.linalg.norm(self._vector.astype(np.float64)))
+        if length == 0.0:
+            out[has] = _NO_DIRECTION
+            return out
+        cosines = view.vectors.dots(rows[has], (self._vector / length).astype(np.float32)).astype(np.float64)
+        out[has] = angular_match(cosines)
+        return out
+
+    def _by_words(self, rows: I64) -> F64:
+        """Return the share of the question's words, weighed as search weighs them; 0 where there are none."""
+        if not self._query or not len(rows):
+            return np.zeros(len(rows))
+        p = self._lexical
+        bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
+        words = Words(self._view, Analyzer().query(self._query), bm25)
+        return words.score(rows) / words.ceiling if words.ceiling else np.zeros(len(rows))
+
+
+def angular_match(cosines: F64) -> F64:
+    """Return 1 − arccos(cosine)/π: 1 for the same direction, 0.5 for a right angle, 0 for opposites."""
+    match: F64 = 1.0 - np.arccos(np.clip(cosines, -1.0, 1.0)) / np.pi
+    return match
+
+
+def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
+    """Return what a chunk's match is multiplied by for its distance from the seed; see `lamina_engine.profiles.Chaining`."""
+    if curve == "linear":
+        return linear_hop_decay(hops, 0.0, 10.0) if direction == "backward" else linear_hop_decay(hops, 5.0, 20.0)
+    if curve == "research":
+        if direction == "backward":
+            return exponential_hop_decay(hops, 0.87, 0.01)
+        return linear_hop_decay(hops, 0.0, 1.0 / 0.033)
+    return np.ones(len(hops))
+
+
+def _best(story: Story, walked: _Walked, matches: _Matches, settings: Chaining, direction: Way) -> Story:
+    """Return the story of the best chain; one that says why there is none where all chains have one chunk."""
+    found = walked.chains
+    distinct, places = np.unique(walked.rows, return_inverse=True)
+    values = matches(distinct)[places] * hop_weights(found.hops, settings.hop_decay, direction)
+    totals, medians = scores(found, values)
+    best = best_chain(found, medians)
+    if best < 0:
+        return replace(story, reason="no chain from the hits has two chunks that fit the budget")
+    entries = slice(int(found.starts[best]), int(found.starts[best + 1]))
+    rows, hops = walked.rows[entries], found.hops[entries].tolist()
+    sizes = token_counts(story.view, rows).tolist()
+    told = [
+        Told(row, score, hop, size)
+        for row, score, hop, size in zip(rows.tolist(), values[entries].tolist(), hops, sizes, strict=True)
+    ]
+    return replace(
+        story, mode="chain", reason=None, told=told if direction == "forward" else told[::-1], seed=int(rows[0]),
+        median=float(medians[best]), total=float(totals[best]), tokens=sum(sizes),
+    )  # fmt: skip
+
+
+def _searched(
+    memory: Memory, story: Story, query: str, profile: Profile, budget: int, options: Mapping[str, Any]
+) -> Story:
+    """Return what search gives in place of a chain."""
+    found = recall(memory, query, profile=profile, token_budget=budget, **options).found
+    rows = story.view.rows_of_ids([hit.chunk["id"] for hit in found])
+    told = [
+        Told(row, hit.score, 0, size)
+        for row, hit, size in zip(rows.tolist(), found, token_counts(story.view, rows).tolist(), strict=True)
+    ]
+    return replace(story, told=told, tokens=sum(each.tokens for each in told))

@@ -1,0 +1,219 @@
+"""The facts lane: where a question names an entity, the chunks that say what is asked of it.
+
+Facts are scored by phases (95 to 40), words by BM25, meaning by cosine: three scales that are not added up. A chunk gets
+a share of the semantic score by its answer's *rank* where the profile fuses ranks, and otherwise by its phase as a part
+of 100, beside coverage and cosine, which are parts of 1 too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from msgspec import Struct
+
+from lamina_engine.profiles import Profile
+from lamina_engine.recall.boosts import boosted
+from lamina_engine.recall.candidates import Candidates, factors
+from lamina_engine.recall.lanes import Selection, Words, cosines
+from lamina_engine.recall.score import ages, blend
+from lamina_engine.recall.time_preference import timely
+from lamina_kernels.layouts import F32, F64, I64
+
+if TYPE_CHECKING:
+    from lamina_engine.config import FactsConfig
+    from lamina_engine.facts.questions import Answer
+    from lamina_engine.index.view import View
+    from lamina_engine.recall.request import Request
+
+_FULL: Final = 100.0
+_MOST: Final = 50
+"""Answers that are looked up; of a file with many only the first counts."""
+_sources: weakref.WeakKeyDictionary[View, dict[str, list[int]]] = weakref.WeakKeyDictionary()
+
+
+class Held(Struct, frozen=True):
+    """Why a chunk is among the hits, or higher: a fact that it holds."""
+
+    row: int
+    rank: int
+    """Of the answer among those of other chunks, from 1."""
+    part: float
+    """What it adds to the semantic score."""
+    answer: Answer
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The numbers and what is said, for `lamina_engine.recall.explain`."""
+        said = self.answer
+        return {
+            "fact": self.part,
+            "fact_rank": self.rank,
+            "fact_score": said.score,
+            "fact_method": said.method,
+            "fact_says": [said.subject, said.predicate, said.object],
+            "fact_contradicted": list(said.contradicted),
+        }
+
+    @property
+    def via(self) -> str:
+        """The fact, in words."""
+        return f"fact: {self.answer.subject} -{self.answer.predicate}-> {self.answer.object}"
+
+
+class FactHits(Struct, frozen=True):
+    """What the lane found."""
+
+    held: dict[int, Held]
+    """By row of the chunks log."""
+    share: float
+    """Part of the semantic score that facts have; what words and meaning give counts for the rest."""
+
+
+NONE: Final = FactHits({}, 0.0)
+
+
+def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> FactHits:
+    """Return the chunks that hold answers to the question.
+
+    Parameters
+    ----------
+    view : View
+        The version, or a past moment of it; only facts known then count.
+    request : Request
+    selection : Selection
+        Which rows may be returned.
+    config : FactsConfig
+        Who "I" is, and what questions ask about.
+
+    Returns
+    -------
+    FactHits
+        `NONE` where the profile has no such lane, the vault no facts, or the question no answer.
+    """
+    settings = request.profile.facts
+    if not settings.weight or "facts" not in request.lanes or not view.snapshot.rows("facts"):
+        return NONE
+    from lamina_engine.facts.intents import intents_from
+    from lamina_engine.facts.questions import ask_view
+
+    found = ask_view(
+        view, request.text, k=_MOST, valid_at_us=request.now_us, identity=request.identity or config.identity or None,
+        intents=intents_from(config.intents), least=settings.least,
+    )  # fmt: skip
+    answers = [answer for answer in found if answer.score >= settings.least]
+    held: dict[int, Held] = {}
+    for answer, row in zip(answers, _rows_of(view, answers), strict=True):
+        if row >= 0 and row not in held and (selection.live is None or selection.live[row]):
+            rank = len(held) + 1
+            held[row] = Held(row, rank, _part(request.profile, answer.score, rank), answer)
+    return FactHits(held, settings.share if held else 0.0)
+
+
+def with_facts(
+    view: View, request: Request, words: Words, query: F32 | None, share: float, c: Candidates, hits: FactHits
+) -> tuple[Candidates, dict[int, Held]]:
+    """Return the candidates with what the lane found, scored anew, and what it found by position.
+
+    Parameters
+    ----------
+    share : float
+        The vector lane's part of the score.
+    """
+    if not hits.held:
+        return c, {}
+    new = np.setdiff1d(np.array(list(hits.held), np.int64), c.rows)
+    rows = np.concatenate([c.rows, new])
+    order = np.argsort(rows, kind="stable")
+    rows = rows[order]
+    zeros = np.zeros(len(new))
+    bm25 = words.score(new)
+    coverage = bm25 / words.ceiling if words.ceiling else zeros
+    cosine = cosines(view, query, new)
+    profile = request.profile
+    # in a fusion by ranks a row without any has nothing of its own
+    own = zeros if profile.fusion == "ranks" else (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
+    parts = _spread(rows, hits.held)
+    own_all = _joined(c.own, own, order)
+    received = _joined(c.received, zeros, order)
+    semantic = np.minimum((1.0 - hits.share) * (own_all + received) + parts, 1.0)
+    factor = _joined(c.factor, factors(view, profile, new), order)
+    weight = profile.decay.semantic_weight
+    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else np.zeros(len(rows))
+    nowhere = np.zeros(len(new), np.int64)
+    merged = Candidates(
+        rows,
+        _joined(c.bm25, bm25, order),
+        _joined(c.coverage, coverage, order),
+        _joined(c.cosine, cosine, order),
+        np.concatenate([c.lexical_rank, nowhere])[order],
+        np.concatenate([c.vector_rank, nowhere])[order],
+        own_all,
+        received,
+        semantic,
+        factor,
+        boosted(view, request, rows, timely(view, request.meant, rows, blend(semantic, recency, weight, factor))),
+    )
+    place = {row: position for position, row in enumerate(rows.tolist())}
+    return merged, {place[row]: held for row, held in hits.held.items()}
+
+
+def _part(profile: Profile, score: float, rank: int) -> float:
+    from lamina_engine.facts.questions import ANSWERS_FROM
+
+    settings = profile.facts
+    weight = settings.weight if score >= ANSWERS_FROM else settings.other
+    if profile.fusion == "ranks":
+        return weight * (profile.rank_constant + 1.0) / (profile.rank_constant + rank)
+    return weight * score / _FULL
+
+
+def _spread(rows: I64, held: Mapping[int, Held]) -> F64:
+    parts = np.zeros(len(rows))
+    parts[np.searchsorted(rows, np.array(list(held), np.int64))] = [each.part for each in held.values()]
+    return parts
+
+
+def _joined(a: F64, b: F64, order: I64) -> F64:
+    return np.concatenate([a, b])[order]
+
+
+# ---------------------------------------------------------------------- from facts to chunks
+
+
+def _rows_of(view: View, answers: Sequence[Answer]) -> list[int]:
+    """Return the row of the chunk that says each answer; -1 where it came from nothing that the vault holds."""
+    chunks = [answer.chunk or "" for answer in answers]
+    rows: list[int] = view.rows_of_ids(chunks).tolist()
+    for place, answer in enumerate(answers):
+        if rows[place] < 0 and answer.chunk is None:
+            rows[place] = _row_of_source(view, answer)
+    return rows
+
+
+def _row_of_source(view: View, answer: Answer) -> int:
+    """Return the chunk of a file that has the answer's value in it, else the file's first; a bare name will do."""
+    rows = _by_source(view).get(answer.source.casefold(), [])
+    if len(rows) > 1:
+        wanted = answer.value.casefold()
+        texts = view.snapshot.values("chunks", "text", np.array(rows, np.int64))
+        return next((row for row, text in zip(rows, texts, strict=True) if wanted in text.casefold()), rows[0])
+    return rows[0] if rows else -1
+
+
+def _by_source(view: View) -> dict[str, list[int]]:
+    """Return the standing rows of each file, by its path and by its bare name; made once for a version. O(rows)."""
+    found = _sources.get(view)
+    if found is None:
+        found = {}
+        for segment in view.snapshot.segments("chunks"):
+            sources = segment.column("source").to_pylist()
+            for row, source in enumerate(sources, segment.start):
+                if source and row < view.rows and not view.state.status[row]:
+                    path = str(source).casefold()
+                    for name in {path, path.rpartition("/")[2]}:
+                        found.setdefault(name, []).append(row)
+        _sources[view] = found
+    return found

@@ -1,0 +1,242 @@
+"""A session, or a span of days, told again inside a budget of tokens: as a timeline, or as a briefing.
+
+A timeline is chunks as they stand, in the order of time and without holes: from its newest end backward (or its oldest
+forward) as far as the budget goes. A briefing has a paragraph for each of the last sessions (its summary, or how it
+began and ended; the files it touched), then the newest chunks with what is left.
+
+Text of the vault is data: its lines are indented by two spaces, headings never are, so that no chunk can pass for a
+heading. Tokens are counted on the text as it is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
+from lamina_engine.recall.pack import count_tokens
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.recall.sessions import Session
+    from lamina_kernels.layouts import I64
+
+Mode = Literal["timeline", "briefing"]
+Keep = Literal["newest", "oldest"]
+MODES: Final = ("timeline", "briefing")
+KEEPS: Final = ("newest", "oldest")
+BRIEFED: Final = 3
+"""Sessions that a briefing speaks of."""
+_FILES: Final = 10
+_EXCERPT_CHARS: Final = 300
+_CUT: Final = " […]"
+_READ: Final = ("text", "agent", "created_at", "type")
+
+
+class Told(Struct, frozen=True):
+    """A session or a span, told again."""
+
+    mode: Mode
+    text: str
+    tokens: int
+    rows: tuple[int, ...]
+    """Chunks that are told whole, in the order of the text."""
+    left_out: int
+    """Chunks asked for that are not among them."""
+
+
+def reconstruct(view: View, sessions: Sequence[Session], mode: Mode, budget: int, keep: Keep) -> Told:
+    """Tell some sessions again.
+
+    Parameters
+    ----------
+    view : View
+    sessions : sequence of Session
+        Newest first, each with the chunks that are asked for.
+    mode : {"timeline", "briefing"}
+    budget : int
+        Tokens; ≥ 1.
+    keep : {"newest", "oldest"}
+        Which end of a timeline stays where not all fits.
+    """
+    total = sum(session.chunks for session in sessions)
+    if mode == "briefing":
+        return _briefing(view, sessions, budget, total)
+    in_time = list(reversed(sessions))
+    lines, rows = _timeline(view, in_time, budget, keep)
+    text = "\n".join(lines)
+    return Told("timeline", text, count_tokens(text), tuple(rows), total - len(rows))
+
+
+# ---------------------------------------------------------------------- timeline
+
+
+class _Entry(Struct, frozen=True):
+    session: int
+    row: int
+    text: str
+
+
+def _timeline(view: View, sessions: Sequence[Session], budget: int, keep: Keep) -> tuple[list[str], list[int]]:
+    """Return the lines of a timeline, and the rows in it: as much of one end as fits."""
+    heads = [_heading(session) for session in sessions]
+    places = [(i, row) for i, session in enumerate(sessions) for row in session.rows.tolist()]
+    wanted = reversed(places) if keep == "newest" else iter(places)
+    kept: list[_Entry] = []
+    headed: set[int] = set()
+    # a line's tokens rounded up and its newline: never less than what the joined text counts
+    left = budget
+    for entry in _read(view, wanted):
+        cost = _cost(entry.text) + (0 if entry.session in headed else _cost(heads[entry.session]))
+        if cost > left:
+            if not kept:
+                kept = _part(entry, heads, left)
+            break
+        left -= cost
+        headed.add(entry.session)
+        kept.append(entry)
+    ordered = kept[::-1] if keep == "newest" else kept
+    lines: list[str] = []
+    for at, entry in enumerate(ordered):
+        if at == 0 or ordered[at - 1].session != entry.session:
+            lines.append(heads[entry.session])
+        lines.append(entry.text)
+    return lines, [entry.row for entry in ordered if entry.row >= 0]
+
+
+def _read(view: View, places: Iterator[tuple[int, int]], batch: int = 64) -> Iterator[_Entry]:
+    """Yield chunks as they are told; some are read at a time, for a budget seldom takes all."""
+    while True:
+        some = [place for _, place in zip(range(batch), places, strict=False)]
+        if not some:
+            return
+        records = view.snapshot.records("chunks", np.array([row for _, row in some]), _READ)
+        for (session, row), record in zip(some, records, strict=True):
+            yield _Entry(session, row, _told(record))
+
+
+def _part(entry: _Entry, heads: Sequence[str], left: int) -> list[_Entry]:
+    """Return as much of a chunk as fits, where not even the first one does; it does not count as told."""
+    room = left - _cost(heads[entry.session])
+    text = _cut(entry.text, room)
+    return [_Entry(entry.session, -1, text)] if text else []
+
+
+def _told(record: dict[str, Any]) -> str:
+    head = " · ".join(
+        part for part in (_moment(record["created_at"]), _plain(record["agent"]), _kind(record["type"])) if part
+    )
+    return f"[{head}]\n{_indented(record['text'])}"
+
+
+def _kind(type_: str) -> str:
+    return "" if type_ == "conversation" else _plain(type_)
+
+
+# ---------------------------------------------------------------------- briefing
+
+
+def _briefing(view: View, sessions: Sequence[Session], budget: int, total: int) -> Told:
+    parts: list[str] = []
+    left = budget
+    for session in sessions[:BRIEFED]:
+        text = _cut(_brief(view, session), left)
+        if not text:
+            break
+        parts.append(text)
+        left -= _cost(text)
+    rows: list[int] = []
+    if sessions and left > 0:
+        heading = "Last of it:"
+        lines, rows = _timeline(view, list(reversed(sessions[:BRIEFED])), left - _cost(heading), "newest")
+        if rows:
+            parts += [heading, *lines]
+    text = "\n".join(parts)
+    return Told("briefing", text, count_tokens(text), tuple(rows), total - len(rows))
+
+
+def _brief(view: View, session: Session) -> str:
+    lines = [_heading(session)]
+    if session.summary is not None:
+        lines.append(_indented(session.summary))
+    else:
+        first, last = view.snapshot.values("chunks", "text", session.rows[[0, -1]])
+        lines += [f"began: {_excerpt(first)}"]
+        if session.chunks > 1:
+            lines += [f"ended: {_excerpt(last)}"]
+    files = _files(view, session.rows)
+    if files:
+        lines.append(f"files: {', '.join(files)}")
+    return "\n".join(lines)
+
+
+def _files(view: View, rows: I64) -> list[str]:
+    """Return the files that most chunks of a session touched; of equals those touched first."""
+    counts: Counter[str] = Counter()
+    for text in view.snapshot.values("chunks", "metadata", rows):
+        if text and '"files"' in text:
+            found = msgspec.json.decode(text).get("files")
+            counts.update(_plain(str(name)) for name in found if name) if isinstance(found, list) else None
+    return [name for name, _ in counts.most_common(_FILES)]
+
+
+def _excerpt(text: str) -> str:
+    flat = _plain(text)
+    return flat if len(flat) <= _EXCERPT_CHARS else flat[:_EXCERPT_CHARS].rstrip() + _CUT
+
+
+# ---------------------------------------------------------------------- lines
+
+
+def _heading(session: Session) -> str:
+    span = _span(session)
+    chunks = f"{session.chunks} chunk{'' if session.chunks == 1 else 's'}"
+    parts = (f"Session {_plain(session.session)}", _plain(session.project), span, chunks)
+    return " · ".join(part for part in parts if part)
+
+
+def _span(session: Session) -> str:
+    start, end = _moment(session.started_us), _moment(session.ended_us)
+    if not start or start == end:
+        return start
+    return f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}"
+
+
+def _moment(us: int | None) -> str:
+    """Return a date and a time to the minute, in UTC."""
+    if us is None or us == MISSING_US:
+        return ""
+    minute = us - us % (60 * US_PER_S)
+    said = str(format_instant(minute))
+    return said.replace("T", " ").removesuffix(":00Z") + "Z"
+
+
+def _plain(text: str | None) -> str:
+    return " ".join(text.split()) if text else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line.strip() else "" for line in text.rstrip().splitlines())
+
+
+def _cost(text: str) -> int:
+    return count_tokens(text + "\n")
+
+
+def _cut(text: str, room: int) -> str:
+    """Return as much of a text as fits, with a mark where it was cut; empty where nothing does."""
+    if _cost(text) <= room:
+        return text
+    low, high = 0, len(text)
+    while low < high:  # the longest beginning that fits with its mark
+        middle = (low + high + 1) // 2
+        if _cost(text[:middle].rstrip() + _CUT) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low].rstrip() + _CUT if low else ""

@@ -1,0 +1,110 @@
+"""Journals: what was shown to whom, as JSON lines beside the log. A line is appended in one write, without any lock.
+
+They hold no text of the vault, only ids; `erase` takes those out when their chunks are forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+JOURNALS: Final = "journal"
+IDS: Final = "ids"
+"""The field of a line that names chunks."""
+_SUFFIX: Final = ".jsonl"
+
+
+def journal_path(root: Path, kind: str, key: str) -> Path:
+    """Return the file of one key (a session, say): a digest of it names the file, so no two keys share one."""
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return root / JOURNALS / kind / f"{digest}{_SUFFIX}"
+
+
+def append(path: Path, record: Mapping[str, Any]) -> None:
+    """Add a line.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written.
+    """
+    line = msgspec.json.encode(record) + b"\n"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a journal, oldest first; a line that is torn or no object is passed over."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return
+    for line in content.split(b"\n"):
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            record = msgspec.json.decode(line) if line else None
+            if isinstance(record, dict):
+                yield record
+
+
+def erase(root: Path, identities: Collection[str]) -> int:
+    """Take ids out of every journal; return how many lines named one of them.
+
+    A file is written anew and renamed; lines that another process appended meanwhile are carried over.
+
+    Raises
+    ------
+    OSError
+    """
+    gone = frozenset(identities)
+    changed = 0
+    for path in sorted((root / JOURNALS).glob(f"*/*{_SUFFIX}")):
+        with path.open("rb") as old:
+            lines, found = _without(old.read(), gone)
+            if not found:
+                continue
+            aside = path.with_name(path.name + ".tmp")
+            with aside.open("wb") as new:
+                new.write(lines)
+                new.flush()
+                os.fsync(new.fileno())
+            aside.replace(path)
+            late, more = _without(old.read(), gone)
+        if late:
+            with path.open("ab") as new:
+                new.write(late)
+        changed += found + more
+    return changed
+
+
+def _without(content: bytes, gone: frozenset[str]) -> tuple[bytes, int]:
+    """Return lines without some ids, and how many had one; a line that cannot be read goes, it might name one."""
+    kept, found = [], 0
+    for line in content.split(b"\n"):
+        try:
+            record = msgspec.json.decode(line) if line else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found += 1
+            continue
+        if not isinstance(record, dict):
+            continue
+        ids = record.get(IDS) or []
+        rest = [name for name in ids if name not in gone]
+        if len(rest) < len(ids):
+            found += 1
+            line = msgspec.json.encode({**record, IDS: rest})
+        kept.append(line + b"\n")
+    return b"".join(kept), found

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import lamina
+from lamina.cli.app import program
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "vault"
+    lamina.open(path, create=True, embedder="none").close()
+    return path
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(program(), ["--vault", str(folder), "facts", *arguments])
+
+
+def read(folder: Path, *arguments: str) -> Any:
+    return json.loads(run(folder, *arguments, "--json").stdout)
+
+
+def test_adding_and_asking(folder: Path) -> None:
+    assert (
+        run(folder, "add", "Keystone", "runs_on", "port 3055", "--source", "keystone.md").stdout
+        == "Keystone runs_on port 3055  keystone.md\n"
+    )
+    assert read(folder, "add", "Ann", "owns", "Keystone", "--type", "person")["subject_id"] == "vault:person:ann"
+    assert "also KS" in run(folder, "alias", "KS", "Keystone").stdout
+    about = read(folder, "about", "ks")
+    assert [(fact["key"], fact["value"]) for fact in about["facts"]] == [("runs_on", "port 3055"), ("owned_by", "Ann")]
+    assert about["count"] == 2
+    assert run(folder, "about", "KS", "--predicate", "owned_by").stdout.startswith("Keystone owned_by Ann")
+    asked = read(folder, "ask", "what port does KS run on?")
+    assert asked["answers"][0]["object"] == "port 3055"
+    assert run(folder, "ask", "who painted it?").stdout == "no fact answers this\n"
+    assert run(folder, "close", "KS", "runs_on").stdout == "closed 1 fact\n"
+    assert read(folder, "close", "KS", "runs_on") == {"closed": 0}
+    assert read(folder, "alias", "KS", "--remove") == {"alias": "KS", "removed": 1}
+
+
+def test_entities_that_share_a_name_are_all_shown(folder: Path) -> None:
+    for kind in ("person", "project"):
+        run(folder, "add", "Mercury", "phone", "1", "--type", kind)
+    shown = read(folder, "entity", "mercury")
+    assert (shown["ambiguous"], len(shown["entities"])) == (True, 2)
+    ambiguous = run(folder, "about", "Mercury")
+    assert ambiguous.exit_code == 1
+    assert "vault:person:mercury, vault:project:mercury" in ambiguous.stderr
+    assert run(folder, "merge", "vault:project:mercury", "vault:person:mercury").exit_code == 0
+    assert run(folder, "about", "Mercury").exit_code == 0
+
+
+def test_files(folder: Path, tmp_path: Path) -> None:
+    seed = tmp_path / "team.toml"
+    seed.write_text('[[entities]]\nname = "Ada"\ntype = "person"\naliases = ["Mum"]\nfacts = { phone = ["1", "2"] }\n')
+    assert run(folder, "seed", str(seed)).stdout.startswith(f"read 2 facts from {seed}")
+    assert read(folder, "seed", str(seed))["unchanged"] == 2
+    out = tmp_path / "facts.jsonl"
+    export = ["--vault", str(folder), "export", str(out), "--format", "facts", "--json"]
+    assert json.loads(CliRunner().invoke(program(), export).stdout) == {"path": str(out), "format": "facts", "facts": 2}
+    other = tmp_path / "other"
+    lamina.open(other, create=True, embedder="none").close()
+    assert read(other, "import", str(out))["facts"] == 2
+    assert read(other, "about", "mum")["count"] == 2
+    observed = tmp_path / "observed.txt"
+    observed.write_text("nothing to see")
+    assert read(folder, "extract", str(observed))["observations"] == 0
+
+
+def test_exit_codes(folder: Path, tmp_path: Path) -> None:
+    assert run(folder, "about", "nobody").exit_code == 3
+    assert run(folder, "entity", "nobody").exit_code == 3
+    assert run(folder, "alias", "x").exit_code == 2
+    assert run(folder, "add", "", "uses", "Vim").exit_code == 1
+    assert run(folder, "seed", str(tmp_path / "nowhere.toml")).exit_code == 1
+    assert run(folder, "import", str(tmp_path / "nowhere.db")).exit_code == 1

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lamina
+from lamina import AmbiguousEntity, EntityNotFound, FixedClock, InvalidArgument, LaminaError, Vault
+from lamina.factresults import Fact
+
+
+@pytest.fixture
+def plain(tmp_path: Path, clock: FixedClock) -> Vault:
+    return lamina.open(tmp_path / "plain", create=True, clock=clock, embedder="none")
+
+
+def told(facts: list[Fact]) -> list[tuple[str, str]]:
+    return [(fact.key, fact.value) for fact in facts]
+
+
+def test_said_asked_and_closed(plain: Vault) -> None:
+    fact = plain.facts.add(
+        "Keystone", "runs on", "port 3055", source="keystone.md", type="project", valid_from="2026-01-01"
+    )
+    assert (fact.subject_id, fact.predicate, fact.source) == ("vault:project:keystone", "runs_on", "keystone.md")
+    assert (fact.valid_from, fact.valid_to, fact.recorded_at) == (
+        "2026-01-01T00:00:00Z",
+        None,
+        "2026-03-01T12:00:00.000001Z",
+    )
+    plain.facts.add("Ann", "owns", "Keystone")
+    plain.facts.alias("KS", "keystone")
+    assert told(plain.facts.about("ks")) == [("runs_on", "port 3055"), ("owned_by", "Ann")]
+    assert told(plain.facts.about("KS", direction="in", predicates={"owned by"})) == [("owned_by", "Ann")]
+    assert told(plain.facts.about("KS", valid_at="2025-12-31", direction="out")) == []
+    assert told(plain.facts.about("KS", history=True, direction="out")) == [("runs_on", "port 3055")]
+    assert plain.facts.close("KS", "runs_on", valid_to=date(2026, 2, 1)) == 1
+    assert told(plain.facts.about("KS", direction="out")) == []
+    assert told(plain.facts.about("KS", valid_at="2026-01-15", direction="out")) == [("runs_on", "port 3055")]
+    assert plain.facts.unalias("KS") == 1
+    with pytest.raises(EntityNotFound):
+        plain.facts.about("KS")
+    stats = plain.stats()
+    assert (stats["facts"], stats["entities"]) == (1, 2)
+    assert plain.verify(deep=True).ok
+
+
+def test_as_of_is_what_was_known_then(plain: Vault, clock: FixedClock) -> None:
+    plain.facts.add("Keystone", "port", 3055)
+    clock.advance(86_400)
+    then = "2026-03-02T00:00:00Z"
+    plain.facts.add("Keystone", "port", 4100)
+    assert told(plain.facts.about("Keystone")) == [("port", "4100")]
+    assert told(plain.facts.about("Keystone", as_of=then)) == [("port", "3055")]
+    assert told(plain.facts.about("Keystone", valid_at="2026-02-01")) == [("port", "3055")]
+    with pytest.raises(EntityNotFound):
+        plain.facts.about("Keystone", as_of="2026-01-01")
+
+
+def test_many_at_once_from_records_and_tables(plain: Vault) -> None:
+    records = [
+        {"subject": "Ann", "predicate": "phone", "object": "1", "valid_from": "2026-01-01"},
+        {"subject": "Ann", "predicate": "phone", "object": 2, "confidence": 0.5},
+        {"subject": "", "predicate": "phone", "object": "3"},
+        {"subject": "Ann", "predicate": "phone", "object": "4", "valid_to": "never"},
+        {"subject": "Ann", "predicate": "phone", "object": "5", "valid_from": "2026-02-01", "valid_to": "2026-01-01"},
+    ]
+    report = plain.facts.add_many(records)
+    assert (report.added, report.entities, len(report.problems)) == (2, 1, 3)
+    assert [at >= 0 for at in report.ids] == [True, True, False, False, False]
+    with pytest.raises(InvalidArgument):
+        plain.facts.add_many(records, skip_bad=False)
+    table = pa.table({"subject": ["Bob"] * 100, "predicate": ["phone"] * 100, "object": [str(at) for at in range(100)]})
+    assert plain.facts.add_many(table, index=False).added == 100
+    assert plain.facts.add_many(table).unchanged == 100
+    assert len(plain.facts.about("Bob")) == 100
+    assert plain.facts.add_many([]).added == 0
+
+
+@pytest.mark.parametrize("bad", [[{"subject": "a", "predicate": "b", "object": "c", "colour": "d"}], [7]])
+def test_records_that_are_none(plain: Vault, bad: list[object]) -> None:
+    with pytest.raises(InvalidArgument):
+        plain.facts.add_many(bad)
+
+
+def test_entities_shown_merged_and_never_guessed(plain: Vault) -> None:
+    plain.facts.add_entity("Mercury", "person", ["Freddie"])
+    plain.facts.add_entity("Mercury", "project")
+    with pytest.raises(AmbiguousEntity, match="vault:person:mercury, vault:project:mercury"):
+        plain.facts.entity("mercury")
+    assert plain.facts.entity("mercury", type="person").aliases == ("Freddie",)
+    shown = plain.facts.resolve("mercury")
+    assert (shown.ambiguous, shown.how, len(shown.entities)) == (True, "folded name", 2)
+    merged = plain.facts.merge("vault:project:mercury", "Freddie")
+    assert plain.facts.entity("vault:project:mercury") == merged
+    assert plain.facts.resolve("Fred", prefix=True).entity == merged
+    assert plain.facts.resolve("nobody").entities == ()
+
+
+def test_listing_retracting_declaring(plain: Vault) -> None:
+    plain.facts.declare("badge", functional=True)
+    first = plain.facts.add("Ann", "badge", "7")
+    plain.facts.add("Ann", "badge", "8")
+    plain.facts.add("Ann", "uses", "Vim")
+    assert told(plain.facts.list(predicate="badge")) == [("badge", "8")]
+    assert told(plain.facts.list("Ann", history=True)) == [("badge", "7"), ("badge", "8"), ("uses", "Vim")]
+    assert told(plain.facts.list(object="Vim")) == [("uses", "Vim")]
+    assert told(plain.facts.list(object="8", limit=1)) == [("badge", "8")]
+    assert plain.facts.retract(first.id) == 1
+    assert told(plain.facts.list("Ann", "badge", history=True)) == [("badge", "8")]
+    with pytest.raises(InvalidArgument):
+        plain.facts.list(limit=0)
+
+
+def test_asking_goes_to_the_questions(plain: Vault) -> None:
+    plain.facts.add("Keystone", "port", "3055", source="keystone.md")
+    found = plain.facts.ask("what port does Keystone run on?")
+    assert found.answered
+    assert (found[0].subject, found[0].object, found[0].source) == ("Keystone", "3055", "keystone.md")
+    assert found[0].to_dict()["valid_from"] is None
+    assert len(plain.facts.ask("who painted the ceiling?")) == 0
+
+
+def test_readers_read_and_do_not_write(plain: Vault) -> None:
+    plain.facts.add("Ann", "phone", "1")
+    with lamina.open(plain.path, mode="r", embedder="none") as reader:
+        assert told(reader.facts.about("Ann")) == [("phone", "1")]
+        with pytest.raises(LaminaError):
+            reader.facts.add("Ann", "phone", "2")
+
+
+def test_awaited(plain: Vault) -> None:
+    async def work() -> list[tuple[str, str]]:
+        async with lamina.aopen(plain.path, embedder="none") as vault:
+            await vault.facts.add("Ann", "phone", "1")
+            assert "about" in dir(vault.facts)
+            with pytest.raises(AttributeError):
+                vault.facts.nothing  # noqa: B018
+            return told(await vault.facts.about("Ann"))
+
+    assert asyncio.run(work()) == [("phone", "1")]
+
+
+def test_a_backup_and_a_compacted_vault_say_the_same(plain: Vault, tmp_path: Path) -> None:
+    for at in range(12):
+        plain.facts.add("Ann", "phone", at)
+    expected = plain.facts.about("Ann")
+    plain.compact()
+    assert plain.facts.about("Ann") == expected
+    plain.snapshot(tmp_path / "copy")
+    with lamina.open(tmp_path / "copy", embedder="none") as copy:
+        assert copy.facts.about("Ann") == expected
+        copy.facts.add("Ann", "phone", 12)
+        assert len(copy.facts.about("Ann")) == 13

@@ -1,0 +1,57 @@
+"""Sessions through the public surface: Python and the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina.cli import main
+from tests.engine.ingest.sessions.transcripts import says, user, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    talk = "we chose the write-ahead log because readers must never wait " * 6
+    write(tmp_path / "f" / "s1.jsonl", [user(0, talk), says(9, talk), user(60, "and the tests? " * 20), "{broken"])
+    return tmp_path / "f"
+
+
+def test_ingest_and_recall(lexical_vault: lamina.Vault, folder: Path) -> None:
+    report = lexical_vault.ingest(folder, kind="sessions")
+    assert (report.added, report.chunks, report.links) == (1, 2, 1)
+    assert [problem.code for problem in report.problems] == ["record"]
+    (first, *_) = lexical_vault.recall("write-ahead log", where={"collection": "discussions"})
+    assert (first.type, first.session, first.project) == ("conversation", "s1", "shop")
+    assert lexical_vault.get(first.id).agent == "claude-code"
+    (link,) = lexical_vault.links(first.id)
+    assert (link.relation, link.origin) == ("next", "within-session")
+    assert lexical_vault.ingest(folder).unchanged == 1
+    assert not lexical_vault.verify().problems
+
+
+def test_the_command_line(
+    tmp_path: Path, folder: Path, lexical_vault: lamina.Vault, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["ingest", str(folder), "--vault", str(lexical_vault.path), "--kind", "sessions", "--json"]
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["added"], document["chunks"]) == (1, 2)
+    assert document["problems"][0]["message"].startswith("line 4: ")
+
+
+def test_forgetting_a_session_leaves_nothing_of_it(lexical_vault: lamina.Vault, folder: Path) -> None:
+    lexical_vault.ingest(folder, kind="sessions")
+    lexical_vault.forget(where={"session": "s1"}, dry_run=False)
+    assert len(lexical_vault.recall("write-ahead log")) == 0
+    assert all(b"write-ahead" not in path.read_bytes() for path in lexical_vault.path.rglob("*") if path.is_file())
+
+
+def test_sessions_survive_an_export_and_an_import(lexical_vault: lamina.Vault, folder: Path, tmp_path: Path) -> None:
+    lexical_vault.ingest(folder, kind="sessions")
+    lexical_vault.export(tmp_path / "out.jsonl")
+    with lamina.open(tmp_path / "other", create=True, embedder="none") as other:
+        other.import_(tmp_path / "out.jsonl")
+        assert {hit.session for hit in other.recall("write-ahead log")} == {"s1"}

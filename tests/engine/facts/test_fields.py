@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from lamina_engine.facts.book import book_at
+from lamina_engine.facts.entities import add_entity
+from lamina_engine.facts.fields import extract_notes
+from lamina_engine.ingest.pipeline import ingest
+from lamina_engine.memory import Memory
+
+
+def write(folder: Path, **notes: str) -> Path:
+    for name, text in notes.items():
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def read(memory: Memory, folder: Path) -> None:
+    ingest(memory, [str(folder)], links=False)
+
+
+def facts(memory: Memory, name: str) -> set[tuple[str, str, bool]]:
+    book = book_at(memory)
+    entity = book.resolve(name).entity
+    assert entity is not None, name
+    found = book.about(entity.row, valid_at=memory.clock.now_us(), direction="out")
+    return {(fact.predicate, fact.object, fact.object_id is not None) for fact in found}
+
+
+KEYSTONE = """---
+title: Keystone
+type: project
+stack: [Rust, SQLite]
+port: 3055
+live: true
+owner: "[[Dana Frost]]"
+aliases: [the stone]
+nested: {a: 1}
+tags: [x]
+---
+
+# Keystone
+
+Some prose with std::vector and a time 12::30.
+
+status:: in beta
+- **Time Zone**:: Europe/Oslo
+See [repo:: git.example/keystone] and (mirror:: [[Backup Box]]).
+
+```text
+port:: 9999
+```
+"""
+
+
+def test_frontmatter_and_lines_become_facts_of_the_note_s_subject(memory: Memory, tmp_path: Path) -> None:
+    read(memory, write(tmp_path / "notes", keystone=KEYSTONE))
+    report = extract_notes(memory)
+    assert facts(memory, "Keystone") == {
+        ("stack", "Rust", False), ("stack", "SQLite", False), ("port", "3055", False), ("live", "yes", False),
+        ("owner", "Dana Frost", True), ("status", "in beta", False), ("time_zone", "Europe/Oslo", False),
+        ("repo", "git.example/keystone", False), ("mirror", "Backup Box", True),
+    }  # fmt: skip
+    book = book_at(memory)
+    entity = book.resolve("the stone").entity
+    assert entity is not None
+    assert (entity.name, entity.type) == ("Keystone", "project")
+    assert (report.added, report.aliases, report.dropped) == (9, 1, [])
+
+
+def test_a_fact_names_the_chunk_that_says_it(memory: Memory, tmp_path: Path) -> None:
+    text = "# Long\n\n" + "\n\n".join(f"## Part {i}\n\n{'words ' * 300}\n\nkey{i}:: value {i}" for i in range(3))
+    read(memory, write(tmp_path / "notes", long=text))
+    extract_notes(memory)
+    book = book_at(memory)
+    entity = book.resolve("Long").entity
+    assert entity is not None
+    found = book.about(entity.row, valid_at=None)
+    assert len({fact.chunk for fact in found}) == 3
+    assert {fact.source for fact in found} == {"long.md"}
+
+
+def test_a_second_run_changes_nothing_and_an_edit_takes_back(memory: Memory, tmp_path: Path) -> None:
+    notes = write(tmp_path / "notes", keystone=KEYSTONE)
+    read(memory, notes)
+    extract_notes(memory)
+    again = extract_notes(memory)
+    assert (again.added, again.unchanged, again.closed, again.aliases) == (0, 9, 0, 0)
+    read(memory, write(notes, keystone=KEYSTONE.replace("Rust, SQLite", "Rust").replace("in beta", "live")))
+    report = extract_notes(memory)
+    assert (report.added, report.superseded) == (1, 1)
+    assert {value for predicate, value, _ in facts(memory, "Keystone") if predicate in ("stack", "status")} == {
+        "Rust",
+        "live",
+    }
+    (notes / "keystone.md").unlink()
+    read(memory, notes)
+    extract_notes(memory)
+    assert facts(memory, "Keystone") == set()
+
+
+def test_sections_about_known_entities_links_and_named_subjects(memory: Memory, tmp_path: Path) -> None:
+    add_entity(memory, "Beatrix Vane", "person", ["Granny"])
+    text = (
+        "# Family\n\nmotto:: be kind\n\n## Granny\n\nphone:: 1\n\n## [[Jasper Vane]]\n\nphone:: 2\n\n## Some place\n\n"
+        "about:: Old Mill\n\nphone:: 3\n\n## Nothing known\n\nphone:: 4\n"
+    )
+    read(memory, write(tmp_path / "notes", family=text))
+    extract_notes(memory)
+    phones = {
+        name: {v for p, v, _ in facts(memory, name) if p == "phone"}
+        for name in ("Granny", "Jasper Vane", "Old Mill", "Family")
+    }
+    assert phones == {"Granny": {"1"}, "Jasper Vane": {"2"}, "Old Mill": {"3"}, "Family": {"4"}}
+
+
+def test_what_cannot_be_a_fact_is_told_and_the_rest_stays(memory: Memory, tmp_path: Path) -> None:
+    text = f"---\ntitle: T\nlong: {'x' * 600}\nempty: \ngood: yes it is\n---\n\nalso:: good\n\nbare::\n"
+    read(memory, write(tmp_path / "notes", t=text))
+    report = extract_notes(memory)
+    assert facts(memory, "T") == {("good", "yes it is", False), ("also", "good", False)}
+    assert ["long" in drop.what for drop in report.dropped] == [True]
+
+
+def test_notes_without_fields_say_nothing(memory: Memory, tmp_path: Path) -> None:
+    read(memory, write(tmp_path / "notes", plain="# Plain\n\nstd::string is no fact.\n", other="text a::b"))
+    assert extract_notes(memory).added == 0

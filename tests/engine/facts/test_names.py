@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts import names
+
+TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("Node.js", "node_js"),
+        ("Project Keystone", "project_keystone"),
+        ("Ann", "ann"),
+        ("O'Brien", "o_brien"),
+        ("東京", "東京"),
+    ],
+)
+def test_slugs(name: str, slug: str) -> None:
+    assert names.slug(name) == slug
+    assert names.canonical_id("vault", "tool", name) == f"vault:tool:{slug}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("東京", "大阪"), ("की", "का"), ("🚀", "🛸"), ("C++", "C#"), ("C", "C++"), (".NET", "NET"), ("「東京」", "東京"),
+        ("マリー・キュリー", "マリーキュリー"), ("й", "и"), ("José", "Jose"), ("ا", "أ"),
+    ],
+)  # fmt: skip
+def test_two_different_names_have_two_ids(first: str, second: str) -> None:
+    assert names.slug(first) != names.slug(second)
+    assert names.slug(first)
+    assert names.slug(second)
+
+
+@given(first=TEXT, second=TEXT)
+def test_equal_slugs_mean_names_that_differ_in_case_and_separators_alone(first: str, second: str) -> None:
+    try:
+        a, b = names.clean(first), names.clean(second)
+    except InvalidArgument:
+        return
+    if names.slug(a) == names.slug(b):
+        assert letters(a) == letters(b)
+
+
+def letters(name: str) -> str:
+    return "".join(c for c in names.caseless(name) if unicodedata.category(c)[0] not in "PZC" or not c.isascii())
+
+
+@given(text=TEXT)
+def test_a_slug_is_one_part_of_an_id(text: str) -> None:
+    try:
+        slug = names.slug(names.clean(text))
+    except InvalidArgument:
+        return
+    assert slug
+    assert ":" not in slug
+    assert not any(letter.isspace() for letter in slug)
+
+
+def test_folding_takes_case_and_diacritics_and_keeps_vowel_signs() -> None:
+    assert names.fold("José  Ángel-ŁÓDŹ") == "jose angel lodz"
+    assert names.fold("STRASSE") == names.fold("Straße")
+    assert names.fold("की") != names.fold("का")
+    assert names.fold("Ёлка") == names.fold("елка")
+
+
+def test_words_have_their_places() -> None:
+    text = "Ask Ann’s C++ team in 東京!"
+    assert [text[start:stop] for _, start, stop in names.words(text)] == [
+        "Ask",
+        "Ann",
+        "s",
+        "C++",
+        "team",
+        "in",
+        "東",
+        "京",
+    ]
+    assert names.words("") == []
+    assert [word for word, _, _ in names.words("a-b_c #tag")] == ["a", "b", "c", "tag"]
+
+
+@given(text=st.text(max_size=30), longest=st.integers(1, 5))
+def test_keys_of_runs_are_the_keys_of_their_texts(text: str, longest: int) -> None:
+    found = names.words(text)
+    runs = names.run_keys([word for word, _, _ in found], longest)
+    for length, run in enumerate(runs, 1):
+        for begin, key in enumerate(run.tolist()):
+            said = text[found[begin][1] : found[begin + length - 1][2]]
+            if [word for word, _, _ in names.words(said)] == [word for word, _, _ in found[begin : begin + length]]:
+                assert names.key(said) == key
+
+
+def test_keys_have_one_form() -> None:
+    assert names.keys(["Ann", "ANN", "Ánn", ""]).tolist() == [names.key("ann")] * 3 + [0]
+    assert names.keys([]).dtype == np.uint64
+
+
+@pytest.mark.parametrize("bad", ["", "  ", "!!!", "x" * 201, "a\ud800", None, 7])
+def test_names_that_are_none(bad: object) -> None:
+    with pytest.raises(InvalidArgument):
+        names.clean(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", ["", "a:b", "9", "x" * 50, None])
+def test_types_that_are_none(bad: object) -> None:
+    with pytest.raises(InvalidArgument):
+        names.clean_type(bad)  # type: ignore[arg-type]

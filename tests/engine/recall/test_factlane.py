@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lamina import FixedClock
+from lamina_engine.clock import format_instant
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.log import Draft, write
+from lamina_engine.memory import Memory
+from lamina_engine.profiles import BUILT_IN
+from lamina_engine.recall.explain import Found, recompute
+from lamina_engine.recall.pipeline import recall
+from tests.engine.links.filling import fill
+
+TEXTS = {
+    "a": "Keystone is the port of call; Keystone, Keystone!",
+    "b": "It listens on 3055 behind the proxy.",
+    "c": "Port lists of all harbours, which port is where.",
+    "d": "A recipe for soup.",
+}
+QUESTION = "What port does Keystone run on?"
+
+
+@pytest.fixture(params=["none", "wordllama"])
+def vault(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    memory = Memory(tmp_path / "vault", create=True, clock=clock, embedder=request.param)
+    fill(memory, list(TEXTS), texts=list(TEXTS.values()), sources=[f"notes/{name}.md" for name in TEXTS])
+    yield memory
+    memory.close()
+
+
+def ids(found: list[Found]) -> list[str]:
+    return [hit.chunk["id"] for hit in found]
+
+
+def asked(memory: Memory, **options: Any) -> list[Found]:
+    return recall(memory, QUESTION, **options).found
+
+
+@pytest.mark.parametrize("profile", ["default", "entity", "lexical", "temporal"])
+def test_a_vault_without_facts_answers_as_before(vault: Memory, profile: str) -> None:
+    found = asked(vault, profile=profile)
+    assert not any(key.startswith(("fact_", "facts_")) for hit in found for key in hit.terms)
+
+
+def test_what_a_vault_without_matching_facts_answers_is_the_same_to_the_bit(vault: Memory) -> None:
+    before = recall(vault, QUESTION).found
+    write(vault, [Draft("Somebody", "phone", "1")])
+    assert recall(vault, QUESTION).found == before
+
+
+@pytest.mark.parametrize("profile", ["entity", "default"])
+def test_the_chunk_that_holds_the_answer_comes_first(vault: Memory, profile: str) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    found = asked(vault, profile=profile)
+    assert "b" in ids(found)
+    hit = next(hit for hit in found if hit.chunk["id"] == "b")
+    assert (hit.terms["fact_score"], hit.terms["fact_method"]) == (95.0, "entity+intent")
+    assert hit.terms["fact_says"] == ["Keystone", "port", "3055"]
+    if profile == "entity":
+        assert ids(found)[0] == "b"
+
+
+def test_an_answer_stays_before_everything_that_facts_do_not_hold(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="d"), Draft("Keystone", "note", "soup", source="c")])
+    found = asked(vault, profile="entity")
+    assert ids(found)[0] == "d"
+    assert [hit.terms["fact_score"] for hit in found if "fact_score" in hit.terms] == [95.0, 70.0]
+
+
+@pytest.mark.parametrize("profile", ["entity", "default"])
+def test_terms_give_the_score_again(vault: Memory, profile: str) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="d"), Draft("Keystone", "note", "soup", source="b")])
+    for hit in asked(vault, profile=profile):
+        assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_only_what_was_asked_counts_in_the_default_profile(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "colour", "blue", source="d")])
+    assert all("fact_score" not in hit.terms for hit in asked(vault, profile="default"))
+    assert any(hit.terms.get("fact_score") == 70.0 for hit in asked(vault, profile="entity"))
+
+
+@pytest.mark.parametrize("source", ["notes/b.md", "b.md", "B.MD"])
+def test_a_file_as_source_leads_to_its_chunk(vault: Memory, source: str) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source=source)])
+    assert ids(asked(vault, profile="entity"))[0] == "b"
+
+
+def test_a_source_that_the_vault_does_not_hold_leads_nowhere(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="elsewhere.md")])
+    assert all("fact_score" not in hit.terms for hit in asked(vault, profile="entity"))
+
+
+def test_a_filter_holds_for_facts_too(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    assert "b" not in ids(asked(vault, profile="entity", where={"source": {"ne": "notes/b.md"}}))
+
+
+def test_the_lane_alone_and_without(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    assert ids(asked(vault, profile="entity", lanes=("facts",))) == ["b"]
+    assert all("fact_score" not in hit.terms for hit in asked(vault, profile="entity", lanes=("lexical",)))
+    with pytest.raises(InvalidArgument, match="facts"):
+        asked(vault, lanes=("words",))
+
+
+def test_the_past_knows_later_facts_not(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    recorded = int(vault.view().snapshot.numbers("facts", "recorded_at", np.array([0]))[0])
+    for moment, known in ((recorded - 1, False), (recorded, True)):
+        found = asked(vault, profile="entity", as_of=format_instant(moment))
+        assert any("fact_score" in hit.terms for hit in found) is known
+
+
+def test_a_contradiction_is_shown_on_the_hit(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    write(vault, [Draft("Keystone", "port", "4100", source="c")])
+    (hit,) = [hit for hit in asked(vault, profile="entity") if hit.chunk["id"] == "c"]
+    assert hit.terms["fact_contradicted"] == ["3055"]
+
+
+def test_which_profiles_look_at_facts() -> None:
+    assert {p.name for p in BUILT_IN.values() if p.facts.weight} == {"default", "entity"}
+
+
+def test_a_hit_that_no_words_find_says_by_which_fact_it_came(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="d")])
+    (hit,) = asked(vault, profile="entity", lanes=("facts",))
+    assert hit.via == "fact: Keystone -port-> 3055"

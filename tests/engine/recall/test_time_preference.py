@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lamina
+from lamina import FixedClock, InvalidArgument, InvalidConfig, Vault
+from lamina_engine.profiles import Profiles
+from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.understand import understood
+from lamina_engine.recall.when.phrases import _WORDS, fold
+from lamina_engine.recall.when.prefilter import ANCHORS, may_speak_of_time
+
+NOW = "2026-08-12T14:30:00Z"
+"""A Wednesday."""
+
+
+@pytest.fixture(scope="module")
+def diary(tmp_path_factory: pytest.TempPathFactory) -> Vault:
+    """A year of notes, one a week, all alike but for their dates, and a migration."""
+    path = tmp_path_factory.mktemp("diary") / "vault"
+    vault = lamina.open(path, create=True, clock=FixedClock(NOW), embedder="none")
+    vault.add(
+        [
+            {
+                "id": f"w{week:02}",
+                "text": f"cache meeting notes, number {week}",
+                "created_at": f"2026-{1 + week // 4:02}-{1 + 7 * (week % 4):02}",
+            }
+            for week in range(28)
+        ]
+    )
+    vault.add(
+        [{"id": "migration", "text": "The database migration to the new cluster is done.", "created_at": "2026-04-10"}]
+    )
+    return vault
+
+
+def ids(vault: Vault, query: str, **options: object) -> list[str]:
+    return [hit.id for hit in vault.recall(query, **options)]  # type: ignore[arg-type]
+
+
+def test_what_lies_in_the_time_that_is_meant_comes_first(diary: Vault) -> None:
+    got = ids(diary, "cache meeting notes in March 2026", k=4)
+    assert set(got) == {"w08", "w09", "w10", "w11"}
+    assert set(ids(diary, "cache meeting notes", k=4)) != set(got)
+
+
+def test_scores_are_recomputed_from_their_terms(diary: Vault) -> None:
+    for query in ("cache meeting notes in March 2026", "cache meeting notes before the migration", "cache meeting"):
+        for profile in ("default", "temporal"):
+            for hit in diary.recall(query, 30, profile=profile):
+                assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9)
+                assert ("time" in hit.terms) == (query != "cache meeting")
+
+
+def test_ages_count_to_the_end_of_the_past_that_is_meant(diary: Vault) -> None:
+    hits = {
+        hit.id: hit.terms
+        for hit in diary.recall("cache meeting notes in March 2026", 30, profile="temporal", time="prefer")
+    }
+    assert hits["w11"]["age_days"] == 10.0  # from March 22 to the end of March
+    assert hits["w20"]["age_days"] == 0.0
+    plain = {hit.id: hit.terms for hit in diary.recall("cache meeting notes", 30, profile="temporal")}
+    assert plain["w11"]["age_days"] > 140
+
+
+def test_the_preference_fades_seven_days_before_and_fourteen_after(diary: Vault) -> None:
+    hits = {hit.id: hit for hit in diary.recall("cache meeting notes on 2026-03-08", 30)}
+    weight = 0.1 * 0.98
+
+    def factor(name: str) -> float:
+        terms = hits[name].terms
+        return float(hits[name].score / (terms["factor"] * terms["semantic"]))
+
+    assert factor("w09") == pytest.approx(1.0)  # the day itself
+    assert factor("w10") == pytest.approx(1.0 - weight * 6 / 14, abs=1e-9)  # six days after its end
+    assert factor("w08") == pytest.approx(1.0 - weight, abs=1e-9)  # seven days before
+    assert factor("w11") == pytest.approx(1.0 - weight * 13 / 14, abs=1e-9)
+    assert factor("w20") == pytest.approx(1.0 - weight)
+
+
+def test_an_event_of_the_vault_bounds_the_time(diary: Vault) -> None:
+    before, after = (ids(diary, f"cache meeting notes {word} the migration", k=8) for word in ("before", "after"))
+    assert set(before) - {"migration"} <= {f"w{week:02}" for week in range(14)}
+    assert set(after) - {"migration"} <= {f"w{week:02}" for week in range(14, 28)}
+    hits = diary.recall("cache meeting notes before the migration", 3)
+    assert hits.explain()["time"]["event"] == "migration"
+    assert hits.explain()["time"]["until"] == "2026-04-10T00:00:00Z"
+
+
+def test_an_event_that_is_not_there_changes_nothing(diary: Vault) -> None:
+    assert "time" not in diary.recall("cache notes before the coronation", 3).explain()
+
+
+def test_what_the_caller_says_of_time_wins(diary: Vault) -> None:
+    hits = diary.recall("cache meeting notes in March 2026", 5, since="2026-05-01")
+    assert "time" not in hits.explain()
+    assert {hit.created_at[:7] for hit in hits if hit.created_at} <= {"2026-05", "2026-06", "2026-07"}
+    assert "time" not in diary.recall("cache meeting notes in March 2026", 5, time="off").explain()
+
+
+def test_a_filter_leaves_what_lies_inside_and_never_fewer_than_k(diary: Vault) -> None:
+    march = {"w08", "w09", "w10", "w11"}
+    asked = ids(diary, "cache meeting notes in March 2026", k=3, time="filter")
+    assert len(asked) == 3
+    assert set(asked) <= march
+    more = ids(diary, "cache meeting notes in March 2026", k=10, time="filter")
+    assert len(more) == 10
+    assert set(more[:4]) == march
+    assert set(ids(diary, "cache meeting notes in March 2026", k=4, profile="temporal")) == march
+    assert diary.recall("cache meeting in March 2026", 4, profile="temporal").explain()["time"]["filter"]
+    assert not diary.recall("cache meeting last week", 4).explain()["time"]["filter"]
+
+
+def test_other_profiles_read_no_time_unless_asked(diary: Vault) -> None:
+    assert "time" not in diary.recall("cache meeting in March 2026", 4, profile="lexical").explain()
+    assert "time" in diary.recall("cache meeting in March 2026", 4, profile="lexical", time="filter").explain()
+
+
+def test_a_profile_of_the_vault_says_how_much_time_counts() -> None:
+    got = Profiles({"mine": {"base": "default", "time": {"weight": 0.5, "after_days": 30}}}).get("mine").time
+    assert (got.weight, got.before_days, got.after_days, got.filter_confidence) == (0.5, 7.0, 30.0, None)
+    with pytest.raises(InvalidConfig, match="weight"):
+        Profiles({"mine": {"base": "default", "time": {"weight": 2}}})
+
+
+def test_a_mode_is_one_of_three(diary: Vault) -> None:
+    with pytest.raises(InvalidArgument, match="prefer, filter, off"):
+        diary.recall("cache", time="sometimes")
+
+
+@pytest.mark.parametrize(
+    "text", ["cache meeting", "in 2000 tokens, python 3.11", "may I ask a question", "v2.0.6 of src/2026/notes.md"]
+)
+def test_where_no_time_is_meant_nothing_changes_to_the_byte(diary: Vault, text: str) -> None:
+    ref, got = (diary.recall(text, 10, time=mode) for mode in ("off", None))
+    assert [(hit.id, hit.score, hit.terms) for hit in got] == [(hit.id, hit.score, hit.terms) for hit in ref]
+    assert got.explain() == ref.explain()
+
+
+# before the grammar
+
+
+def test_every_word_that_a_phrase_needs_is_an_anchor() -> None:
+    needed = {"month", "abbreviation", "weekday", "weekday_short", "season", "unit", "relative", "daypart", "yearword"}
+    words = {
+        max((fold(part) for part in spelling.split("_")), key=len)
+        for table in _WORDS.values()
+        for category, text in table.items()
+        if category in needed
+        for spelling in text.replace("/", " ").split()
+    }
+    assert {word for word in words if len(word) > 1} == ANCHORS
+
+
+def test_nothing_that_is_understood_is_passed_over(data: Path) -> None:
+    path = data / "time-phrases-dev" / "phrases.json"
+    if not path.is_file():
+        pytest.skip("no labelled phrases beside the project")
+    for phrase, anchors in json.loads(path.read_text()).items():
+        for text in (phrase, f"what did we decide {phrase}?"):
+            if not may_speak_of_time(text):
+                assert all(understood(text, now).confidence == 0.0 for now in anchors), text
+
+
+_SOME = sorted(ANCHORS)[::9]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["last", "next", "in", "the", "vor", "il", "y", "a", "two", "en", "an", "before", *_SOME]),
+        max_size=6,
+    )
+)
+def test_what_is_passed_over_means_nothing(words: list[str]) -> None:
+    text = " ".join(words)
+    if not may_speak_of_time(text):
+        assert understood(text, NOW).confidence == 0.0
+
+
+def test_a_text_without_words_of_time_costs_next_to_nothing() -> None:
+    text = "how does the writer's lock behave when another process holds an open snapshot of the vault"
+    assert not may_speak_of_time(text)
+    best = float("inf")
+    for _ in range(20):
+        started = time.process_time()
+        for _ in range(100):
+            may_speak_of_time(text)
+        best = min(best, time.process_time() - started)
+    assert best / 100 <= 1e-4
