@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
+    from lamina_engine.facts.contradiction import Contradiction as Found
     from lamina_engine.facts.questions import Answers as Told
     from lamina_engine.facts.shapes import Fact as Standing
 
@@ -46,6 +47,24 @@ class Fact:
     """First instant at which it holds no more; None: open."""
     recorded_at: str
     origin: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two facts that do not go together, or of which one brings the other up to date."""
+
+    old: Fact
+    """The one that is believed less for it."""
+    new: Fact
+    relation: str
+    """``contradiction`` or ``update``."""
+    confidence: float
+    """How sure that is."""
+    reason: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -153,3 +172,8 @@ def fact_of(told: Standing) -> Fact:
         told.key or told.predicate, told.value, told.category, told.source, told.chunk, told.confidence, told.weight,
         format_instant(told.valid_from), format_instant(told.valid_to), str(format_instant(told.recorded_at)), told.origin,
     )  # fmt: skip
+
+
+def contradiction_of(found: Found, old: Standing, new: Standing) -> Contradiction:
+    """Return what was found about two facts as users see it."""
+    return Contradiction(fact_of(old), fact_of(new), found.relation, found.confidence, found.reasoning)

@@ -6,7 +6,7 @@ import builtins
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -14,7 +14,8 @@ from lamina_engine.errors import InvalidArgument
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lamina.factresults import Adding, Answers, Fact
+    from lamina.factresults import Adding, Answers, Contradiction, Fact
+    from lamina_engine.embed.chat import Budget, Chat, ChatSpec
     from lamina_engine.facts.extraction import ExtractReport
     from lamina_engine.facts.predicates import Predicate
     from lamina_engine.facts.seeding import Seeded
@@ -503,23 +504,33 @@ class Facts:
 
     def extract(
         self,
-        text: str,
+        text: str | None = None,
         *,
         source: str | None = None,
         session: str | None = None,
         collection: str | None = None,
         created_at: Instant | None = None,
+        judge: ChatSpec | Literal[True] = None,
+        budget: Budget | None = None,
     ) -> ExtractReport:
-        """Make chunks of the observation blocks in a text, and facts of their triples; again it changes nothing.
+        """Make facts of a text's observation blocks, which become chunks, or of what the vault's notes say in fields.
+
+        Again it changes nothing; what a note says no more is withdrawn.
 
         Parameters
         ----------
-        text : str
-            What an observing model wrote; see `lamina_engine.facts.observations`.
+        text : str, optional
+            What an observing model wrote; see `lamina_engine.facts.observations`. Without it, frontmatter and ``key:: value``
+            lines of all notes are read.
         source, session, collection : str, optional
             Of the chunks.
         created_at : date, optional
             When it was observed; now unless given.
+        judge : mapping, Chat or True, optional
+            A language model that is asked for facts of chunks it was not asked about yet: the options of an endpoint
+            (``url``, ``model``, ``key``), or True for ``$LAMINA_JUDGE_URL``.
+        budget : Budget, optional
+            What it may cost.
 
         Returns
         -------
@@ -528,14 +539,44 @@ class Facts:
 
         Raises
         ------
-        InvalidArgument, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+        InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.extraction import COLLECTION, extract_text
+        from lamina_engine.facts.extraction import COLLECTION, extract
 
-        return extract_text(
+        return extract(
             self._memory, text, source=source, session=session, collection=collection or COLLECTION,
-            created_at_us=self._instant(created_at, "created_at"),
+            created_at_us=self._instant(created_at, "created_at"), judge=_judge(judge), budget=budget,
         )  # fmt: skip
+
+    def contradictions(
+        self, *, judge: ChatSpec | Literal[True] = None, budget: Budget | None = None
+    ) -> builtins.list[Contradiction]:
+        """Return which facts another one contradicts or brings up to date, the oldest finding first.
+
+        Values of a functional predicate that another one ended are found by themselves.
+
+        Parameters
+        ----------
+        judge : mapping, Chat or True, optional
+            A language model that is first asked which facts of one thing contradict each other; as in `extract`.
+        budget : Budget, optional
+            What it may cost.
+
+        Raises
+        ------
+        InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        """
+        from lamina.factresults import contradiction_of
+        from lamina_engine.facts.book import book_at
+        from lamina_engine.facts.contradiction import contradictions_of
+
+        chat = _judge(judge)
+        if chat is not None:
+            from lamina_engine.facts.judged import judge_contradictions
+
+            judge_contradictions(self._memory, chat, budget=budget)
+        found, book = contradictions_of(self._memory.view()), book_at(self._memory)
+        return [contradiction_of(each, *book.facts_at([each.old, each.new])) for each in found]
 
     # ------------------------------------------------------------------ files
 
@@ -585,3 +626,14 @@ def _check_fields(given: Iterable[str]) -> None:
     unknown = sorted(str(name) for name in given if name not in RECORD)
     if unknown:
         raise InvalidArgument(f"a fact has no field {unknown[0]!r}; it has {', '.join(RECORD)}")
+
+
+def _judge(spec: ChatSpec | Literal[True]) -> Chat | None:
+    if spec is None:
+        return None
+    from lamina_engine.links.judging import no_judge, resolve_judge
+
+    judge = resolve_judge(None if spec is True else spec)
+    if judge is None:
+        raise no_judge()
+    return judge

@@ -81,3 +81,16 @@ def test_exit_codes(folder: Path, tmp_path: Path) -> None:
     assert run(folder, "add", "", "uses", "Vim").exit_code == 1
     assert run(folder, "seed", str(tmp_path / "nowhere.toml")).exit_code == 1
     assert run(folder, "import", str(tmp_path / "nowhere.db")).exit_code == 1
+
+
+def test_fields_of_notes_and_contradictions(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "beacon.md").write_text("# Beacon\n\nport:: 8080\n\nIt lights the way.\n")
+    with lamina.open(folder, embedder="none") as vault:
+        vault.ingest(tmp_path / "beacon.md")
+    assert read(folder, "extract")["added"] == 1
+    assert run(folder, "contradictions").stdout == "no fact contradicts another\n"
+    run(folder, "add", "Beacon", "port", "9090", "--source", "later.md")
+    [found] = read(folder, "contradictions")["contradictions"]
+    assert (found["old"]["value"], found["new"]["value"]) == ("8080", "9090")
+    assert run(folder, "contradictions").stdout.startswith("Beacon port 8080 -> 9090")
+    assert run(folder, "extract", "--session", "s").exit_code == 2

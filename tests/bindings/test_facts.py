@@ -155,3 +155,25 @@ def test_a_backup_and_a_compacted_vault_say_the_same(plain: Vault, tmp_path: Pat
         assert copy.facts.about("Ann") == expected
         copy.facts.add("Ann", "phone", 12)
         assert len(copy.facts.about("Ann")) == 13
+
+
+def test_what_notes_say_in_fields_and_what_contradicts_it(plain: Vault, tmp_path: Path) -> None:
+    note = tmp_path / "notes" / "beacon.md"
+    note.parent.mkdir()
+    note.write_text("---\nport: 8080\n---\n# Beacon\n\nstatus:: live\n\nIt lights the way.\n")
+    plain.ingest(note.parent)
+    assert plain.facts.extract().added == 2
+    assert plain.facts.extract().unchanged == 2
+    assert told(plain.facts.about("Beacon")) == [("port", "8080"), ("status", "live")]
+    assert plain.facts.contradictions() == []
+    plain.facts.add("Beacon", "port", "9090", source="later.md")
+    [found] = plain.facts.contradictions()
+    assert (found.old.value, found.new.value, found.old.source) == ("8080", "9090", "beacon.md")
+    assert found.to_dict()["old"]["value"] == "8080"
+
+
+def test_without_a_language_model_it_says_so(plain: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAMINA_JUDGE_URL", raising=False)
+    for call in (lambda: plain.facts.extract(judge=True), lambda: plain.facts.contradictions(judge=True)):
+        with pytest.raises(lamina.InvalidConfig, match="LAMINA_JUDGE_URL"):
+            call()

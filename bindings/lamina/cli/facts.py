@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from lamina.cli.documents import headline, short_date
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
 
 if TYPE_CHECKING:
-    from lamina.factresults import Answers, Fact
+    from lamina.factresults import Answers, Contradiction, Fact
     from lamina_engine.facts.seeding import Seeded
     from lamina_engine.facts.shapes import Entity
 
@@ -164,18 +164,46 @@ def seed(call: Call, path: Path, strict: bool) -> None:
     call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
 
 
-@command("extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
-@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@command("extract", "lamina facts extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
+@click.argument("path", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--source", metavar="TEXT", help="Of the chunks; the file's name unless given.")
 @click.option("--session", metavar="NAME", help="Of the chunks.")
-def extract(call: Call, path: Path, source: str | None, session: str | None) -> None:
-    """Make chunks of the observation blocks in a file, and facts of their triples. - reads stdin."""
-    from_stdin = str(path) == "-"
-    text = sys.stdin.read() if from_stdin else path.read_text(encoding="utf-8", errors="replace")
+@click.option("--judge", is_flag=True, help="Also ask the language model behind $LAMINA_JUDGE_URL.")
+@click.option("--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What that may cost.")
+def extract(
+    call: Call, path: Path | None, source: str | None, session: str | None, judge: bool, max_tokens: int
+) -> None:
+    """Make facts of what notes say in fields, or of a file's observations.
+
+    Without PATH, frontmatter and "key:: value" lines of the vault's notes become facts. A file's observation blocks become
+    chunks too; - reads stdin.
+    """
+    from lamina_engine.links.judging import Budget
+
+    text = None
+    if path is not None:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8", errors="replace")
+        source = source or (None if str(path) == "-" else path.name)
+    elif source or session:
+        raise click.UsageError("--source and --session are of a file's chunks; give its PATH")
+    budget = Budget(tokens=max_tokens)
     with call.open() as vault:
-        report = vault.facts.extract(text, source=source or (None if from_stdin else path.name), session=session)
+        report = vault.facts.extract(text, source=source, session=session, judge=True if judge else None, budget=budget)
     document = report.to_dict()
     call.answer(document, lambda: table([(name, _told(value)) for name, value in document.items()]))
+
+
+@command("contradictions", "lamina facts contradictions", "lamina facts contradictions --judge")
+@click.option("--judge", is_flag=True, help="First ask the language model behind $LAMINA_JUDGE_URL.")
+@click.option("--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What that may cost.")
+def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
+    """List facts that another one contradicts or brings up to date."""
+    from lamina_engine.links.judging import Budget
+
+    with call.open() as vault:
+        found = vault.facts.contradictions(judge=True if judge else None, budget=Budget(tokens=max_tokens))
+    document = {"contradictions": [each.to_dict() for each in found]}
+    call.answer(document, lambda: _dispute_lines(found))
 
 
 @command("import", "lamina facts import facts.db", "lamina facts import facts.jsonl")
@@ -204,6 +232,14 @@ def _answer_lines(found: Answers) -> Iterator[str]:
         yield _line(f"{answer.subject} {answer.predicate} {answer.object}", told)
     if not found:
         yield "no fact answers this"
+
+
+def _dispute_lines(found: Sequence[Contradiction]) -> Iterator[str]:
+    for each in found:
+        said = f"{each.old.subject} {each.old.predicate} {each.old.object} -> {each.new.object}"
+        yield _line(said, headline(each.relation, f"{each.confidence:.0%}", printable(each.reason)))
+    if not found:
+        yield "no fact contradicts another"
 
 
 def _line(said: str, told: str) -> str:
@@ -251,6 +287,6 @@ def _group(**given: Any) -> None:
 
 facts = click.Group(
     "facts", callback=_group, help=_group.__doc__,
-    commands=[add, close, alias, merge, about, entity, ask, seed, extract, import_], params=call_options(),
+    commands=[add, close, alias, merge, about, entity, ask, seed, extract, contradictions, import_], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",
 )  # fmt: skip

@@ -162,7 +162,7 @@ def _relations(rows: list[dict[str, Any]]) -> Iterator[Draft]:
     for row in rows:
         weight = row.get("weight")
         yield Draft(
-            row["subject"], row["predicate"], _value(row["object"]), category=_type(row.get("category")),
+            row["subject"], row["predicate"], _value(row["object"]), kind="entity", category=_type(row.get("category")),
             source=row.get("source"), weight=1.0 if weight is None else weight,
         )  # fmt: skip
 

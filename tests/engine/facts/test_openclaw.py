@@ -9,6 +9,7 @@ import pytest
 from lamina_engine.errors import IngestError
 from lamina_engine.facts.book import book_at
 from lamina_engine.facts.openclaw import load
+from lamina_engine.facts.questions import ask
 from lamina_engine.memory import Memory
 
 SCHEMA = """
@@ -74,6 +75,12 @@ def test_everything_is_read_once(memory: Memory, path: Path) -> None:
     assert ada is not None
     assert [fact.value for fact in book.about(ada.row, valid_at=None, predicates={"phone"})] == ["1", "2"]
     assert book.resolve("MUM").ambiguous
+
+
+def test_a_relation_stays_one_where_its_object_is_nothing_known(memory: Memory, path: Path) -> None:
+    load(memory, path)
+    first = next(iter(ask(memory, "what does Harbor Engine run on?")))
+    assert (first.predicate, first.object, first.score) == ("runs_on", "port 4100", 90.0)
 
 
 def test_later_versions_of_the_schema(memory: Memory, tmp_path: Path) -> None:
