@@ -63,7 +63,10 @@ CHUNKS = (
 EVENTS = (
     _RECORDED,
     Column(
-        "kind", CATEGORY, False, "supersede, invalidate, restore, remove, archive, pin, snooze, review, access, forget, ..."
+        "kind",
+        CATEGORY,
+        False,
+        "supersede, invalidate, restore, remove, archive, pin, snooze, review, access, forget, ...",
     ),
     Column("chunk", pa.string(), False, "id of the chunk it is about"),
     Column("row", pa.int64(), False, "row of the chunks log it is about; -1 none"),

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import is_ready, kernel
-from lamina_kernels.layouts import F32, I32, I64, U8, Csr
+from lamina_kernels.layouts import BOOL, F32, I32, I64, U8, Csr
 
 KERNEL_LINKS = 200_000
 """From so many links on, loading Numba costs less than sorting without it."""
+_MANY = 32  # where one row in so many is replaced, masks over all links cost less than a slice for each row
 _SHIFT = 13
 _WIDTH = 1 << _SHIFT  # nodes in a bucket: its counts are 64 KiB, and 1M nodes make 123 buckets to write to at once
 
@@ -111,7 +112,7 @@ def replace_rows(links: Csr, nodes: I64, rows: Csr) -> Csr:
 
     Notes
     -----
-    O(n' + m) copied in k + 1 pieces, at the speed of memory where few rows change.
+    O(n' + m): copied in k + 1 pieces, at the speed of memory, where few rows change; by masks where many do.
     """
     n, m = links.indptr.size - 1, links.indices.size
     old = np.concatenate([links.indptr, np.full(rows.indptr.size - 1 - n, m, np.int64)])
@@ -119,6 +120,16 @@ def replace_rows(links: Csr, nodes: I64, rows: Csr) -> Csr:
     sizes[nodes] = np.diff(rows.indptr)[nodes]
     indptr = np.zeros(rows.indptr.size, np.int64)
     np.cumsum(sizes, out=indptr[1:])
+    if nodes.size * _MANY > sizes.size:
+        changed = np.zeros(sizes.size, np.bool_)
+        changed[nodes] = True
+        stays, comes = ~np.repeat(changed, np.diff(old)), np.repeat(changed, sizes)
+        return Csr(
+            indptr,
+            _merged(links.indices, rows.indices, stays, comes),
+            _merged(links.weights, rows.weights, stays, comes),
+            _merged(links.relations, rows.relations, stays, comes),
+        )
     bounds = list(zip(old[nodes].tolist(), old[nodes + 1].tolist(), strict=True))
     new = list(zip(rows.indptr[nodes].tolist(), rows.indptr[nodes + 1].tolist(), strict=True))
     return Csr(
@@ -127,6 +138,14 @@ def replace_rows(links: Csr, nodes: I64, rows: Csr) -> Csr:
         _spliced(links.weights, rows.weights, bounds, new),
         _spliced(links.relations, rows.relations, bounds, new),
     )
+
+
+def _merged(kept: NDArray[Any], patch: NDArray[Any], stays: BOOL, comes: BOOL) -> Any:
+    """Return a column of what stays of one and all of another, which goes where entries come."""
+    merged = np.empty(comes.size, kept.dtype)
+    merged[~comes] = kept[stays]
+    merged[comes] = patch
+    return merged
 
 
 def _spliced(kept: NDArray[Any], patch: NDArray[Any], old: list[tuple[int, int]], new: list[tuple[int, int]]) -> Any:

@@ -38,7 +38,15 @@ def test_a_set_with_records_needs_no_vault(tmp_path: Path, capsys: pytest.Captur
     assert main(["eval", path, "--profile", "all", "-k", "1", "-k", "5", "--json"]) == 0
     got = json.loads(capsys.readouterr().out)
     assert (got["set"], got["now"]) == ("set", "2026-03-01T00:00:00Z")
-    assert sorted(got["profiles"]) == ["causal@1", "default@1", "entity@1", "episodic@1", "lexical@1", "task@1", "temporal@1"]
+    assert sorted(got["profiles"]) == [
+        "causal@1",
+        "default@1",
+        "entity@1",
+        "episodic@1",
+        "lexical@1",
+        "task@1",
+        "temporal@1",
+    ]
     report = got["profiles"]["lexical@1"]
     assert (report["queries"], report["skipped"], report["ks"]) == (4, 1, [1, 5])
     assert report["categories"]["one"]["measures"]["recall@1"]["value"] == 1.0

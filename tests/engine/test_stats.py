@@ -17,7 +17,14 @@ def test_counts_and_sizes(vault: Vault) -> None:
     got = vault.stats()
     assert got["chunks"] == 4
     assert got["rows"] == 6
-    assert got["status"] == {"active": 4, "superseded": 1, "invalidated": 1, "removed": 0, "forgotten": 0}
+    assert got["status"] == {
+        "active": 4,
+        "superseded": 1,
+        "invalidated": 1,
+        "removed": 0,
+        "forgotten": 0,
+        "archived": 0,
+    }
     assert got["types"] == {"note": 3, "rule": 1}
     assert got["embedding"]["dim"] == 256
     assert got["bytes"] == size_of(vault.path) > 0

@@ -101,7 +101,7 @@ def invalidate(call: Call, id: str, reason: str, stamp: str) -> None:
 @_ID
 @click.option("--reason", metavar="TEXT", help="Why, in words.")
 def restore(call: Call, id: str, reason: str | None) -> None:
-    """Make an invalidated or archived chunk current again; wake a snoozed one."""
+    """Bring back an invalidated, archived or snoozed chunk."""
     with call.open() as vault:
         _answer_change(call, vault.restore(id, reason))
 

@@ -52,7 +52,15 @@ def chunk_line(chunk: Chunk) -> str:
     state = None if chunk.status == "active" else chunk.status
     pinned = "pinned" if chunk.pinned else None
     review = "needs review" if chunk.needs_review else None
-    facts = headline(short_date(format_instant(chunk.created_at_us)), chunk.type, chunk.project, state, pinned, chunk.freshness, review)
+    facts = headline(
+        short_date(format_instant(chunk.created_at_us)),
+        chunk.type,
+        chunk.project,
+        state,
+        pinned,
+        chunk.freshness,
+        review,
+    )
     id_ = short_id(chunk.id)
     room = columns() - width(f"{id_}  {facts}  ")
     return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.title or chunk.text[:400]), max(20, room))}"

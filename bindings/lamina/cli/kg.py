@@ -112,7 +112,7 @@ def _lines(reports: Sequence[KgReport], *, verbose: bool) -> Iterator[str]:
         yield from printable(report.table(verbose=verbose), lines=True).splitlines()
 
 
-class _Either(click.Command):
+class Either(click.Command):
     """``eval SET``, or ``eval kg``: which of them is meant shows in the first word."""
 
     def __init__(self) -> None:
@@ -121,13 +121,17 @@ class _Either(click.Command):
             callback=eval_set.callback, context_settings=eval_set.context_settings,
         )  # fmt: skip
 
+    def meant(self, args: list[str]) -> click.Command:
+        """Return the command that some arguments are for."""
+        return kg if args[:1] == ["kg"] and not Path("kg").exists() else self
+
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Make the context of the command that is meant."""
-        if args[:1] == ["kg"] and not Path("kg").exists():
+        if self.meant(args) is kg:
             return kg.make_context(f"{info_name} kg", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
-eval_ = _Either()
+eval_ = Either()

@@ -158,7 +158,7 @@ def traverse(
     embedder: str | None,
     **options: Any,
 ) -> None:
-    """Follow links from the best hits of a question, or from chunks."""
+    """Follow links from a question's best hits, or from chunks."""
     if (query is None) == (not anchors):
         raise click.UsageError("give a question, or --from with ids, and not both")
     with call.open(mode="r", embedder=embedder) as vault:

@@ -31,7 +31,9 @@ _WORD: Final = re.compile(r"\w{3,}")
 )
 @click.argument("query")
 @click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Most hits.")
-@click.option("--profile", metavar="NAME", help="default, lexical, temporal, task, causal, episodic, or one of vault.toml.")
+@click.option(
+    "--profile", metavar="NAME", help="default, lexical, temporal, task, causal, episodic, or one of vault.toml."
+)
 @filter_options
 @click.option("--since", metavar="DATE", help="Only what is from then on.")
 @click.option("--until", metavar="DATE", help="Only what is from before.")

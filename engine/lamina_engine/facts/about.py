@@ -281,8 +281,8 @@ def fact_texts(snapshot: Snapshot) -> RowTexts:
     return RowTexts(snapshot.segments("facts"), _TEXTS, _NUMBERS)
 
 
-def texts(book: Book, start: int, stop: int) -> list[tuple[int, str, str, str, str]]:
-    """Return (row, subject, predicate, object, category) of the facts in a range of rows, whether they still hold or not.
+def texts(book: Book, start: int, stop: int) -> list[tuple[int, str, str, str]]:
+    """Return (row, subject, predicate, object) of the facts in a range of rows, whether they still hold or not.
 
     Notes
     -----
@@ -295,17 +295,16 @@ def texts(book: Book, start: int, stop: int) -> list[tuple[int, str, str, str, s
     subjects, targets = tables.subject.values[rows].tolist(), tables.target.values[rows].tolist()
     called = _names(book, {*subjects, *targets} - {-1})
     objects = book.snapshot.values("facts", "object", rows)
-    categories = book.snapshot.values("facts", "category", rows)
     predicates = tables.predicates.names
     return [
-        (row, called[subject], predicates[code], called[target] if target >= 0 else object or "", category or book.type(subject))
-        for row, subject, code, target, object, category in zip(
-            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, objects, categories, strict=True
+        (row, called[subject], predicates[code], called[target] if target >= 0 else object or "")
+        for row, subject, code, target, object in zip(
+            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, objects, strict=True
         )
-    ]  # fmt: skip
+    ]
 
 
 def _names(book: Book, rows: Iterable[int]) -> dict[int, str]:
     wanted = sorted(rows)
-    roots = np.array([book.root(row) for row in wanted], np.int64)
+    roots = np.array([book.root(row) for row in wanted] if book.parents else wanted, np.int64)
     return dict(zip(wanted, book.snapshot.values("entities", "name", roots), strict=True))

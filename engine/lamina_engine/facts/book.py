@@ -208,8 +208,8 @@ class Book:
 
         return find(self, subject=subject, predicate=predicate, object=object, valid_at=valid_at)
 
-    def texts(self, start: int, stop: int) -> list[tuple[int, str, str, str, str]]:
-        """Return (row, subject, predicate, object, category) of the facts in a range of rows."""
+    def texts(self, start: int, stop: int) -> list[tuple[int, str, str, str]]:
+        """Return (row, subject, predicate, object) of the facts in a range of rows."""
         from lamina_engine.facts.about import texts
 
         return texts(self, start, stop)

@@ -7,6 +7,7 @@ dictionary look-up a value.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,6 +71,10 @@ class Columns:
     def __getitem__(self, name: str) -> list[Any]:
         return self.values[name]
 
+    def told(self, row: int, why: str) -> str:
+        """Return what is wrong, with the row where there are several."""
+        return why if self.n == 1 else f"fact {row + 1}: {why}"
+
 
 class _Bad:
     """Stands for a value that cannot be used."""
@@ -122,7 +127,7 @@ def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Regist
     }  # fmt: skip
     for name in FIELDS:
         if name in given:
-            found.values[name] = _converted(given[name], convert[name], found.bad)
+            found.values[name] = _converted(given[name], convert[name], _MOST.get(name, 0), found.bad)
         else:
             found.values[name] = [_DEFAULTS[name]] * n
     _check_order(found)
@@ -130,8 +135,15 @@ def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Regist
     return found
 
 
-def _converted(values: Sequence[Any], convert: Callable[[Any], Any], bad: dict[int, str]) -> list[Any]:
-    """Convert a column, each different value once; what cannot be used becomes `_Bad`, and is noted by its row."""
+def _converted(
+    values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]
+) -> list[Any]:
+    """Convert a column, each different value once; what cannot be used becomes `_Bad`, and is noted by its row.
+
+    A column of plain texts of at most ``most`` characters is what it would be converted to.
+    """
+    if most and _is_plain(values, most):
+        return list(values)
 
     def tried(value: Any) -> Any:
         try:
@@ -153,6 +165,25 @@ def _converted(values: Sequence[Any], convert: Callable[[Any], Any], bad: dict[i
 
 
 _PLAIN: Final = frozenset({str, int, float, type(None)})
+_MOST: Final = {"subject": names.MAX_NAME, "object": MAX_LITERAL, "source": MAX_SOURCE}
+"""Most characters of a column's texts."""
+_NO_LETTER_FIRST: Final = re.compile(r"\n[^A-Za-z0-9]")
+
+
+def _is_plain(values: Sequence[Any], most: int) -> bool:
+    """Tell whether all values are ASCII texts in normal form, each beginning with a letter or digit: looked at as one text."""
+    if not {str}.issuperset(map(type, values)) or not values:
+        return False
+    text = "\n".join(("", *values, ""))
+    return (
+        text.isascii()
+        and text.count("\n") == len(values) + 1
+        and text.replace("\n", "").isprintable()
+        and " \n" not in text
+        and "  " not in text
+        and not _NO_LETTER_FIRST.search(text, 0, len(text) - 1)
+        and max(map(len, values)) <= most
+    )
 
 
 def _known(registry: Registry) -> Callable[[str], str]:
@@ -225,6 +256,8 @@ def _instant(value: Any) -> int | None:
 
 
 def _check_order(columns: Columns) -> None:
+    if {None}.issuperset(columns["valid_to"]):
+        return
     for row, (begin, end) in enumerate(zip(columns["valid_from"], columns["valid_to"], strict=True)):
         if end is not None and begin is not None and row not in columns.bad and end <= begin:
             columns.bad[row] = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from lamina_engine.facts import lexicon
 from lamina_engine.facts.about import find
 from lamina_engine.facts.book import Book, book_of
 from lamina_engine.facts.drafts import Columns, Draft, checked, columns_of
-from lamina_engine.facts.naming import Namer
+from lamina_engine.facts.ends import ends_of
 from lamina_engine.facts.planning import Plan
 from lamina_engine.facts.predicates import predicate_name
 from lamina_engine.facts.shapes import Fact
@@ -103,7 +104,7 @@ def write_columns(
         book = book_of(view)
         columns = checked(memory, given, book.registry, strict=strict)
         if columns.bad and not skip_bad:
-            raise InvalidArgument(_problem(*min(columns.bad.items()), columns.n))
+            raise InvalidArgument(columns.told(*min(columns.bad.items())))
         written = _write(
             memory, transaction, view, book, columns, origin, label or origin, skip_bad=skip_bad, repeat=repeat
         )
@@ -118,28 +119,14 @@ def _write(
     skip_bad: bool, repeat: bool,
 ) -> Written:  # fmt: skip
     chunks, sources = _sources(view, columns["source"], label)
-    literal = {
-        name
-        for name in dict.fromkeys(columns["predicate"])
-        if isinstance(name, str) and book.registry.kind(name) == "literal"
-    }
-    expected = [
-        *columns["subject"],
-        *(text for text, name in zip(columns["object"], columns["predicate"], strict=True) if name not in literal),
-    ]
-    namer = Namer(book, memory.config.name, expected)
-    subjects, targets = _ends(book, namer, columns, chunks, skip_bad=skip_bad)
+    namer, subjects, targets = ends_of(book, memory.config.name, columns, chunks, skip_bad=skip_bad)
     plan = Plan(book, columns, subjects, targets, today(memory), repeat=repeat)
     namer.append(transaction, origin)
     rows = plan.append(transaction, sources, chunks, origin)
     return Written(
         rows, plan.added, plan.unchanged, plan.superseded, namer.made,
-        [_problem(row, why, columns.n) for row, why in sorted(columns.bad.items())],
+        [columns.told(row, why) for row, why in sorted(columns.bad.items())],
     )  # fmt: skip
-
-
-def _problem(row: int, why: str, n: int) -> str:
-    return why if n == 1 else f"fact {row + 1}: {why}"
 
 
 def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | None], list[str]]:
@@ -156,47 +143,10 @@ def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | N
     at = np.array(list(known.values()), np.int64)
     chunks = dict(zip(known, view.snapshot.values("chunks", "id", at), strict=True))
     files = dict(zip(known, view.snapshot.values("chunks", "source", at), strict=True))
-    chunk_of = [chunks.get(text) if isinstance(text, str) else None for text in given]
-    source_of = [
-        label if not isinstance(text, str) else text if text not in chunks else files[text] or chunks[text]
-        for text in given
-    ]
+    named: dict[Any, str] = {text: files[text] or chunks[text] if text in chunks else text for text in unique}
+    chunk_of: list[str | None] = list(map(chunks.get, given)) if chunks else [None] * len(given)
+    source_of = list(map(named.get, given, repeat(label)))
     return chunk_of, source_of
-
-
-def _ends(
-    book: Book, namer: Namer, columns: Columns, chunks: Sequence[str | None], *, skip_bad: bool
-) -> tuple[list[int], list[int]]:
-    """Return the subject's and the object's entity of each row, -1 where the object is a literal (or the row is bad)."""
-    registered = {
-        name: book.registry.kind(name) for name in dict.fromkeys(columns["predicate"]) if isinstance(name, str)
-    }
-    subjects, targets = [-1] * columns.n, [-1] * columns.n
-    rows = zip(
-        columns["subject"], columns["subject_type"], columns["predicate"], columns["object"], columns["object_type"],
-        columns["kind"], chunks, strict=True,
-    )  # fmt: skip
-    for row, (subject, kind, predicate, object, object_type, wanted, chunk) in enumerate(rows):
-        if row in columns.bad:
-            continue
-        what = registered[predicate] if wanted == "auto" else wanted
-        if wanted == "auto" and object_type is not None:
-            what = "entity"
-        try:
-            begun = namer.row(subject, kind, chunk)
-            if what == "entity":
-                targets[row] = namer.row(object, object_type, chunk)
-            elif what == "any" and len(object) <= _MOST_NAME:
-                targets[row] = namer.known(object, None)
-            subjects[row] = begun
-        except (InvalidArgument, AmbiguousEntity) as error:
-            if not skip_bad:
-                raise type(error)(_problem(row, str(error), columns.n)) from error
-            columns.bad[row], targets[row] = str(error), -1
-    return subjects, targets
-
-
-_MOST_NAME: Final = 200
 
 
 def keep_level(memory: Memory) -> None:

@@ -26,6 +26,7 @@ MAX_WORDS: Final = 16
 DEFAULT_TYPE: Final = "concept"
 """Type of an entity of which nothing more is known."""
 
+_AS_IT_IS: Final = re.compile(r"[A-Za-z0-9][!-~]*(?: [!-~]+)*")
 _TYPE: Final = re.compile(r"[^\W\d_][\w-]{0,39}")
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+[+#]*")
 _PLAIN: Final = re.compile(r"[a-z0-9]+(?:[ ._/'&,:()-]+[a-z0-9]+)*")
@@ -48,6 +49,8 @@ def clean(name: str, what: str = "name", most: int = MAX_NAME) -> str:
     """
     if not isinstance(name, str):
         raise InvalidArgument(f"{what}={name!r} is a {type(name).__name__}; give text")
+    if len(name) <= most and _AS_IT_IS.fullmatch(name):  # most names
+        return name
     text = " ".join(unicodedata.normalize("NFC", name).split()) if not name.isascii() else " ".join(name.split())
     if len(text) > most:
         raise InvalidArgument(f"{what}={text[:40]!r}... has {len(text)} characters; at most {most} are kept")
@@ -211,6 +214,8 @@ def slug(name: str) -> str:
     Letters, digits and marks of every script are kept. Where anything else than plain separators between them is left
     out, a hash of the name follows, so that names which differ in more than case and separators have different slugs.
     """
+    if name.isalnum() and name.isascii():
+        return name.lower()
     text = caseless(name)
     if _PLAIN.fullmatch(text):
         return _BETWEEN.sub("_", text)

@@ -6,8 +6,8 @@ diacritics and slips make another entity. Where several have it, nothing is writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,29 @@ I64 = NDArray[np.int64]
 _MANY: Final = 1_024
 
 
-class _New(NamedTuple):
-    id: str
-    name: str
-    type: str
-    chunk: str | None
+class _New:
+    """New rows of the log, entities and merges, by column: an object each would be walked by every collection of garbage."""
+
+    def __init__(self) -> None:
+        self.id: list[str] = []
+        self.name: list[str] = []
+        self.type: list[str] = []
+        self.chunk: list[str | None] = []
+        self.merges: dict[int, tuple[int, int]] = {}
+        """By place, entity and what it is merged into."""
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def add(self, id: str, name: str, type: str, chunk: str | None) -> None:
+        self.id.append(id)
+        self.name.append(name)
+        self.type.append(type)
+        self.chunk.append(chunk)
+
+    def merge(self, row: int, into: int) -> None:
+        self.merges[len(self)] = row, into
+        self.add("", "", "", None)
 
 
 class Namer:
@@ -48,15 +66,20 @@ class Namer:
 
     def __init__(self, book: Book, vault: str, expected: Iterable[str] = ()) -> None:
         self._book, self._part = book, names.vault_part(vault)
-        self._base = book.snapshot.rows("entities")
-        self._rows: list[_New | tuple[int, int]] = []
-        """New rows of the log: entities, and merges (entity, into)."""
-        self._made: dict[str, list[int]] = {}
-        """By slug, rows of entities of this write."""
+        self.base = book.snapshot.rows("entities")
+        """Row of the first new one."""
+        self.disturbed = False
+        """Whether a name may stand for another entity now than it did before in this write."""
+        self._new = _New()
+        self._made: dict[str, int] = {}
+        """By slug, row of the first entity of this write."""
+        self._more: dict[str, list[int]] = {}
+        """By slug, rows of the others."""
         self._merged: dict[int, int] = {}
         self._unheard: set[str] = set()
         """Names that nothing in the vault has."""
-        self._found: dict[tuple[str, str | None], int] = {}
+        self._found: dict[str | None, dict[str, int]] = {None: {}}
+        """By type and name, what was asked for."""
         self._look_up([name for name in dict.fromkeys(expected) if isinstance(name, str) and name.count(":") < 2])
 
     def _look_up(self, expected: list[str]) -> None:
@@ -78,12 +101,12 @@ class Namer:
         written = self._book.snapshot.values("entities", "name", rows[at])
         for place, row, name in zip(at.tolist(), rows[at].tolist(), written, strict=True):
             if name == expected[place]:
-                self._found[name, None] = self._book.root(row)
+                self._found[None][name] = self._book.root(row)
 
     @property
     def made(self) -> int:
         """How many entities are new."""
-        return sum(isinstance(row, _New) for row in self._rows)
+        return len(self._new) - len(self._new.merges)
 
     def row(self, name: str, kind: str | None, chunk: str | None = None) -> int:
         """Return the row of a name; a new entity's where nothing has it.
@@ -94,15 +117,37 @@ class Namer:
             When several entities have this name.
         InvalidArgument
         """
-        found = self._found.get((name, kind))
-        if found is not None and not self._merged:
-            return found
+        asked = self._found.setdefault(kind, {})
+        found = asked.get(name)
         if found is None:
-            found = self.known(name, kind)
+            found = self._make_unheard(name, kind, chunk) if name in self._unheard else -1
             if found < 0:
-                found = self._make(names.clean(name), kind, chunk)
-            self._found[name, kind] = found
-        return self._root(found)
+                found = self.known(name, kind)
+            if found < 0:
+                text = names.clean(name)
+                found = self._make(text, names.slug(text), kind, chunk)
+            asked[name] = found
+        return self._root(found) if self._merged else found
+
+    def is_unheard(self, name: str) -> bool:
+        """Tell whether a name that was expected is one that nothing in the vault has."""
+        return name in self._unheard
+
+    def made_like(self, name: str) -> Sequence[int]:
+        """Return the rows of new entities that a name may stand for."""
+        return self._written(names.slug(_single(name))) if self._made else ()
+
+    def _written(self, slug: str) -> list[int]:
+        return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
+
+    def _make_unheard(self, name: str, kind: str | None, chunk: str | None) -> int:
+        """Make an entity of a name that nothing in the vault has; -1 where one of this write may have it."""
+        single = _single(name)
+        slug = names.slug(single)
+        if slug in self._made:
+            return -1
+        text = names.clean(name)
+        return self._make(text, slug if text == single else names.slug(text), kind, chunk)
 
     def known(self, name: str, kind: str | None) -> int:
         """Return the row of a name that is known, -1 for another.
@@ -111,10 +156,10 @@ class Namer:
         ------
         AmbiguousEntity
         """
-        found = self._found.get((name, kind))
+        found = self._found.get(kind, {}).get(name)
         if found is not None:
             return self._root(found)
-        if name in self._unheard and names.slug(" ".join(name.split())) not in self._made:
+        if name in self._unheard and not self.made_like(name):
             return -1
         row = row_of_id(self._book, name) if name.count(":") >= 2 else -1
         if row >= 0:
@@ -132,7 +177,7 @@ class Namer:
         """Return rows that have a name: as written, by case, as an alias, as an alias by case."""
         found = [] if name in self._unheard else called(self._book, names.key(name))
         caseless, slug = names.caseless(name), names.slug(name)
-        written = [row for row in self._made.get(slug, ()) if row not in self._merged]
+        written = [row for row in self._written(slug) if row not in self._merged]
         same = [each for each in found if not each.is_alias and names.slug(each.name) == slug]
         aliases = [each for each in found if each.is_alias and names.caseless(each.name) == caseless]
         levels = (
@@ -149,56 +194,54 @@ class Namer:
         return row
 
     def _type(self, row: int) -> str:
-        new = self._new(row)
-        return self._book.type(row) if new is None else new.type
+        return self._book.type(row) if row < self.base else self._new.type[row - self.base]
 
     def _id(self, row: int) -> str:
-        new = self._new(row)
-        return self._book.identity(row) if new is None else new.id
+        return self._book.identity(row) if row < self.base else self._new.id[row - self.base]
 
-    def _new(self, row: int) -> _New | None:
-        found = self._rows[row - self._base] if row >= self._base else None
-        return found if isinstance(found, _New) else None
-
-    def _make(self, name: str, kind: str | None, chunk: str | None) -> int:
+    def _make(self, name: str, slug: str, kind: str | None, chunk: str | None) -> int:
         unspecific = -1
         if kind is not None and kind != names.DEFAULT_TYPE:
             unspecific = self.known(name, names.DEFAULT_TYPE)
         wanted = kind or names.DEFAULT_TYPE
-        row = self._base + len(self._rows)
-        slug = names.slug(name)
-        self._rows.append(_New(f"{self._part}:{wanted}:{slug}", name, wanted, chunk))
-        self._made.setdefault(slug, []).append(row)
-        self._found.pop((name, None), None)  # what was the only one of its name may not be it any more
+        row = self.base + len(self._new)
+        self._new.add(f"{self._part}:{wanted}:{slug}", name, wanted, chunk)
+        if self._made.setdefault(slug, row) != row:
+            self._more.setdefault(slug, []).append(row)
+        # what was the only one of its name may not be it any more
+        self.disturbed |= self._found[None].pop(name, None) is not None
         if unspecific >= 0:  # what was a mere concept is now known to be this
             self.merge(unspecific, row)
         return row
 
     def merge(self, row: int, into: int) -> None:
         """Merge an entity into another."""
-        self._rows.append((row, into))
+        self._new.merge(row, into)
         self._merged[row] = into
+        self.disturbed = True
 
     def append(self, transaction: Transaction, origin: str) -> None:
         """Write what is new."""
-        if not self._rows:
+        new, n = self._new, len(self._new)
+        if not n:
             return
-        made = [row if isinstance(row, _New) else None for row in self._rows]
-        merges = [(-1, -1) if isinstance(row, _New) else row for row in self._rows]
+        ends = np.full((2, n), -1, np.int64)
+        kinds = [ENTITY] * n
+        for at, pair in new.merges.items():
+            ends[:, at], kinds[at] = pair, MERGE
         transaction.append(
             "entities",
             {
-                "kind": [MERGE if new is None else ENTITY for new in made],
-                "entity": [pair[0] for pair in merges],
-                "into": [pair[1] for pair in merges],
-                "id": ["" if new is None else new.id for new in made],
-                "name": ["" if new is None else new.name for new in made],
-                "type": ["" if new is None else new.type for new in made],
-                "chunk": [None if new is None else new.chunk for new in made],
-                "origin": [origin] * len(made),
+                "kind": kinds, "entity": ends[0], "into": ends[1], "id": new.id, "name": new.name, "type": new.type,
+                "chunk": new.chunk, "origin": [origin] * n,
             },
-            transaction.stamps(len(made)),
-        )
+            transaction.stamps(n),
+        )  # fmt: skip
+
+
+def _single(name: str) -> str:
+    """Return a name with single blanks."""
+    return name if name.isalnum() else " ".join(name.split())
 
 
 def _rows(found: Iterable[Called]) -> list[int]:

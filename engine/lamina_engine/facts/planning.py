@@ -67,9 +67,11 @@ class Plan:
         self._book, self._columns, self._today, self._repeat = book, columns, today, repeat
         self._subjects, self._targets = subjects, targets
         self._good = [row for row in range(columns.n) if row not in columns.bad]
-        self._begins = [EVER if begin is None else begin for begin in columns["valid_from"]]
-        self._ends = [NEVER if end is None else end for end in columns["valid_to"]]
-        self._found = [_FIRST_TOKEN - row for row in range(columns.n)]
+        self._begins = [None if begin == EVER else begin for begin in columns["valid_from"]]
+        """None: since ever."""
+        self._ends: list[int | None] = list(columns["valid_to"])
+        """None: open."""
+        self._found = list(range(_FIRST_TOKEN, _FIRST_TOKEN - columns.n, -1))
         """Row of each draft's fact: its token where it is to be written."""
         self._extras: list[_Extra] = []
         self._origins: dict[int, int] = {}
@@ -178,7 +180,8 @@ class Plan:
             self.unchanged += 1
             self.added -= 1
             return
-        self._begins[row], self._ends[row] = outcome.begin, outcome.end
+        self._begins[row] = None if outcome.begin == EVER else outcome.begin
+        self._ends[row] = None if outcome.end == NEVER else outcome.end
         if outcome.ended is not None:
             self._end(row, group, outcome.ended, outcome.begin)
         group.append(Stretch(self._found[row], held, outcome.begin, outcome.end))
@@ -224,14 +227,16 @@ class Plan:
     ) -> list[int]:
         """Append the rows; return the row of each draft's fact, -1 for one that was left out."""
         columns = self._columns
-        drafts = [row for row in self._good if self._found[row] == _FIRST_TOKEN - row]
+        drafts = (
+            [row for row in self._good if self._found[row] == _FIRST_TOKEN - row] if self.unchanged else self._good
+        )
         if not drafts:
             return self._resolved({})
         ordered = self._ordered(drafts)
         base = transaction.rows("facts")
-        place = {token: base + at for at, (_, token) in enumerate(ordered)} if self._extras else {}
+        place = {token: base + at for at, (_, token) in enumerate(ordered)}
         if not self._extras:
-            place = {_FIRST_TOKEN - row: base + at for at, row in enumerate(drafts)}
+            place = dict(zip((_FIRST_TOKEN - row for row in drafts), range(base, base + len(drafts)), strict=True))
         values: dict[str, list[Any]] = {
             "kind": [FACT] * len(drafts),
             "amends": [-1] * len(drafts),
@@ -247,8 +252,6 @@ class Plan:
             permutation = [order[token] for _, token in ordered]
             values = {name: [column[at] for at in permutation] for name, column in values.items()}
             stamps = np.array([stamp_of[row] for (row, _), _ in ordered], np.int64)
-        values["valid_from"] = [None if begin == EVER else begin for begin in values["valid_from"]]
-        values["valid_to"] = [None if end == NEVER else end for end in values["valid_to"]]
         transaction.append("facts", values | {"origin": [origin] * len(stamps)}, stamps)
         return self._resolved(place)
 
@@ -264,7 +267,7 @@ class Plan:
 
     def _plain(self, sources: Sequence[str], chunks: Sequence[str | None]) -> dict[str, Sequence[Any]]:
         columns, targets = self._columns, self._targets
-        objects = [None if at >= 0 else text for at, text in zip(targets, columns["object"], strict=True)]
+        objects = [text if at < 0 else None for at, text in zip(targets, columns["object"], strict=True)]
         return {
             "subject": self._subjects, "predicate": columns["predicate"], "target": targets, "object": objects,
             "category": columns["category"], "source": sources, "chunk": chunks, "confidence": columns["confidence"],
@@ -284,8 +287,8 @@ class Plan:
             for name in plain:
                 if name not in ("valid_from", "valid_to"):
                     values[name].append(said[name])
-            values["valid_from"].append(extra.begin)
-            values["valid_to"].append(extra.end)
+            values["valid_from"].append(None if extra.begin == EVER else extra.begin)
+            values["valid_to"].append(None if extra.end == NEVER else extra.end)
 
     def _copied(self, row: int, plain: dict[str, Sequence[Any]]) -> dict[str, Any]:
         """Return a fact of the vault, or of this write, by column."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.wording import stems_of
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 
@@ -158,7 +159,7 @@ class FactText:
         if self._stop >= book.facts:
             return
         for row, *parts in book.texts(self._stop, book.facts):
-            for stem in dict.fromkeys(self._stems(" ".join(parts[:3]))):
+            for stem in dict.fromkeys(self._stems(" ".join(parts))):
                 self._tail.setdefault(stem, []).append(row)
         self._stop = book.facts
 
@@ -263,26 +264,10 @@ def _extended(memory: Memory, view: View, record: dict[str, Any] | None, wanted:
     book, analyzer = book_of(view), Analyzer()
     for start in range(index.rows, wanted, _AT_ONCE):
         stop = min(wanted, start + _AT_ONCE)
-        stems = _stems_of(analyzer, book, start, stop)
+        stems = stems_of(analyzer, book, start, stop, waiting=wanted - index.rows)
         targets = book.tables.target.values[start:stop] >= 0
         index.append(stems, [(_RELATION if is_one else _LITERAL,) for is_one in targets.tolist()], [None] * len(stems))
     return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
-
-
-def _stems_of(analyzer: Analyzer, book: Book, start: int, stop: int) -> list[str]:
-    """Return the stems of rows, joined by spaces; "" for rows that are no facts."""
-    out = [""] * (stop - start)
-    known: dict[str, str] = {}
-    table = analyzer.pieces()
-    said = [
-        (row, f"{parts[0]} {parts[1]} {parts[2]}".replace("_", " ").split()) for row, *parts in book.texts(start, stop)
-    ]
-    fresh = list(dict.fromkeys(piece for _, pieces in said for piece in pieces))
-    for piece, number in zip(fresh, table.numbers(fresh), strict=True):
-        known[piece] = table.stems[number]
-    for row, pieces in said:
-        out[row - start] = " ".join(filter(None, map(known.__getitem__, pieces)))
-    return out
 
 
 def _idf(count: int, n: int) -> float:

@@ -75,13 +75,13 @@ def context(text: str, previous: int, read: Callable[[int], tuple[str, int]], wi
     """
     if previous < 0 or len(text) > window * 12:
         return ""
-    room = window - len(text.split())
+    room = window - len(text.split(None, window))  # words beyond the window need not be told apart
     parts: list[str] = []
     for _ in range(MAX_STEPS):
         if room <= 0 or previous < 0:
             break
         before, previous = read(previous)
-        words = before.split()
+        words = before.rsplit(None, room)
         parts.append(" ".join(words[-room:]))
         room -= len(words)
     return "\n".join(reversed(parts))

@@ -8,13 +8,15 @@ literals: about 2 µs for 850 bytes with NumPy, and a quarter of that in `lamina
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels._jit import is_ready
+from lamina_kernels._jit import is_ready, warm
 from lamina_kernels.literals import find_grams, gram_table
 
 GRAM = 4
@@ -33,6 +35,12 @@ _BLOCK = 1 << 17  # bytes; smaller blocks pay more in calls, larger ones leave t
 def as_bytes(text: str) -> NDArray[np.uint8]:
     """One byte for each character of any text; a character outside ASCII is a question mark, which matches nothing."""
     return np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
+
+
+@functools.cache
+def begin_compiling() -> threading.Thread:
+    """Load the kernel on a thread, once a process, where many small texts will come: none of them alone is worth it."""
+    return warm((find_grams,))
 
 
 class LiteralScan:

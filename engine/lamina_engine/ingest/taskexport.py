@@ -106,4 +106,3 @@ def _edge(link: Link, odd: dict[tuple[str, str, str], list[Any]]) -> Edge:
         ends = ends[::-1]  # a pair without direction, as the file wrote it
     created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at), {}))  # pyright: ignore[reportArgumentType, reportCallIssue]
     return Edge(*ends, link.relation, created, link.note or "", extra)  # pyright: ignore[reportCallIssue]
-

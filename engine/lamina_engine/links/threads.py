@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TYPE: Final = "conversation"
 
 
-class Facts(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """What the metadata of a session's chunk says, as far as links need it; turns are numbered from 0 in a thread."""
 
     turns: tuple[int, int] = (-1, -1)
@@ -47,8 +47,7 @@ _DECODER: Final = msgspec.json.Decoder(Facts)
 _NOTHING: Final = Facts()
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadChunk:
+class ThreadChunk(msgspec.Struct, frozen=True, gc=False):
     """A chunk of a thread."""
 
     id: str

@@ -32,7 +32,7 @@ _LEAD: Final = "team-lead"
 _SENDERS: Final = frozenset({"SendMessage", "SendMessageTool"})
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):  # values of JSON have no cycles
     """What is read of a line; anything may stand anywhere, so each value is looked at before it is used."""
 
     type: Any = None
@@ -183,11 +183,11 @@ class ClaudeCodeReader:
                 texts.append(IMAGE if kind == "image" else "[Document]")
             elif isinstance(text, str) and text.strip():
                 texts.append(text)
-        if texts and all(text.lstrip().startswith(_INTERRUPTED) for text in texts):
-            return [*events, Event("touch", "", at, at_us)]
-        spoken = "\n\n".join(text for text in texts if not text.lstrip().startswith((_INTERRUPTED, _CAVEAT)))
-        if spoken:
-            events.append(self._spoken(spoken, row, at, at_us))
+        kept = [text for text in texts if not text.lstrip().startswith((_INTERRUPTED, _CAVEAT))]
+        if kept:
+            events.append(self._spoken("\n\n".join(kept), row, at, at_us))
+        elif texts and all(text.lstrip().startswith(_INTERRUPTED) for text in texts):
+            events.append(Event("touch", "", at, at_us))
         return events or [Event("touch", "", at, at_us)]
 
     def _spoken(self, text: str, row: Row, at: str | None, at_us: int | None) -> Event:
@@ -298,7 +298,8 @@ def _blocks(content: str | list[Any]) -> list[dict[str, Any]]:
     """Return the blocks of a message; text alone is one of them."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [b if isinstance(b, dict) else {"type": "text", "text": b} for b in content if isinstance(b, dict | str)]
+    # a union is made anew for each look, a tuple is not
+    return [b if isinstance(b, dict) else {"type": "text", "text": b} for b in content if isinstance(b, (dict, str))]
 
 
 def spawn_of(ref: str | None, at: str | None, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
+
+import msgspec
 
 from lamina_engine.clock import zone
 
@@ -14,8 +15,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-@dataclass(slots=True)
-class Event:
+class Event(msgspec.Struct, gc=False):  # what a reader made of JSON has no cycles
     """One thing that happened in a session."""
 
     kind: Kind
@@ -36,8 +36,7 @@ class Event:
     """More about it: ``file``, ``spawn``, ``agents``, ``mentions``, ``sent``, ``received``, ``model``, ``branch``."""
 
 
-@dataclass(slots=True)
-class Thread:
+class Thread(msgspec.Struct):
     """Whose events follow: one line of talk, of a main agent or of one that it called."""
 
     session: str
@@ -45,7 +44,7 @@ class Thread:
     """The program that wrote it; with ``/`` and a name or id for an agent that another one called."""
     project: str | None = None
     title: str | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = {}
     """What is true of all of it: ``format``, ``cwd``, ``agent_id``, ``parent_tool_use_id``, ``team``, ``name``."""
 
     @property

@@ -161,6 +161,7 @@ class _Run:
             if source.state == PRESENT
             for name in source.facts.chunks[:_FIRST]
         }
+        self._harmless: dict[str, str] = {}
         self._moved = False
 
     def read(self, entries: Sequence[FileEntry]) -> None:
@@ -199,7 +200,7 @@ class _Run:
         source = entry.path if known is None else known.source
         file = SessionFile(
             entry.absolute, source, format, redactor=self._memory.redactor, options=self._options,
-            tz=self._memory.config.tz,
+            tz=self._memory.config.tz, harmless=self._harmless,
         )  # fmt: skip
         if self._memory.redactor.policy == "skip" and self._holds_secrets(file, entry, known):
             return

@@ -23,11 +23,14 @@ class Masking:
     redactor : Redactor
     thinking : bool
         Whether thoughts are kept; those that are not need no search.
+    harmless : dict of str to str, optional
+        Names without secrets that other files of a run had, by how they were written; grows.
     """
 
-    def __init__(self, redactor: Redactor, *, thinking: bool) -> None:
+    def __init__(self, redactor: Redactor, *, thinking: bool, harmless: dict[str, str] | None = None) -> None:
         self._redactor, self._thinking = redactor, thinking
         self._names: dict[str, str] = {}
+        self._harmless: dict[str, str] = {} if harmless is None else harmless
         self.found = 0
         """Secrets masked so far."""
         self.kinds: set[str] = set()
@@ -75,13 +78,18 @@ class Masking:
         """Search the names that are new, all at once: alone each would cost as much as a text."""
         if len(self._names) >= _MOST_NAMES:
             self._names.clear()
-        known = self._names
         found = {name for event in events if event.facts is not None for name in _strings(event.facts)}
-        new = [name for name in found if name not in known]
+        self._search([name for name in found if name not in self._harmless and name not in self._names])
+
+    def _search(self, new: Sequence[str]) -> None:
+        for known in (self._harmless, self._names):
+            if len(known) >= _MOST_NAMES:
+                known.clear()
         texts = [_plain(name) for name in new]
-        known.update(zip(new, texts, strict=True))
+        self._harmless.update(zip(new, texts, strict=True))
         for index, clean, findings in self._redactor.clean_batch(texts):
-            known[new[index]] = clean
+            del self._harmless[new[index]]
+            self._names[new[index]] = clean
             self._count(findings)
 
     def _count(self, findings: Sequence[Finding]) -> None:
@@ -99,12 +107,9 @@ class Masking:
 
     def _name(self, name: str) -> str:
         """Return a short text without secrets; each is searched once."""
-        known = self._names.get(name)
-        if known is None:
-            known, findings = self._redactor.clean(_plain(name))
-            self._count(findings)
-            self._names[name] = known
-        return known
+        if name not in self._harmless and name not in self._names:
+            self._search([name])
+        return self._harmless[name] if name in self._harmless else self._names[name]
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -64,14 +64,17 @@ class SessionFile:
     options : SessionOptions
     tz : str
         Zone of instants that name none.
+    harmless : dict of str to str, optional
+        See `Masking`.
     """
 
     def __init__(
-        self, path: Path, source: str, format: str, *, redactor: Redactor, options: SessionOptions, tz: str
-    ) -> None:
+        self, path: Path, source: str, format: str, *, redactor: Redactor, options: SessionOptions, tz: str,
+        harmless: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self._path, self._source, self.format = path, source, format
         self._options, self._times = options, Times(tz)
-        self.masking = Masking(redactor, thinking=options.thinking)
+        self.masking = Masking(redactor, thinking=options.thinking, harmless=harmless)
         self.problems: list[Problem] = []
         """What could not be read, by line."""
         self._untold = 0
@@ -106,8 +109,8 @@ class SessionFile:
                             yield from cutter.finish()
                         thread = self.masking.thread(item)
                         cutter = TurnCutter(thread, self._options.limits, thinking=self._options.thinking)
-                    elif cutter is not None:
-                        yield from cutter.add(item)
+                    elif cutter is not None and (done := cutter.add(item)):
+                        yield from done
             if cutter is not None:
                 yield from cutter.finish()
         if self._untold:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from lamina_engine.ingest.sessions.cutting import JOINT, SessionLimits, split_text, tokens_of
 from lamina_engine.ingest.sessions.events import Event, Thread
@@ -15,8 +16,7 @@ MOST_THINKING_CHARS: Final = 4_000
 _LISTS: Final = ("mentions", "sent", "received", "returned")
 
 
-@dataclass(slots=True)
-class Cut:
+class Cut(msgspec.Struct, gc=False):
     """A chunk of a thread, before it has an id."""
 
     thread: Thread
@@ -34,11 +34,10 @@ class Cut:
     summary: bool = False
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct, gc=False):
     """What is known of the chunk that is being filled."""
 
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = []
     length: int = 0
     first_turn: int = 0
     piece: int = 0
@@ -47,10 +46,10 @@ class _Open:
     started_us: int | None = None
     ended: str | None = None
     ended_us: int | None = None
-    tools: dict[str, None] = field(default_factory=dict)
-    files: dict[str, None] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
-    thoughts: list[str] = field(default_factory=list)
+    tools: dict[str, None] = {}
+    files: dict[str, None] = {}
+    facts: dict[str, Any] = {}
+    thoughts: list[str] = []
 
 
 class TurnCutter:
@@ -83,41 +82,41 @@ class TurnCutter:
         self._branch = thread.facts.get("branch")
         self._model: str | None = None
 
-    def add(self, event: Event) -> Iterator[Cut]:
-        """Take an event; yield the chunks that it completes."""
+    def add(self, event: Event) -> list[Cut]:
+        """Take an event; return the chunks that it completes."""
         kind = event.kind
         if kind == "summary":
-            yield from self._summary(event)
-            return
+            return list(self._summary(event))
+        done: list[Cut] = []
         if kind == "user" or self._turn < 0:
             if kind == "touch":
-                return  # nothing has been said yet
-            yield from self._begin_turn(event)
+                return done  # nothing has been said yet
+            self._begin_turn(event, done)
         if kind == "thought":
             if self._thinking:
                 self._open.thoughts.append(event.text)
         elif kind != "touch":
-            yield from self._section(_rendered(event), event)
+            self._section(_rendered(event), event, done)
         self._note(event)
+        return done
 
-    def finish(self) -> Iterator[Cut]:
-        """Yield what is left at the end of the thread."""
-        if self._open.parts:
-            yield self._close()
+    def finish(self) -> list[Cut]:
+        """Return what is left at the end of the thread."""
+        return [self._close()] if self._open.parts else []
 
-    def _begin_turn(self, event: Event) -> Iterator[Cut]:
+    def _begin_turn(self, event: Event, done: list[Cut]) -> None:
         shift = None
         if self._turn >= 0 and event.kind == "user":
             shift = shift_between(self._end_us, event.at_us, event.text)
         if self._open.parts and (shift or self._spawned or self._open.length >= self._min):
-            yield self._close()
+            done.append(self._close())
         self._turn += 1
         self._pieces, self._spawned = 0, False
         if not self._open.parts:
             self._open.shift = shift
             self._open.first_turn, self._open.piece = self._turn, 0
 
-    def _section(self, text: str, event: Event) -> Iterator[Cut]:
+    def _section(self, text: str, event: Event, done: list[Cut]) -> None:
         """Add a section; where the chunk would grow too long, begin the next one."""
         cut = self._open
         if not cut.parts:
@@ -134,10 +133,11 @@ class TurnCutter:
             pieces = split_text(text, self._max, max(self._max - cut.length - len(JOINT), 0))
         for i, piece in enumerate(pieces):
             if i:
-                yield self._close()
+                done.append(self._close())
                 self._open.first_turn, self._open.piece = self._turn, self._pieces
             if piece:
                 self._append(piece, event)
+                self._end_at_least(event)
 
     def _append(self, text: str, event: Event) -> None:
         cut = self._open
@@ -145,7 +145,6 @@ class TurnCutter:
         cut.parts.append(text)
         if event.at is not None and cut.started is None:
             cut.started, cut.started_us = event.at, event.at_us
-        self._end_at_least(event)
 
     def _end_at_least(self, event: Event) -> None:
         """Let chunk and turn last until an event: lines may come out of order, so the latest counts."""

@@ -11,6 +11,7 @@ import msgspec
 from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.index.state import ACTIVE
+from lamina_engine.ingest import literal_scan
 from lamina_engine.ingest.sessions.turns import Cut
 from lamina_engine.ingest.sources import SourceRows
 from lamina_engine.links import sessions
@@ -72,10 +73,11 @@ class SessionWriter:
 
     def _begin_group(self) -> None:
         self._cuts: list[Cut] = []
-        self._ids: list[str] = []
+        self._metadata: list[str | None] = []
+        self._ids: list[str | None] = []
         self._after: list[str | None] = []
-        self._sessions: list[str] = []
-        self._sources: list[str] = []
+        self._sessions: list[str | None] = []
+        self._sources: list[str | None] = []
         self._fallbacks: list[int | None] = []
         self._chars = 0
 
@@ -94,6 +96,8 @@ class SessionWriter:
             Its date where it has none; None: it stays without.
         """
         self._cuts.append(cut)
+        self._metadata.append(_ENCODER.encode(cut.facts).decode())
+        cut.facts = {}  # thousands of them would keep the garbage collector busy
         self._ids.append(name)
         self._after.append(after)
         self._sessions.append(session)
@@ -131,6 +135,7 @@ class SessionWriter:
         """Commit a full group on a thread, while the next one is read; at most one is under way."""
         self._settle()
         if self._pool is None:
+            literal_scan.begin_compiling()
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-sessions")
         self._memory.indexer.more_follows = True
         self._under_way = self._pool.submit(self._commit, self._batch())
@@ -184,20 +189,20 @@ class SessionWriter:
                 writing.add_events(transaction, "remove", found, current, stamps, reasons)
 
     def _batch(self) -> ChunkBatch:
-        cuts, n, encode = self._cuts, len(self._cuts), _ENCODER.encode
+        cuts, n = self._cuts, len(self._cuts)
         threads = [cut.thread for cut in cuts]
         collection, project = self._collection or COLLECTION, self._project
         return ChunkBatch(
             texts=[cut.text for cut in cuts],
-            ids=list(self._ids),
+            ids=self._ids,
             titles=[thread.title for thread in threads],
             headings=[[]] * n,
             types=[SUMMARY_TYPE if cut.summary else TYPE for cut in cuts],
             collections=[collection] * n,
             projects=[project or thread.project for thread in threads],
-            sessions=list(self._sessions),
+            sessions=self._sessions,
             agents=[thread.agent for thread in threads],
-            sources=list(self._sources),
+            sources=self._sources,
             ordinals=[cut.ordinal for cut in cuts],
             starts=[-1] * n,
             stops=[-1] * n,
@@ -206,7 +211,7 @@ class SessionWriter:
             success=[None] * n,
             commits=[None] * n,
             blobs=[None] * n,
-            metadata=[encode(cut.facts).decode() for cut in cuts],
-            after=list(self._after),
-            fallback_created_at=list(self._fallbacks),
+            metadata=self._metadata,
+            after=self._after,
+            fallback_created_at=self._fallbacks,
         )
