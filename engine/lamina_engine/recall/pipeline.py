@@ -23,11 +23,11 @@ from lamina_engine.index.view import View
 from lamina_engine.profiles import Lexical, Profile
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.arranging import arrange
-from lamina_engine.recall.candidates import ranking, score_candidates
+from lamina_engine.recall.candidates import Candidates, ranking, score_candidates
 from lamina_engine.recall.diversify import diversify
-from lamina_engine.recall.expand import by_intent, expand
+from lamina_engine.recall.expand import Expanded, by_intent, expand
 from lamina_engine.recall.explain import Found, results
-from lamina_engine.recall.factlane import fact_lane, with_facts
+from lamina_engine.recall.factlane import FactHits, Held, fact_lane, with_facts
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
@@ -54,6 +54,21 @@ class Outcome(Struct, frozen=True):
     trace: dict[str, Any]
 
 
+class _Gathered(Struct):
+    """The candidates of a question, scored, and what they were scored by."""
+
+    selection: Selection
+    query: F32 | None
+    share: float
+    """The vector lane's part of the score; 0 without a query vector."""
+    words: Words
+    lexical: Lane
+    vector: Lane
+    facts: FactHits
+    held: dict[int, Held]
+    candidates: Candidates
+
+
 def recall(
     memory: Memory,
     text: str,
@@ -71,44 +86,19 @@ def recall(
     """
     started = time.perf_counter()
     memory.count_recall()
-    view = memory.view()
-    chosen = profile if isinstance(profile, Profile) else memory.profiles.get(profile or memory.config.profile)
-    space = view.snapshot.space
-    request = make_request(
-        text,
-        chosen,
-        now_us=memory.clock.now_us(),
-        as_of=as_of,
-        dim=space.dim if space else None,
-        tz=tz or memory.config.tz,
-        **options,
-    )
-    if request.as_of_us is not None:
-        view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
-    meant = time_meant(view, request)
-    if meant is not None:
-        request = msgspec.structs.replace(request, meant=meant)
-    window = (request.since_us, request.until_us)
-    selection = select(view, request.where, *window, invalidated=chosen.invalidated > 0.0, now_us=request.now_us)
-    share = _vector_share(memory, view, request)
-    query = _query_vector(memory, view, request) if share > 0.0 else None
-    words, lexical, vector = _lanes(view, request, selection, query)
-    candidates = score_candidates(
-        view, request, words, lexical, vector, query, share if query is not None else 0.0, selection
-    )
-    facts = fact_lane(view, request, selection, memory.config.facts)
-    candidates, held = with_facts(view, request, words, query, share if query is not None else 0.0, candidates, facts)
-    order, folded = diversify(view, chosen, candidates, ranking(view, candidates), request.k)
-    if meant is not None and meant.strict:
-        order = inside(view, meant, candidates.rows, order, request.k)
-    expanded = expand(view, request, selection, words, query, candidates, order)
-    candidates, order = expanded.candidates, expanded.order
+    view, request = _asked(memory, text, profile, tz, as_of, options)
+    chosen = request.profile
+    g = _gathered(memory, view, request)
+    order, folded = diversify(view, chosen, g.candidates, ranking(view, g.candidates), request.k)
+    if request.meant is not None and request.meant.strict:
+        order = inside(view, request.meant, g.candidates.rows, order, request.k)
+    expanded = expand(view, request, g.selection, g.words, g.query, g.candidates, order)
+    candidates, order, brought = expanded.candidates, expanded.order, expanded.brought
     parts: Mapping[int, dict[str, Any]] = {}
     if chosen.composite.on:
         from lamina_engine.recall.composed import composed
 
         candidates, order, parts = composed(view, request, candidates, order, folded)
-    brought = expanded.brought
     if chosen.diversity.slots:
         arranged = arrange(view, request, candidates, order, brought)
         kept, candidates, brought = arranged.kept, arranged.candidates, arranged.brought
@@ -116,25 +106,74 @@ def recall(
         texts = _TextOf(view, candidates.rows)
         kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
     found = results(
-        view, request, candidates, kept, words, folded, share if query is not None else 0.0, brought, parts,
-        held=held, facts_share=facts.share,
-    )  # fmt: skip
+        view,
+        request,
+        candidates,
+        kept,
+        g.words,
+        folded,
+        g.share,
+        brought,
+        parts,
+        held=g.held,
+        facts_share=g.facts.share,
+    )
     if chosen.decay.reinforcement.most > 1.0 and request.as_of_us is None:
         journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
+    trace = _trace(view, request, g, len(candidates.rows), folded, expanded)
+    return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
+
+
+def _asked(
+    memory: Memory, text: str, profile: str | Profile | None, tz: str | None, as_of: Any, options: Mapping[str, Any]
+) -> tuple[View, Request]:
+    """Return what is read and what is asked of it, the time that the question means included."""
+    view = memory.view()
+    chosen = profile if isinstance(profile, Profile) else memory.profiles.get(profile or memory.config.profile)
+    space = view.snapshot.space
+    request = make_request(
+        text, chosen, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
+        tz=tz or memory.config.tz, **options,
+    )  # fmt: skip
+    if request.as_of_us is not None:
+        view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
+    meant = time_meant(view, request)
+    return view, request if meant is None else msgspec.structs.replace(request, meant=meant)
+
+
+def _gathered(memory: Memory, view: View, request: Request) -> _Gathered:
+    """Ask the lanes, and score what they found."""
+    window, shown = (request.since_us, request.until_us), request.profile.invalidated > 0.0
+    selection = select(view, request.where, *window, invalidated=shown, now_us=request.now_us)
+    share = _vector_share(memory, view, request)
+    query = _query_vector(memory, view, request) if share > 0.0 else None
+    share = share if query is not None else 0.0
+    words, lexical, vector = _lanes(view, request, selection, query)
+    candidates = score_candidates(view, request, words, lexical, vector, query, share, selection)
+    facts = fact_lane(view, request, selection, memory.config.facts)
+    candidates, held = with_facts(view, request, words, query, share, candidates, facts)
+    return _Gathered(selection, query, share, words, lexical, vector, facts, held, candidates)
+
+
+def _trace(
+    view: View, request: Request, g: _Gathered, scored: int, folded: Mapping[int, list[str]], expanded: Expanded
+) -> dict[str, Any]:
+    """Return what ``Hits.explain`` tells of a recall beside its hits."""
+    counts = {"lexical": len(g.lexical.rows), "vector": len(g.vector.rows), "scored": scored}
     trace: dict[str, Any] = {
-        "candidates": {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(candidates.rows)},
-        "selected": selection.count,
+        "candidates": counts,
+        "selected": g.selection.count,
         "rows": view.rows,
-        "words": list(words.query.terms),
+        "words": list(g.words.query.terms),
         "folded": sum(map(len, folded.values())),
         "brought": len(expanded.brought),
         "intent": expanded.intent,
     }
-    if held:
-        trace["candidates"]["facts"] = len(held)
-    if meant is not None:
-        trace["time"] = meant.trace()
-    return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
+    if g.held:
+        counts["facts"] = len(g.held)
+    if request.meant is not None:
+        trace["time"] = request.meant.trace()
+    return trace
 
 
 def listed(memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None) -> list[Chunk]:
