@@ -38,6 +38,11 @@ def test_the_tour_shows_what_it_says(toured: list[Step]) -> None:
     assert steps["Why"] == ["inc-044"]
 
 
+def test_the_tour_answers_a_fact_as_it_is_now(toured: list[Step]) -> None:
+    step = next(step for step in toured if step.line.startswith("lamina facts ask"))
+    assert step.outcome == "Relay port 7500 · ports.md (in March it was 7411)"
+
+
 def test_the_tour_ends_with_a_chain_that_begins_with_the_cause(toured: list[Step]) -> None:
     story = toured[-1].story
     assert story is not None

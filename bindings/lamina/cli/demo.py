@@ -106,6 +106,7 @@ def tour(root: Path) -> Iterator[Step]:
         yield _asked(vault, "What we knew then: the same question, asked in March", _SESSIONS, k=1, as_of="2026-03-31")
         yield _asked(vault, "Why: the parts that every score is made of", "slow pages", k=1, explain=True)
         yield _grouped(vault)
+        yield _known(vault)
         yield _told(vault)
 
 
@@ -133,6 +134,20 @@ def _grouped(vault: Vault) -> Step:
     outcome = f"{report.topics} topics, {report.noise} notes in none: {', '.join(named)}"
     return Step(
         "Topics, by density alone, named by their words", "lamina cluster --min-cluster-size 2", outcome=outcome
+    )
+
+
+def _known(vault: Vault) -> Step:
+    """Say what has one right answer, and ask for it by another name."""
+    for value, since, source in (("7411", "2026-01-10", "runbook.md"), ("7500", "2026-05-04", "ports.md")):
+        vault.facts.add("Relay", "port", value, valid_from=since, source=source)
+    vault.facts.alias("the label gateway", "Relay")
+    query = "what port does the label gateway run on?"
+    best = vault.facts.ask(query)[0]
+    [former] = [fact.value for fact in vault.facts.about("Relay", valid_at="2026-03-01")]
+    outcome = f"{best.subject} {best.key} {best.value} · {best.source} (in March it was {former})"
+    return Step(
+        "What has one right answer: facts, with their sources and times", f"lamina facts ask '{query}'", outcome=outcome
     )
 
 
