@@ -81,8 +81,11 @@ def test_replaced_rows_are_as_if_built_anew(graph: tuple[int, list[Link]], data:
         Link(u, data.draw(node), 1, data.draw(WEIGHTS)) for u in changed for _ in range(data.draw(st.integers(0, 3)))
     ]
     ref = built(more, [each for each in links if each.source not in changed] + fresh)
-    got = csr.replace_rows(built(n, links), np.array(changed, np.int64), built(more, fresh))
-    assert equal(got, ref)
+    for many in (0, more + 1):  # as where few rows of many change, and as where many do
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csr, "_MANY", many)
+            got = csr.replace_rows(built(n, links), np.array(changed, np.int64), built(more, fresh))
+        assert equal(got, ref)
 
 
 @given(graphs(), st.data())

@@ -288,18 +288,22 @@ def texts(book: Book, start: int, stop: int) -> list[tuple[int, str, str, str]]:
     -----
     A subject is named as it is called now: an index that outlives a merge keeps the former name.
     """
-    stop = min(stop, book.facts)
+    stop = max(start, min(stop, book.facts))
     tables = book.tables
-    rows = np.arange(start, max(start, stop))
+    rows = np.arange(start, stop)
     rows = rows[tables.kind.values[rows] == tables.kinds.code(FACT)]
     subjects, targets = tables.subject.values[rows].tolist(), tables.target.values[rows].tolist()
     called = _names(book, {*subjects, *targets} - {-1})
-    objects = book.snapshot.values("facts", "object", rows)
+    objects: list[str | None] = []  # of all rows in the range: whole columns are read in a tenth of the time
+    for segment in book.snapshot.segments("facts"):
+        first = max(start - segment.start, 0)
+        if first < segment.rows and segment.start < stop:
+            objects += segment.column("object").slice(first, stop - segment.start - first).to_pylist()
     predicates = tables.predicates.names
     return [
-        (row, called[subject], predicates[code], called[target] if target >= 0 else object or "")
-        for row, subject, code, target, object in zip(
-            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, objects, strict=True
+        (row, called[subject], predicates[code], called[target] if target >= 0 else objects[row - start] or "")
+        for row, subject, code, target in zip(
+            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, strict=True
         )
     ]
 

@@ -135,9 +135,7 @@ def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Regist
     return found
 
 
-def _converted(
-    values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]
-) -> list[Any]:
+def _converted(values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]) -> list[Any]:
     """Convert a column, each different value once; what cannot be used becomes `_Bad`, and is noted by its row.
 
     A column of plain texts of at most ``most`` characters is what it would be converted to.

@@ -88,17 +88,18 @@ def _at_once(
 ) -> Ends | None:  # fmt: skip
     """Return the ends of all rows; None where a name stands for different entities in different rows, or for none."""
     names, keys, types = _asked(columns, kinds)
-    base, found, made_at = namer.base, {}, {}
+    found: dict[Hashable, int] = {}
+    made_at: dict[int, int] = {}
     first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
     try:
         for place in sorted(first.values()):
             name = names[place]
             if name is not None:
                 row = found[keys[place]] = namer.row(name, types[place] if types else None, chunks[place // 2])
-                if row >= base:
+                if row >= namer.base:
                     made_at.setdefault(row, place)
-        if namer.disturbed:
-            return None
+                if namer.disturbed:
+                    return None
         subjects, targets = (list(map(found.get, keys[end::2], repeat(-1))) for end in (0, 1))
         if "any" in kinds and not _add_known(namer, columns["object"], kinds, made_at, targets):
             return None

@@ -169,6 +169,8 @@ def key(text: str) -> int:
 
 def key_of(text: str) -> tuple[int, int]:
     """Return a name's key and how many words it has."""
+    if text.isalnum() and text.isascii():
+        return _hash(text.lower()), 1
     # what `words` finds, without the places
     found = _ASCII_WORD.findall(text.lower()) if text.isascii() else [word for word, _, _ in words(text)]
     total = 0

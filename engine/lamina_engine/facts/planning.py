@@ -227,9 +227,7 @@ class Plan:
     ) -> list[int]:
         """Append the rows; return the row of each draft's fact, -1 for one that was left out."""
         columns = self._columns
-        drafts = (
-            [row for row in self._good if self._found[row] == _FIRST_TOKEN - row] if self.unchanged else self._good
-        )
+        drafts = [row for row in self._good if self._found[row] == _FIRST_TOKEN - row] if self.unchanged else self._good
         if not drafts:
             return self._resolved({})
         ordered = self._ordered(drafts)

@@ -13,6 +13,7 @@ import threading
 import weakref
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -261,12 +262,19 @@ def _extended(memory: Memory, view: View, record: dict[str, Any] | None, wanted:
     if index is None or index.rows > wanted:
         shutil.rmtree(folder / name, ignore_errors=True)
         index = LexicalIndex.create(folder / name)
-    book, analyzer = book_of(view), Analyzer()
-    for start in range(index.rows, wanted, _AT_ONCE):
-        stop = min(wanted, start + _AT_ONCE)
-        stems = stems_of(analyzer, book, start, stop, waiting=wanted - index.rows)
-        targets = book.tables.target.values[start:stop] >= 0
-        index.append(stems, [(_RELATION if is_one else _LITERAL,) for is_one in targets.tolist()], [None] * len(stems))
+    book, analyzer, waiting = book_of(view), Analyzer(), wanted - index.rows
+    appending = index.begin()
+    try:
+        for start in range(appending.next, wanted, _AT_ONCE):
+            stop = min(wanted, start + _AT_ONCE)
+            stems = stems_of(analyzer, book, start, stop, waiting=waiting)
+            targets = book.tables.target.values[start:stop] >= 0
+            kinds = [(_RELATION,) if is_one else (_LITERAL,) for is_one in targets.tolist()]
+            appending.add(stems, kinds, repeat(None, len(stems)))
+    except BaseException:
+        appending.abandon()
+        raise
+    appending.commit()
     return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
 
 

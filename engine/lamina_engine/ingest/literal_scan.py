@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels._jit import is_ready, warm
+from lamina_kernels._jit import compiled_before, is_ready, warm
 from lamina_kernels.literals import find_grams, gram_table
 
 GRAM = 4
@@ -29,6 +29,7 @@ _MULTIPLIERS = (np.uint32(0x9E3779B1), np.uint32(0xC2B2AE3D))
 _FOLD = 0x20  # sets the bit that tells "a" from "A"; punctuation may be confused, which only costs a look
 _SHORT = 1 << 11  # bytes up to which a look at each costs less than some thirty calls of NumPy
 _BULK = 1 << 23  # bytes from which on it pays to load the kernel, which does the same
+_MANY_TEXTS = 8_192  # small texts from which on the same holds, as for bulk analysis
 _BLOCK = 1 << 17  # bytes; smaller blocks pay more in calls, larger ones leave the second-level cache
 
 
@@ -41,6 +42,14 @@ def as_bytes(text: str) -> NDArray[np.uint8]:
 def begin_compiling() -> threading.Thread:
     """Load the kernel on a thread, once a process, where many small texts will come: none of them alone is worth it."""
     return warm((find_grams,))
+
+
+def expect_many(texts: int) -> None:
+    """Have the kernel at hand for so many small texts: loaded now where it was compiled before, else on a thread."""
+    if texts >= _MANY_TEXTS:
+        loading = begin_compiling()
+        if compiled_before((find_grams,)):
+            loading.join()
 
 
 class LiteralScan:

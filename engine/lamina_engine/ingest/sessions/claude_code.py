@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
+from lamina_engine.ingest.sessions.calling import digest_of, mentioned, spawn_of
 from lamina_engine.ingest.sessions.events import Event, Thread, Times
 from lamina_engine.ingest.sessions.lines import Unreadable
 from lamina_engine.ingest.sessions.naming import FileName, project_of
@@ -23,7 +23,6 @@ _OUTPUT: Final = re.compile(r"<(local-command-stdout|bash-stdout|bash-stderr)>(.
 _COMMAND: Final = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _ARGUMENTS: Final = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _TYPED: Final = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
-_MENTION: Final = re.compile(r"(?:agentId:?\s*|\bagent-|<task-id>|<agent-id>)([0-9A-Za-z][0-9A-Za-z_-]{3,63})")
 _TEAMMATE: Final = re.compile(r"<teammate-message[^>]*\bteammate_id=[\"']?([^\"'\s>]+)")
 _WRAPPED: Final = re.compile(r"\s*<teammate-message[^>]*>\n?(.*?)\n?</teammate-message>\s*\Z", re.DOTALL)
 _NOTIFIED: Final = re.compile(r"<task-id>([\w-]+)</task-id>\s*<tool-use-id>([\w-]+)</tool-use-id>")
@@ -298,30 +297,4 @@ def _blocks(content: str | list[Any]) -> list[dict[str, Any]]:
     """Return the blocks of a message; text alone is one of them."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    # a union is made anew for each look, a tuple is not
     return [b if isinstance(b, dict) else {"type": "text", "text": b} for b in content if isinstance(b, (dict, str))]
-
-
-def spawn_of(ref: str | None, at: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return what is known of an agent when it is called: the id of the call, when, its prompt's digest, its name."""
-    prompt = text_of(arguments.get("prompt")) or text_of(arguments.get("message"))
-    found = {
-        "id": ref,
-        "at": at,
-        "prompt": digest_of(prompt) if prompt is not None else None,
-        "name": text_of(arguments.get("name")),
-        "team": text_of(arguments.get("team_name")),
-    }
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def mentioned(text: str) -> list[str]:
-    """Return the ids of agents that a text names, in order."""
-    if "agent" not in text and "<task-id>" not in text:
-        return []
-    return list(dict.fromkeys(_MENTION.findall(text)))[:20]
-
-
-def digest_of(prompt: str) -> str:
-    """Return what tells a prompt from others: 16 hex digits."""
-    return hashlib.blake2b(prompt.strip().encode("utf-8", "replace"), digest_size=8).hexdigest()

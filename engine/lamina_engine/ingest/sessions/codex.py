@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lamina_engine.ingest.sessions.claude_code import spawn_of
+from lamina_engine.ingest.sessions.calling import spawn_of
 from lamina_engine.ingest.sessions.events import Event, Thread, Times
 from lamina_engine.ingest.sessions.lines import Unreadable
 from lamina_engine.ingest.sessions.naming import FileName, project_of
