@@ -15,6 +15,7 @@ from lamina_kernels.layouts import BOOL, F32, I64, U8
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.index.view import View
+    from lamina_kernels.layouts import Csr
 
 
 class Around(NamedTuple):
@@ -77,32 +78,36 @@ def around(
     """
     state = nodes.state_of(view)
     wanted, _ = registry.masks(state.graph.relations, relations, "both")
-    found = state.graph.node_of(list(names)).tolist()
+    found = state.graph.node_of(list(names)).astype(np.int64)
+    both = ((state.graph.forward, True), (state.graph.backward, False))
+    met = [_met(links, out, found, wanted != 0) for links, out in both]
+    owner, others, relation, weight, outward = (np.concatenate(parts) for parts in zip(*met, strict=True))
+    # of several links to one other the first stands, outward ones before inward ones
+    order = np.lexsort((others, owner))
+    distinct = np.ones(len(order), np.bool_)
+    distinct[1:] = (np.diff(owner[order]) != 0) | (np.diff(others[order]) != 0)
+    chosen = order[distinct]
+    rows = state.rows[others[chosen]]
+    blocked = state.blocked[others[chosen] >> 3] >> (others[chosen] & 7).astype(np.uint8) & 1
+    chosen, rows = chosen[(rows >= 0) & (blocked == 0)], rows[(rows >= 0) & (blocked == 0)]
+    others, relation, weight, outward = others[chosen], relation[chosen], weight[chosen], outward[chosen]
+    cuts = np.searchsorted(owner[chosen], np.arange(len(names) + 1)).tolist()
     return [
-        _around(state, name, node, wanted != 0) if node >= 0 else None for name, node in zip(names, found, strict=True)
+        Around(name, node, others[i:j], rows[i:j], relation[i:j], weight[i:j], outward[i:j]) if i < j else None
+        for name, node, i, j in zip(names, found.tolist(), cuts, cuts[1:], strict=False)
     ]
 
 
-def _around(state: NodeState, name: str, node: int, wanted: BOOL) -> Around | None:
-    others, relations, weights, outward = [], [], [], []
-    for links, out in ((state.graph.forward, True), (state.graph.backward, False)):
-        begin, end = int(links.indptr[node]), int(links.indptr[node + 1])
-        entries = begin + np.flatnonzero(wanted[links.relations[begin:end]])
-        others.append(links.indices[entries].astype(np.int64))
-        relations.append(links.relations[entries])
-        weights.append(links.weights[entries])
-        outward.append(np.full(len(entries), out))
-    every = np.concatenate(others)
-    _, first = np.unique(every, return_index=True)
-    rows = state.rows[every[first]]
-    blocked = state.blocked[every[first] >> 3] >> (every[first] & 7).astype(np.uint8) & 1
-    first = first[(rows >= 0) & (blocked == 0)]
-    if not len(first):
-        return None
-    return Around(
-        name, node, every[first], state.rows[every[first]], np.concatenate(relations)[first],
-        np.concatenate(weights)[first], np.concatenate(outward)[first],
-    )  # fmt: skip
+def _met(links: Csr, out: bool, found: I64, wanted: BOOL) -> tuple[I64, I64, U8, F32, BOOL]:
+    """Return what nodes (-1: none) have links of some relations to: the position of each node, and the links."""
+    known = np.flatnonzero(found >= 0)
+    begin = links.indptr[found[known]].astype(np.int64)
+    counts = links.indptr[found[known] + 1].astype(np.int64) - begin
+    entries = np.repeat(begin - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+    keep = wanted[links.relations[entries]]
+    entries, owner = entries[keep], np.repeat(known, counts)[keep]
+    targets = links.indices[entries].astype(np.int64)
+    return owner, targets, links.relations[entries], links.weights[entries], np.full(len(entries), out)
 
 
 def described(view: View, found: Around, chosen: I64) -> list[Adjacent]:

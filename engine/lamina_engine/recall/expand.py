@@ -120,27 +120,29 @@ def _neighbours(
     names = [str(name) for name in view.snapshot.values("chunks", "id", c.rows[list(hits)])]
     taken = set(c.rows[list(hits)].tolist())
     found: dict[int, Brought] = {}
-    for position, links in zip(hits, around(view, names, settings.relations), strict=True):
+    near = around(view, names, settings.relations)
+    every = np.unique(np.concatenate([np.empty(0, np.int64), *(links.rows for links in near if links is not None)]))
+    recency, factor = ages(view, every, decay, request.aged_us).recency, factors(view, request.profile, every)
+    for position, links in zip(hits, near, strict=True):
         if links is None:
             continue
-        free = [
-            place
-            for place, row in enumerate(links.rows.tolist())
-            if row not in taken and (settings.best or row not in found) and _may_return(selection, row)
-        ]
-        if not free:
-            continue
         semantic = settings.share * float(c.semantic[position])
-        rows = links.rows[free]
-        recency = ages(view, rows, decay, request.aged_us).recency
-        combined = blend(
-            np.full(len(rows), semantic), recency, decay.semantic_weight, factors(view, request.profile, rows)
-        )
+        at = np.searchsorted(every, links.rows)
+        scores = blend(np.full(len(at), semantic), recency[at], decay.semantic_weight, factor[at]).tolist()
+        combined = {
+            place: score
+            for place, (row, score) in enumerate(zip(links.rows.tolist(), scores, strict=True))
+            if row not in taken and (settings.best or row not in found) and _may_return(selection, row)
+        }
+        if not combined:
+            continue
         # ids and dates are read of those alone that can be among the first
-        near = combined >= np.sort(combined)[-min(settings.most, len(combined))]
-        shown = described(view, links, np.array(free, np.int64)[near])
+        least = sorted(combined.values())[-min(settings.most, len(combined))]
+        places = [place for place, score in combined.items() if score >= least]
+        shown = described(view, links, np.array(places, np.int64))
+        newest = [-_moment(link.created_at) for link in shown]
         ranked = sorted(
-            zip((-combined[near]).tolist(), [-_moment(link.created_at) for link in shown], shown, strict=True),
+            zip([-combined[place] for place in places], newest, shown, strict=True),
             key=lambda item: (*item[:2], item[2].id),
         )
         for _, _, link in ranked[: settings.most]:
