@@ -25,7 +25,9 @@ settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script: children would inherit it
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # started in the background of a script: children would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
