@@ -128,7 +128,9 @@ class _Start:
         found = newest(self._memory, _HANDOFF, 1, project=self._project, agent=agent)
         if found and found[0].source and found[0].ordinal >= 0:
             where: dict[str, Any] = {"type": _HANDOFF, "source": found[0].source}
-            found = sorted(listed(self._memory, where, _MOST_CHUNKS), key=lambda chunk: chunk.ordinal)
+            found = sorted(
+                listed(self._memory, where, _MOST_CHUNKS, now_us=self._now_us), key=lambda chunk: chunk.ordinal
+            )
         self._handoff = found
         return [item_of_chunk(chunk, "handoff", self._now_us) for chunk in found]
 

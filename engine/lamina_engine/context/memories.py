@@ -42,8 +42,8 @@ def item_of_hit(shown: Mapping[str, Any], part: str, score: float, now_us: int) 
 def newest(
     memory: Memory, type_: str, limit: int, *, project: str | None = None, agent: str | None = None
 ) -> list[Chunk]:
-    """Return the newest chunks of a type, by their date."""
-    return listed(memory, scoped({"type": type_}, project, agent), limit)
+    """Return the newest chunks of a type, by their date; none that is snoozed."""
+    return listed(memory, scoped({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
 
 
 def scoped(where: Mapping[str, Any], project: str | None, agent: str | None = None) -> dict[str, Any]:

@@ -176,11 +176,13 @@ def _trace(
     return trace
 
 
-def listed(memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None) -> list[Chunk]:
-    """Return the chunks that a filter accepts, newest first; see ``Vault.list``."""
+def listed(
+    memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None, *, now_us: int | None = None
+) -> list[Chunk]:
+    """Return the chunks that a filter accepts, newest first; see ``Vault.list``. With a moment, none that is snoozed then."""
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
-    live = mask.evaluate(node, view, alive(view, node, invalidated=False))
+    live = mask.evaluate(node, view, alive(view, node, invalidated=False, now_us=now_us))
     return select_chunks(view, np.flatnonzero(live), limit)
 
 

@@ -184,3 +184,12 @@ def test_commits_and_merges_since_the_handoff(worked: Vault, tmp_path: Path) -> 
 
 def test_tokens_of_said() -> None:
     assert 690 <= count_tokens(said(700, "handoff")) <= 700
+
+
+def test_what_is_snoozed_is_not_told(worked: Vault) -> None:
+    assert parts(worked)["handoff"] == ["handoff"]
+    for name in ("handoff", "insight", "merged", "new-issue"):
+        worked.snooze(name, "2026-07-01")
+    told = parts(worked, "another")
+    assert told["handoff"] == ["old-handoff"]
+    assert not {"handoff", "insight", "merged", "new-issue"} & {name for names in told.values() for name in names}
