@@ -139,6 +139,7 @@ def _trim_nanoseconds(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=16_384)
+@functools.lru_cache(maxsize=8_192)
 def format_instant(us: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 with ``Z`` (whole seconds without a fraction); None stays None.
 

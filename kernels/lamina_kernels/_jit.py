@@ -272,6 +272,8 @@ def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
     """Give arrays inside tuple arguments as read-only views; Numba converts them by itself only outside tuples."""
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs and not any(map(_is_writeable, args)):  # as a rule: the blocks of a vault are read-only
+            return entry(*args)
         positional = [_frozen(arg) for arg in args]
         keywords = {name: _frozen(arg) for name, arg in kwargs.items()}
         return cast("Callable[..., R]", entry)(*positional, **keywords)
@@ -279,11 +281,20 @@ def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _is_writeable(arg: object) -> bool:
+    """Tell whether an argument is a tuple with an array that could be written to."""
+    if isinstance(arg, tuple):
+        for item in arg:
+            if isinstance(item, np.ndarray) and item.flags.writeable:
+                return True
+    return False
+
+
 def _frozen(arg: object) -> object:
-    if not isinstance(arg, tuple) or not any(isinstance(item, np.ndarray) and item.flags.writeable for item in arg):
+    if not _is_writeable(arg):
         return arg
     items: list[object] = []
-    for item in arg:
+    for item in cast("tuple[object, ...]", arg):
         if isinstance(item, np.ndarray) and item.flags.writeable:
             item = item.view()
             item.flags.writeable = False

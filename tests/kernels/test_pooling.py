@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels.layouts import F32, F64, I32, I64
-from lamina_kernels.pooling import pool_words, pool_words_numpy
+from lamina_kernels.pooling import pool_words, pool_words_numpy, unit_rows
 from tests.oracles import pooling as oracle
 
 Path = Callable[[I32, I64, F64], F32]
@@ -64,3 +64,12 @@ def test_word_order_does_not_matter(path: Path) -> None:
 def test_no_texts(path: Path) -> None:
     got = path(np.empty(0, np.int32), np.zeros(1, np.int64), table(1, 4, 0))
     assert got.shape == (0, 4)
+
+
+@pytest.mark.parametrize("d", [1, 2, 255, 256])
+def test_one_row_alone_has_the_bytes_it_has_among_others(d: int) -> None:
+    sums = np.random.default_rng(d).normal(size=(7, d))
+    sums[3], sums[4] = 0.0, -0.0
+    ref = unit_rows(sums)
+    got = np.concatenate([unit_rows(sums[i : i + 1]) for i in range(7)])
+    assert got.tobytes() == ref.tobytes()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _SHORT: Final = re.compile(r"#?[0-9a-f]{4,32}")
 _SHOWN_CANDIDATES: Final = 5
+_KEPT_ROWS: Final = 4_096
+_KEPT_CHARS: Final = 4_000
+"""What is remembered of hits: at most 16 million characters, some 6 MB of texts of the usual length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,28 @@ def shown_at(view: View, rows: Rows) -> list[dict[str, Any]]:
 
     `HIT_COLUMNS`, with metadata decoded, and ``status``, ``freshness``, ``needs_review``.
     """
-    records = view.snapshot.records("chunks", rows, HIT_COLUMNS)
+    records = _remembered(view, rows)
     facts = (view.state.status[rows].tolist(), view.freshness.tiers_of(rows), view.freshness.review_of(rows))
     for record, state, tier, review in zip(records, *facts, strict=True):
         record["status"], record["freshness"], record["needs_review"] = STATUS_NAMES[state], tier, review
         record["metadata"] = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
     return records
+
+
+def _remembered(view: View, rows: Rows) -> list[dict[str, Any]]:
+    """Return `HIT_COLUMNS` of some rows, each a dict of its own: rows never change, and what is found is found again."""
+    kept = view.tables.shown
+    found = [kept.get(row) for row in rows.tolist()]
+    if None in found:
+        new = [place for place, record in enumerate(found) if record is None]
+        records = view.snapshot.records("chunks", rows[new], HIT_COLUMNS)
+        if len(kept) + len(new) > _KEPT_ROWS:
+            kept.clear()
+        for place, row, record in zip(new, rows[new].tolist(), records, strict=True):
+            found[place] = record
+            if len(kept) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
+                kept[row] = record
+    return [dict(record) for record in found if record is not None]
 
 
 def _chunk(

@@ -178,11 +178,8 @@ class ForwardLists:
     def __init__(self, blocks: Sequence[TermRows]) -> None:
         self.blocks = [_read_only(block) for block in blocks if block.lengths.shape[0]]
         self.starts = np.cumsum([0, *(block.lengths.shape[0] for block in self.blocks)])
-
-    @property
-    def rows(self) -> int:
+        self.rows = int(self.starts[-1])
         """Number of rows."""
-        return int(self.starts[-1])
 
     def statistics(self, stop: int | None = None) -> Statistics:
         """Return the statistics of the rows below ``stop``, or of all. O(rows)."""
@@ -231,6 +228,9 @@ class ForwardLists:
         fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
         out = np.empty(rows.size)
         for block, chosen, local in self._homes(rows):
+            if local is rows:
+                score_bm25(block, np.ascontiguousarray(rows), *fixed, out)
+                break
             scores = np.empty(local.size)
             score_bm25(block, np.ascontiguousarray(local), *fixed, scores)
             out[chosen] = scores
@@ -244,6 +244,9 @@ class ForwardLists:
         fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
         out = np.empty((rows.size, query.hashes.size))
         for block, chosen, local in self._homes(rows):
+            if local is rows:
+                bm25_terms(block, np.ascontiguousarray(rows), *fixed, out)
+                break
             parts = np.empty((local.size, query.hashes.size))
             bm25_terms(block, np.ascontiguousarray(local), *fixed, parts)
             out[chosen] = parts
@@ -294,7 +297,7 @@ class ForwardLists:
 
     def _homes(self, rows: I64) -> Iterator[tuple[TermRows, I64 | slice, I64]]:
         """Yield each block that holds some of the rows, which of them it holds, and where they lie in it."""
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.rows):
+        if rows.size and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
             raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
         if len(self.blocks) == 1:
             yield self.blocks[0], slice(None), rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,10 @@ class Tables:
         """created_at, us; `MISSING_US` where unknown."""
         self.previous = RowColumn(self._read_previous)
         """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
+        self.shown: dict[int, dict[str, Any]] = {}
+        """What hits showed of rows, by row; see `lamina_engine.chunks.reading.shown_at`."""
+        self.contents: dict[int, bytes] = {}
+        """Content hashes of rows that were compared; see `lamina_engine.recall.diversify`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._ids = KeyIndex()
         self._versions = KeyIndex()

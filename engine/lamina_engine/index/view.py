@@ -153,7 +153,7 @@ class View:
         """Row of the chunk whose words each short chunk was indexed with, int64 (rows,); -1 for none."""
         return self.tables.previous.of(self.snapshot)[: self.rows]
 
-    @property
+    @cached_property
     def vector_rows(self) -> int:
         """Rows below this have an entry in the vectors log."""
         return min(self.rows, self.snapshot.rows(self.snapshot.vector_log)) if self.snapshot.space else 0

@@ -15,6 +15,8 @@ from lamina_kernels.layouts import F32, I64
 _REORDERED: Final = 4
 """Times k: how far down hits are looked at for repetition."""
 _ROUNDING: Final = 1e-5
+_KEPT_VERSIONS: Final = 16_384
+"""Some 2 MB."""
 
 
 def diversify(
@@ -59,7 +61,7 @@ def _fold(
         The first of each content, the ids folded into it, and how far down was looked.
     """
     head = order[:wanted]
-    versions = view.snapshot.values("chunks", "version", candidates.rows[head])
+    versions = _versions(view, candidates.rows[head])
     if len(set(versions)) == len(head):  # as a rule nothing repeats
         return head, {}, len(head)
     owner: dict[bytes, int] = {}
@@ -74,6 +76,21 @@ def _fold(
             if first != position:
                 folded.setdefault(first, []).append(str(view.snapshot.values("chunks", "id", np.array([row]))[0]))
     return list(owner.values()), folded, seen
+
+
+def _versions(view: View, rows: I64) -> list[bytes]:
+    """Return the content hash of some rows; remembered, as the heads of many questions share their rows."""
+    kept = view.tables.contents
+    found = [kept.get(row) for row in rows.tolist()]
+    if None in found:
+        new = [place for place, version in enumerate(found) if version is None]
+        if len(kept) > _KEPT_VERSIONS:
+            kept.clear()
+        versions = view.snapshot.values("chunks", "version", rows[new])
+        kept.update(zip(rows[new].tolist(), versions, strict=True))
+        for place, version in zip(new, versions, strict=True):
+            found[place] = version
+    return [version for version in found if version is not None]
 
 
 def head_vectors(view: View, rows: I64) -> F32 | None:

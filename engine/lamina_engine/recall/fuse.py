@@ -22,10 +22,10 @@ EMPTY = Lane(np.empty(0, np.int64), np.empty(0, np.float64))
 
 def ranked(rows: Rows, scores: F64, limit: int) -> Lane:
     """Return rows by score, equal scores by higher row (the newer one) first, at most ``limit``; zero scores left out."""
-    keep = scores > 0.0
-    rows, scores = rows[keep], scores[keep]
+    least = 0.0
     if len(scores) > 2 * limit:  # sort only what can be among the best
-        near = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        rows, scores = rows[near], scores[near]
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    keep = scores >= least if least > 0.0 else scores > 0.0
+    rows, scores = rows[keep], scores[keep]
     order = np.lexsort((-rows, -scores))[:limit]
     return Lane(rows[order], scores[order])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import Reader
 from lamina_engine.schema import vector_log
-from lamina_engine.store.manifest import Manifest, Space
+from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.segments import Segment
 
 Rows = NDArray[np.int64]
@@ -29,13 +29,28 @@ class Snapshot:
         The manifest's file name, as CURRENT held it.
     """
 
-    __slots__ = ("_segments", "_starts", "manifest", "name")
+    __slots__ = ("_rows", "_segments", "_starts", "manifest", "name")
 
     def __init__(self, manifest: Manifest, segments: dict[str, tuple[Segment, ...]], name: str = "") -> None:
         self.manifest = manifest
         self.name = name
         self._segments = segments
+        self._rows = {log: manifest.rows(log) for log in manifest.logs}
         self._starts = {log: np.array([s.start for s in parts] or [0], np.int64) for log, parts in segments.items()}
+
+    def followed_by(self, manifest: Manifest, name: str, open_: Callable[[str, SegmentRef], Segment]) -> Snapshot:
+        """Return a later version; segments that both have are shared, ``open_`` opens the others.
+
+        Raises
+        ------
+        VaultCorrupt, OSError
+            What ``open_`` raises.
+        """
+        opened: dict[str, tuple[Segment, ...]] = {}
+        for log, refs in manifest.logs.items():
+            known = {segment.ref.name: segment for segment in self.segments(log)}
+            opened[log] = tuple(known.get(ref.name) or open_(log, ref) for ref in refs)
+        return Snapshot(manifest, opened, name)
 
     @property
     def version(self) -> int:
@@ -54,7 +69,7 @@ class Snapshot:
 
     def rows(self, log: str) -> int:
         """Return how many rows a log has."""
-        return self.manifest.rows(log)
+        return self._rows.get(log, 0)
 
     def segments(self, log: str) -> tuple[Segment, ...]:
         """Return a log's segments in row order."""

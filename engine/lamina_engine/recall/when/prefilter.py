@@ -6,6 +6,7 @@ those of `phrases`, written out: this module is imported by every recall, that o
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 ANCHORS: Final = frozenset(
@@ -74,6 +75,7 @@ _BESIDE_AN: Final = frozenset(
     }
 )
 """Year, in French, is an article in English: it counts beside one of these."""
+_ASCII_WORD: Final = re.compile("[a-z]+")
 _UNSPACED: Final = 0x3040
 """From here on scripts put no blanks between words; what is below U+1100 is cut at blanks."""
 
@@ -91,7 +93,10 @@ def may_speak_of_time(text: str) -> bool:
         from lamina_engine.recall.when.phrases import fold
 
         text = fold(text)
-    words = set("".join(letter if letter.isalpha() else " " for letter in text.lower()).split())
+    if text.isascii():
+        words = set(_ASCII_WORD.findall(text.lower()))
+    else:
+        words = set("".join(letter if letter.isalpha() else " " for letter in text.lower()).split())
     if not words.isdisjoint(_BOUNDS):
         return True
     met = words & ANCHORS
