@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.embed.rows import check_query, check_texts, describe_prefixes, prefixed, unit_rows
+from lamina_engine.embed.asked import AskedEmbedder
+from lamina_engine.embed.rows import unit_rows
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 
 EmbedFunction = Callable[[list[str]], object]
 """Texts in; one row of numbers for each out, as an array or nested lists."""
 
 
-class CallableEmbedder:
+class CallableEmbedder(AskedEmbedder):
     """Any function from texts to vectors; its rows are checked and brought to unit length.
 
     Blank texts are not handed to the function: they get the zero vector.
@@ -74,71 +75,16 @@ class CallableEmbedder:
             )
         if lane_weight < 0:
             raise InvalidArgument(f"lane_weight={lane_weight}; give a number ≥ 0")
+        super().__init__(
+            f"callable:{identity.strip()}", dim=dim, batch=None, max_tokens=max_tokens, lane_weight=lane_weight,
+            query_prefix=query_prefix, document_prefix=document_prefix,
+        )  # fmt: skip
         self._fn = fn
-        self._dim = dim
-        self._name = identity.strip()
-        self._max_tokens = max_tokens
-        self._lane_weight = lane_weight
-        self._query_prefix = query_prefix
-        self._document_prefix = document_prefix
+        self._function = identity.strip()
         self._lock = threading.Lock()
 
-    @property
-    def identity(self) -> str:
-        """The name given, with dimension, normalisation and prefixes."""
-        return (
-            f"callable:{self._name};d={self.dim};norm=l2{describe_prefixes(self._query_prefix, self._document_prefix)}"
-        )
-
-    @property
-    def dim(self) -> int:
-        """Number of dimensions; asks the function where it is not known yet."""
-        return self._dim if self._dim is not None else self._ask(["dimension"]).shape[1]
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Tokens it reads before it cuts; None where nobody said."""
-        return self._max_tokens
-
-    @property
-    def lane_weight(self) -> float:
-        """Weight of its vector lane beside the lexical lane's 1.0."""
-        return self._lane_weight
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return float32 (dim,): a unit vector, or zeros for a blank text.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a text.
-        EmbeddingError
-            When the function fails or gives what cannot be used.
-        """
-        return self._embed([check_query(text)], self._query_prefix).reshape(-1)
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 (n, dim): unit rows in order, zeros for blank texts.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a sequence of texts.
-        EmbeddingError
-            When the function fails or gives what cannot be used.
-        """
-        return self._embed(check_texts(texts), self._document_prefix)
-
-    def _embed(self, texts: list[str], prefix: str) -> NDArray[np.float32]:
-        asked, rows = prefixed(texts, prefix)
-        vectors = self._ask(asked) if asked else None
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        if vectors is not None:
-            out[rows] = vectors
-        return out
-
     def _ask(self, texts: list[str]) -> NDArray[np.float32]:
-        source = f"the embedding function {self._name!r}"
+        source = f"the embedding function {self._function!r}"
         try:
             given = self._fn(texts)
         except Exception as error:  # the caller's own code: any error is possible, and all mean the same here

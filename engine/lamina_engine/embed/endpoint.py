@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.embed.asked import AskedEmbedder
 from lamina_engine.embed.calling import OPENAI_KEY, call_url, connection
-from lamina_engine.embed.rows import check_query, check_texts, describe_prefixes, prefixed, unit_rows
+from lamina_engine.embed.rows import unit_rows
 from lamina_engine.embed.transport import PayloadError
 from lamina_engine.errors import EmbeddingError, InvalidConfig
 
 
-class EndpointEmbedder:
+class EndpointEmbedder(AskedEmbedder):
     """Vectors from a server that speaks OpenAI's embeddings protocol; nothing is sent before the first text.
 
     Blank texts are not sent: they get the zero vector. Texts are sent in order, ``batch`` at a time; a batch that is
@@ -81,77 +82,22 @@ class EndpointEmbedder:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         _check_options(dim, batch, dimensions, encoding_format, lane_weight)
+        # the model, not the URL: a server may move
+        super().__init__(
+            f"endpoint:{model}", dim=dim if dim is not None else dimensions, batch=batch, max_tokens=max_tokens,
+            lane_weight=lane_weight, query_prefix=query_prefix, document_prefix=document_prefix,
+        )  # fmt: skip
         self._model = model
-        self._dim = dim if dim is not None else dimensions
-        self._batch = batch
         self._dimensions = dimensions
-        self._query_prefix = query_prefix
-        self._document_prefix = document_prefix
         self._encoding_format = encoding_format
-        self._max_tokens = max_tokens
-        self._lane_weight = lane_weight
         self._transport = connection(
             endpoint_url(url), model, api_key_env=api_key_env, timeout_s=timeout_s, max_retries=max_retries,
             backoff_s=backoff_s, cap_s=cap_s, sleep=sleep, jitter=jitter,
         )  # fmt: skip
 
-    @property
-    def identity(self) -> str:
-        """Model, dimension, normalisation and prefixes; not the URL, since a server may move."""
-        return (
-            f"endpoint:{self._model};d={self.dim};norm=l2{describe_prefixes(self._query_prefix, self._document_prefix)}"
-        )
-
-    @property
-    def dim(self) -> int:
-        """Number of dimensions; asks the server where it is not known yet."""
-        return self._dim if self._dim is not None else self._ask(["dimension"]).shape[1]
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Tokens the model reads before it cuts; None where nobody said."""
-        return self._max_tokens
-
-    @property
-    def lane_weight(self) -> float:
-        """Weight of its vector lane beside the lexical lane's 1.0."""
-        return self._lane_weight
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return float32 (dim,): a unit vector, or zeros for a blank text.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a text.
-        EmbeddingError
-            When the server fails, refuses, or gives what cannot be used.
-        """
-        return self._embed([check_query(text)], self._query_prefix).reshape(-1)
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 (n, dim): unit rows in order, zeros for blank texts.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a sequence of texts.
-        EmbeddingError
-            When the server fails, refuses, or gives what cannot be used.
-        """
-        return self._embed(check_texts(texts), self._document_prefix)
-
     def close(self) -> None:
         """Close the connection; the next text opens another."""
         self._transport.close()
-
-    def _embed(self, texts: list[str], prefix: str) -> NDArray[np.float32]:
-        asked, rows = prefixed(texts, prefix)
-        parts = [self._ask(asked[start : start + self._batch]) for start in range(0, len(asked), self._batch)]
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        if parts:
-            out[rows] = np.concatenate(parts)
-        return out
 
     def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         payload: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": self._encoding_format}

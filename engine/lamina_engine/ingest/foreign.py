@@ -9,7 +9,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.report import IngestReport
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.github import TrackerReport
+    from lamina_engine.ingest.trackers import TrackerReport
     from lamina_engine.memory import Memory
 
 

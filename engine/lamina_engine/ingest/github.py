@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.clock import format_instant
 from lamina_engine.ingest import trackers
-from lamina_engine.ingest.drafts import Problem
-from lamina_engine.ingest.trackers import Record, moment, name, names
+from lamina_engine.ingest.trackers import Record, TrackerReport, moment, name, names
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -30,16 +28,6 @@ _OF_REQUESTS: Final = frozenset(
 """Fields that only a request has."""
 _URL: Final = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(pull|issues)/\d+")
 _WHAT: Final = "what `gh pr list --json number,title,body,state,createdAt,mergedAt,files,url` prints"
-
-
-@dataclass(slots=True)
-class TrackerReport:
-    """What an import did."""
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    problems: list[Problem] = field(default_factory=list)
 
 
 def import_github(memory: Memory, path: Path) -> TrackerReport:
@@ -57,13 +45,7 @@ def import_github(memory: Memory, path: Path) -> TrackerReport:
         When the file cannot be read.
     EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
     """
-    report = TrackerReport()
-    values = trackers.documents(path, _WHAT)
-    records = list(trackers.checked(values, _records, path.name, "record", report.problems))
-    if records:
-        written = trackers.write(memory, records, COLLECTION)
-        report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
-    return report
+    return trackers.imported(memory, trackers.documents(path, _WHAT), _records, path.name, "record", COLLECTION)
 
 
 def _records(value: Any) -> Iterator[Record]:

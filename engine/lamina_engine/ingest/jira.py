@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.clock import format_instant
 from lamina_engine.ingest import trackers
-from lamina_engine.ingest.github import TrackerReport
-from lamina_engine.ingest.trackers import Record, moment, name, names
+from lamina_engine.ingest.trackers import Record, TrackerReport, moment, name, names
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -35,16 +34,11 @@ def import_jira(memory: Memory, path: Path) -> TrackerReport:
         When the file cannot be read.
     EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
     """
-    report = TrackerReport()
     values: list[Any] = []
     for document in trackers.documents(path, _WHAT):
         issues = document.get("issues") if isinstance(document, dict) else None
         values += issues if isinstance(issues, list) else [document]
-    records = list(trackers.checked(values, _records, path.name, "issue", report.problems))
-    if records:
-        written = trackers.write(memory, records, COLLECTION)
-        report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
-    return report
+    return trackers.imported(memory, values, _records, path.name, "issue", COLLECTION)
 
 
 def _records(value: Any) -> Iterator[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,33 @@ class Record(Struct):
     tags: list[str]
     success: bool | None
     metadata: dict[str, Any]
+
+
+@dataclass(slots=True)
+class TrackerReport:
+    """What an import did."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def imported(
+    memory: Memory, values: Sequence[Any], reader: Any, source: str, what: str, collection: str
+) -> TrackerReport:
+    """Write the records of some values into a collection; parameters as for `checked` and `write`.
+
+    Raises
+    ------
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    report = TrackerReport()
+    records = list(checked(values, reader, source, what, report.problems))
+    if records:
+        written = write(memory, records, collection)
+        report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
+    return report
 
 
 def documents(path: Path, what: str) -> list[Any]:
