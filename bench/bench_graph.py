@@ -19,7 +19,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.timing import over, whole
 from lamina_engine.index.vectors import VectorBlocks
-from lamina_kernels import beam, csr, exact, frontier, khop
+from lamina_kernels import adaptive, beam, csr, exact, frontier, khop
 from lamina_kernels.layouts import F32, F64, I32, U8, Csr
 
 LINKS_A_NODE: Final = 10
@@ -80,7 +80,7 @@ def tenth(pytestconfig: pytest.Config) -> Graph:
 
 def warm() -> None:
     for each in (
-        csr.fill_csr, khop.k_hop, frontier.gather_hop, frontier.settle_hop, beam.beam_walk, exact.gather_exact_dots,
+        csr.fill_csr, khop.k_hop, adaptive.meet_hop, adaptive.take_hop, beam.beam_walk, exact.gather_exact_dots,
     ):  # fmt: skip
         each.warm()
 

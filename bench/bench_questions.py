@@ -26,6 +26,12 @@ _QUESTIONS = (
     "What port is {} on?",
 )
 FACTS_OF_ONE = 5
+_WORDS_ALONE = {
+    "words alone": "unnamed",
+    "words of most facts alone": "common",
+    "words that never stand together": "apart",
+}
+"""Kinds of questions that name nobody, with what `Filled` calls them."""
 
 
 class Filled:
@@ -43,6 +49,9 @@ class Filled:
         write_columns(self.memory, {"subject": rng.choices(names, k=size), "predicate": predicates, "object": objects})
         self.named = [rng.choice(_QUESTIONS).format(rng.choice(names)) for _ in range(200)]
         self.unnamed = [f"anything about value {rng.randrange(size)}" for _ in range(100)]
+        texts = [name for name in _PREDICATES if name not in ("owns", "uses")]
+        self.common = [f"value of {rng.choice(texts)}" for _ in range(50)]
+        self.apart = [f"{' '.join(rng.sample(texts, 2))} value" for _ in range(50)]
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +61,9 @@ def filled(size: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill
     made.memory.close()
 
 
-@pytest.mark.parametrize("kind", ["an entity named", "words alone"])
+@pytest.mark.parametrize("kind", ["an entity named", *_WORDS_ALONE])
 def bench_ask(benchmark: BenchmarkFixture, filled: Filled, size: int, kind: str) -> None:
-    asked = filled.named if kind == "an entity named" else filled.unnamed
+    asked = getattr(filled, _WORDS_ALONE.get(kind, "named"))
     found = over(
         benchmark, lambda question: ask(filled.memory, question), asked, group=f"A question of facts, {kind}", system="Lamina",
         size=size, settings="six answers, four phases", versions={}, unit="ms",

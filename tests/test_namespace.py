@@ -14,7 +14,7 @@ from lamina import AsyncVault, Hits, LaminaError, Vault
 PUBLIC = {
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
-    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
+    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 METHODS = {
@@ -31,7 +31,7 @@ CANNOT_FAIL = {"close", "facts", "path"}
 BUILT_IN = {
     "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
-    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
+    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
     "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lamina_engine.arguments import flag_of, path_of
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ class Cared:
         """
         from lamina_engine.care.backup import backup
 
-        return backup(self._memory, Path(path))
+        self._memory.check_open()
+        return backup(self._memory, path_of(path))
 
     def verify(self, deep: bool = False, *, repair: bool = False) -> VerifyReport:
         """Check that the vault is what was written.
@@ -169,7 +170,8 @@ class Cared:
         """
         from lamina_engine.care.verify import verify
 
-        return verify(self._memory, deep=deep, repair=repair)
+        self._memory.check_open()
+        return verify(self._memory, deep=flag_of(deep, "deep"), repair=flag_of(repair, "repair"))
 
     def stats(self) -> dict[str, Any]:
         """Return counts and sizes; the shape of ``lamina stats --json``.
@@ -196,7 +198,7 @@ class Cared:
         """
         from lamina_engine.transfer import export
 
-        return export(self._memory, Path(path), format, where)
+        return export(self._memory, path_of(path), format, where)
 
     def import_(self, path: str | os.PathLike[str]) -> builtins.list[str]:
         """Add what `export` wrote: ids, dates and metadata are kept. Return the ids; none where it holds facts.
@@ -207,4 +209,4 @@ class Cared:
         """
         from lamina_engine.transfer import import_
 
-        return import_(self._memory, Path(path))
+        return import_(self._memory, path_of(path))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from lamina_engine.arguments import path_of
 
 if TYPE_CHECKING:
     from lamina_engine.clock import Instant
@@ -59,7 +60,7 @@ class Contextual:
 
         return bootstrap(
             self._memory, session, budget=budget, project=project, agent=agent, now=now, trigger=trigger,
-            repo=None if repo is None else Path(repo),
+            repo=None if repo is None else path_of(repo, "repo"),
         )  # fmt: skip
 
     def inject(

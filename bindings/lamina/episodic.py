@@ -112,11 +112,10 @@ class Episodic:
         InvalidArgument
         """
         from lamina.storyresults import session_info
-        from lamina_engine.recall.episodic import list_sessions
+        from lamina_engine.recall.episodic import Span, list_sessions
 
-        found = list_sessions(
-            self._memory, project=project, agent=agent, since=since, until=until, days=days, limit=limit, now=now, tz=tz
-        )
+        span = Span(since, until, days, now, tz)
+        found = list_sessions(self._memory, span, limit, project=project, agent=agent)
         return [session_info(session) for session in found]
 
     def reconstruct(
@@ -167,10 +166,10 @@ class Episodic:
             No chunk asked for is of the session, or none came before it. A `ChunkNotFound`.
         """
         from lamina.storyresults import reconstruction_of
-        from lamina_engine.recall.episodic import retell
+        from lamina_engine.recall.episodic import Span, Telling, retell
 
         found = retell(
-            self._memory, session, since=since, until=until, days=days, previous=previous, project=project,
-            agent=agent, mode=mode, keep=keep, token_budget=token_budget, as_of=as_of, now=now, tz=tz,
+            self._memory, session, Span(since, until, days, now, tz), Telling(mode, keep, token_budget),
+            previous=previous, as_of=as_of, project=project, agent=agent,
         )  # fmt: skip
         return reconstruction_of(found)

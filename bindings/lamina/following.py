@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lamina_engine.arguments import paths_of
+
 if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
 
@@ -62,8 +64,7 @@ class Following:
         """
         from lamina_engine.ingest.following import follow
 
-        paths = [path] if isinstance(path, str | bytes | os.PathLike) else list(path)
         return follow(
-            self._memory, [os.fsdecode(each) for each in paths], settled_s=settled_s, stop=stop, kind=kind,
+            self._memory, paths_of(path), settled_s=settled_s, stop=stop, kind=kind,
             collection=collection, type_=type, project=project, columns=columns, links=links, recover=recover,
         )  # fmt: skip

@@ -179,8 +179,9 @@ class Fresh:
         Parameters
         ----------
         ids : str or sequence of str, optional
-            Which; without ids, those that nobody wrote, dated or recalled within ``after_days``: never pinned or snoozed
-            ones, nor types whose truth does not fade (preference, antipattern, hub, deductive).
+            Which; without ids, those that nobody wrote or dated within ``after_days`` (nor recalled, where a profile
+            reinforces: only then recalls are counted): never pinned or snoozed ones, nor types whose truth does not fade
+            (preference, antipattern, hub, deductive).
         where : mapping, optional
             Only those that a filter accepts.
         after_days : float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lamina_engine.clock import Instant, parse_instant
@@ -177,6 +177,10 @@ class Linked:
         from lamina_engine.links.building import build
         from lamina_engine.links.judging import resolve_judge
 
+        if not (kinds is None or isinstance(kinds, Iterable)) or isinstance(kinds, str):
+            raise InvalidArgument(
+                f"kinds={kinds!r} must be a list of kinds of links, or None for all that need no model"
+            )
         judge = resolve_judge(judge) if kinds is None or "judged" in kinds else None
         return build(
             self._memory, kinds, threshold=threshold, most=most, similar_threshold=similar_threshold,

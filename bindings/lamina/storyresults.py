@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from lamina_engine.clock import format_instant
 from lamina_engine.index.state import STATUS_NAMES
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from lamina_engine.recall.sessions import Session as Found
 
 
-@dataclass(frozen=True, slots=True)
-class StoryChunk:
+class StoryChunk(Struct, frozen=True):
     """One chunk of a story, or of a time told again."""
 
     id: str
@@ -40,7 +40,7 @@ class StoryChunk:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return asdict(self)
+        return structs.asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Story:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``lamina chain --json`` prints."""
-        return asdict(self) | {
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "chunks": [chunk.to_dict() for chunk in self.chunks], "lengths": list(self.lengths),
             "took_ms": round(self.took_ms, 3),
         }  # fmt: skip
@@ -122,7 +122,7 @@ class Reconstruction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``lamina reconstruct --json`` prints."""
-        return asdict(self) | {
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "chunks": [chunk.to_dict() for chunk in self.chunks],
             "sessions": [session.to_dict() for session in self.sessions],
         }
@@ -169,7 +169,9 @@ def _shown(view: View, rows: list[int], extras: Sequence[dict[str, Any]]) -> tup
     at = np.array(rows, np.int64)
     records = view.snapshot.records("chunks", at, _SHOWN) if rows else []
     states = [STATUS_NAMES[code] for code in view.state.status[at].tolist()]
+    for record in records:
+        record["created_at"] = format_instant(record["created_at"])
     return tuple(
-        StoryChunk(**{**record, "created_at": format_instant(record["created_at"])}, status=state, **extra)
+        StoryChunk(**record, status=state, **extra)
         for record, state, extra in zip(records, states, extras, strict=True)
     )

@@ -18,6 +18,7 @@ from lamina.fresh import Fresh
 from lamina.linked import Linked
 from lamina.results import Hit, Hits
 from lamina.topical import Topical
+from lamina_engine.arguments import paths_of
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 
@@ -84,6 +85,9 @@ def open_vault(
     ...     vault.recall("which database", k=1)[0].text
     'We moved to PostgreSQL 16.'
     """
+    from lamina_engine.index import native
+
+    native.begin(*native.ARROW)
     from lamina_engine.memory import Memory
 
     root = vault_path(path)
@@ -117,6 +121,7 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         self._memory = memory
 
     def __enter__(self) -> Self:
+        self._memory.check_open()
         return self
 
     def __exit__(
@@ -232,11 +237,10 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         from lamina.progress import reporter
         from lamina_engine.ingest.pipeline import ingest
 
-        paths = [path] if isinstance(path, str | bytes | os.PathLike) else list(path)
         with reporter(progress) as report:
             return ingest(
                 self._memory,
-                [os.fsdecode(p) for p in paths],
+                paths_of(path),
                 kind=kind,
                 collection=collection,
                 type_=type,
@@ -358,10 +362,12 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         -----
         Deterministic: equal vault, query, profile and clock give equal bytes but for ``snapshot`` and ``took_ms``.
         """
-        from lamina_engine.recall.pipeline import recall
-
         if lanes is not None and not isinstance(lanes, Sequence):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
+        if (lanes is None or "vector" in lanes) and profile != "lexical":
+            self._memory.begin_recall()
+        from lamina_engine.recall.pipeline import recall
+
         outcome = recall(
             self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
             token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent, session=session,

@@ -29,6 +29,10 @@ class ChunkNotFound(LaminaError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class SessionNotFound(ChunkNotFound):
+    """No chunk is of this session, or no session came before it."""
+
+
 class AmbiguousId(LaminaError, LookupError):
     """A short id that several chunks share."""
 

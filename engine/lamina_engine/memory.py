@@ -21,8 +21,9 @@ from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import name_of, resolve
 from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
+from lamina_engine.index import native
 from lamina_engine.index.indexer import Indexer
-from lamina_engine.index.tables import Tables
+from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profiles
 from lamina_engine.settings import load as load_settings
@@ -107,6 +108,7 @@ class Memory:
         self._view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
+        self._begun = False
         self._closed = False
         self._lock = threading.Lock()
         self._view_lock = threading.Lock()
@@ -198,9 +200,18 @@ class Memory:
         InvalidArgument
             When the vault has been closed.
         """
+        self.check_open()
+        return self.view_of(self.store.snapshot())
+
+    def check_open(self) -> None:
+        """Refuse to go on with a vault that has been closed.
+
+        Raises
+        ------
+        InvalidArgument
+        """
         if self._closed:
             raise InvalidArgument(f"{self.root} was closed; open it again")
-        return self.view_of(self.store.snapshot())
 
     def view_of(self, snapshot: Snapshot) -> View:
         """Return a version, ready to be read."""
@@ -302,6 +313,19 @@ class Memory:
         """Return a text with its secrets masked, as the vault's policy says."""
         return self.redactor.clean(text)[0]
 
+    def begin_recall(self) -> None:
+        """Before the first recall: begin to read the vector codes on a thread, while the code that asks them is loaded.
+
+        Reading them, and FAISS, is most of what a cold answer waits for, and most of it needs no lock.
+        """
+        if self._begun or self._closed:
+            return
+        self._begun = True
+        snapshot = self.store.snapshot()
+        if VECTORS in snapshot.manifest.indexes:
+            native.begin(*native.FAISS)
+            threading.Thread(target=_read_codes, args=(self.tables, snapshot), name="lamina-codes").start()
+
     def count_recall(self) -> None:
         """Note a recall: the second one of a process says that more will come, and starts to warm the kernels on a thread.
 
@@ -326,3 +350,8 @@ class Memory:
         if not findings:
             return text, []
         return msgspec.json.encode(value, order="sorted").decode(), [finding.kind for finding in findings]
+
+
+def _read_codes(tables: Tables, snapshot: Snapshot) -> None:
+    with contextlib.suppress(ImportError, LaminaError, OSError):  # the vector lane meets it again, and says so
+        tables.quantised(snapshot)

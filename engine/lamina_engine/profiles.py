@@ -390,7 +390,7 @@ class Profiles:
         InvalidConfig
             When there is none.
         """
-        if name in self._known:
+        if isinstance(name, str) and name in self._known:
             return self._known[name]
         versions = [profile for profile in self._known.values() if profile.name == name]
         if not versions:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Meta, Struct
 
-from lamina_engine.chunks import writing
+from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.clock import format_instant, parse_instant
@@ -62,12 +62,15 @@ _SCHEMA: Final = pa.schema(
         ("version", pa.string()),
         ("status", pa.string()),
         ("pinned", pa.bool_()),
+        ("snoozed_until", pa.string()),
     ]
 )
 
 
 def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] | None) -> int:
-    """Write the current chunks (invalidated ones too) to a file, in the order they were written; return how many.
+    """Write the current chunks to a file, in the order they were written; return how many.
+
+    Invalidated, archived and snoozed ones too; removed ones where the filter names that status.
 
     ``clawpy`` writes tasks alone, see `lamina_engine.ingest.taskexport`; ``facts`` and ``graph-json`` write facts, see
     `lamina_engine.facts.exporting`, and return how many. The file appears whole or not at all.
@@ -89,7 +92,10 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
         return (export_facts if format_ == "facts" else export_graph)(memory, path)
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
-    rows = np.flatnonzero(mask.evaluate(node, view, alive(view, node, invalidated=True)))
+    live = alive(view, node, invalidated=True)
+    if format_ != "clawpy" and not where.mentions(node, "status"):  # tasks have no such state
+        live |= view.state.status == ARCHIVED
+    rows = np.flatnonzero(mask.evaluate(node, view, live))
     if format_ == "clawpy":
         from lamina_engine.ingest.taskexport import export_tasks
 
@@ -151,6 +157,7 @@ def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
         "version": chunk.version,
         "status": chunk.status,
         "pinned": chunk.pinned,
+        "snoozed_until": format_instant(chunk.snoozed_until_us),
     }
 
 
@@ -183,6 +190,7 @@ class Exported(Struct, frozen=True):
     version: str | None = None
     status: str = "active"
     pinned: bool = False
+    snoozed_until: str | None = None
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
@@ -295,7 +303,7 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
 
 
 def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
-    """Invalidate, remove, archive and pin what was invalidated, removed, archived and pinned."""
+    """Invalidate, remove, archive, pin and snooze what was invalidated, removed, archived, pinned and snoozed."""
     with memory.write() as (transaction, view):
         for kind, wanted, status in (
             ("invalidate", [r.id for r in records if r.status == "invalidated"], INVALIDATED),
@@ -310,3 +318,12 @@ def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
                 writing.add_events(
                     transaction, kind, names, rows, transaction.stamps(len(rows)), ["imported"] * len(rows)
                 )
+        moments = {r.id: parse_instant(r.snoozed_until, what="snoozed_until") for r in records if r.snoozed_until}
+        found = zip(moments.values(), view.rows_of_ids(list(moments)).tolist(), strict=True)
+        asleep = {row: us for us, row in found if view.state.snoozed.get(row) != us}
+        if asleep:
+            rows = np.array(list(asleep), np.int64)
+            details = [lifecycle.snooze_detail(us) for us in asleep.values()]
+            names = view.snapshot.values("chunks", "id", rows)
+            stamps, reasons = transaction.stamps(len(rows)), ["imported"] * len(rows)
+            writing.add_events(transaction, "snooze", names, rows, stamps, reasons, details)

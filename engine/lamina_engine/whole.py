@@ -32,18 +32,19 @@ def whole_file(path: Path) -> Iterator[Path]:
     OSError
         When the disk refuses.
     """
+    if path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):
+        with tempfile.TemporaryDirectory() as folder:
+            aside = Path(folder) / "written"
+            yield aside
+            # by the name given: that of a pipe behind /dev/stdout is nothing that could be opened
+            with aside.open("rb") as written, path.open("wb") as out:
+                shutil.copyfileobj(written, out)
+        return
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InvalidArgument(f"{path} is a folder; give the path of a file")
     if not target.parent.is_dir():
         raise InvalidArgument(f"{path.parent} is not a folder; give a path in one that exists")
-    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        with tempfile.TemporaryDirectory() as folder:
-            aside = Path(folder) / "written"
-            yield aside
-            with aside.open("rb") as written, target.open("wb") as out:
-                shutil.copyfileobj(written, out)
-        return
     aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield aside

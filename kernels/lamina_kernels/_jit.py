@@ -20,6 +20,7 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import sys
 import threading
@@ -37,6 +38,8 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
 Example = Callable[[], tuple[object, ...]]
+
+logger = logging.getLogger(__name__)
 
 # Held for the moment of decorating only (Numba's cache folder is a process-wide setting), never while compiling:
 # a thread that compiles holds Numba's own lock and may ask for another kernel's dispatcher.
@@ -217,7 +220,11 @@ def warm(kernels: Iterable[Kernel[..., object]]) -> threading.Thread:
         for each in pending:
             if stop.is_set():
                 break
-            each.warm()
+            try:
+                each.warm()
+            except Exception:  # the first call that needs it says what is wrong, to whoever calls
+                logger.debug("%s could not be made ready ahead", each.py_func.__name__, exc_info=True)
+                break
         atexit.unregister(finish)
 
     def finish() -> None:
@@ -273,7 +280,7 @@ def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs and not any(map(_is_writeable, args)):  # as a rule: the blocks of a vault are read-only
-            return entry(*args)
+            return entry(*args, **kwargs)
         positional = [_frozen(arg) for arg in args]
         keywords = {name: _frozen(arg) for name, arg in kwargs.items()}
         return cast("Callable[..., R]", entry)(*positional, **keywords)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.frontier import RELATIONS, _count_links, csr_example, gather_hop, settle_hop
+from lamina_kernels.frontier import RELATIONS, _count_links, _touch_rows, csr_example, gather_hop, settle_hop
 from lamina_kernels.layouts import F64, I32, I64, U8, Csr
 from lamina_kernels.topk import top_k_scan
 
@@ -28,18 +28,6 @@ def _take_examples() -> tuple[object, ...]:
         csr_example(), csr_example(), np.zeros(1, np.int32), long, long, long, np.zeros(1, np.uint8), np.ones(1),
         np.ones(RELATIONS), 1, 0, 1, 1, out, np.ones(2), out, out, np.zeros(2, np.int64), np.zeros(2, np.uint8),
     )  # fmt: skip
-
-
-@kernel
-def _touch_rows(links: Csr, walked: U8, nodes: I32, start: int) -> float:
-    """Read the beginnings of rows side by side, so that their cache misses overlap; the sum keeps the reads in."""
-    total = 0.0
-    if walked.any():
-        for i in range(start, nodes.size):
-            begin = links.indptr[nodes[i]]
-            if begin < links.indptr[nodes[i] + 1]:
-                total += links.relations[begin] + links.indices[begin] + links.weights[begin]
-    return float(total)
 
 
 @kernel(examples=[_meet_examples])

@@ -147,6 +147,32 @@ def _count_links(links: Csr, walked: U8, nodes: I32, start: int) -> int:
 
 
 @kernel
+def _touch_rows(links: Csr, walked: U8, nodes: I32, start: int) -> float:
+    """Read the ends of rows side by side, so that their cache misses overlap; the sum keeps the reads in."""
+    total = 0.0
+    if walked.any():
+        for i in range(start, nodes.size):
+            begin, end = links.indptr[nodes[i]], links.indptr[nodes[i] + 1]
+            if begin < end:
+                total += links.relations[begin] + links.indices[begin] + links.weights[begin]
+                total += links.indices[end - 1] + links.weights[end - 1]
+    return float(total)
+
+
+@kernel
+def _closed_table(taken: I32, more: int) -> tuple[I32, I32]:
+    """Return an open hash table with what was taken, its values below 0, and room for so many nodes more."""
+    size = 16
+    while size < 2 * (more + taken.size):
+        size *= 2
+    keys, values = np.full(size, -1, np.int32), np.empty(size, np.int32)
+    for i in range(taken.size):
+        at = _slot_of(taken[i], keys)
+        keys[at], values[at] = taken[i], -1
+    return keys, values
+
+
+@kernel
 def _gather_rows(
     links: Csr,
     walked: U8,
@@ -157,7 +183,7 @@ def _gather_rows(
     met: int,
     e: int,
     out_keys: I32,
-    out_values: I64,
+    out_values: I32,
     out_met: I32,
     out_slots: I64,
     out_owners: I64,
@@ -231,13 +257,7 @@ def gather_hop(
     O(t + e), with a hash table of that size: nothing grows with n.
     """
     m = _count_links(forward, walk_out, taken, start) + _count_links(backward, walk_in, taken, start)
-    size = 16
-    while size < 2 * (m + taken.size):
-        size *= 2
-    keys, values = np.full(size, -1, np.int32), np.empty(size, np.int64)
-    for i in range(taken.size):
-        at = _slot_of(taken[i], keys)
-        keys[at], values[at] = taken[i], -1
+    keys, values = _closed_table(taken, m)
     met, e = 0, 0
     if walk_out.any():
         met, e = _gather_rows(

@@ -10,6 +10,7 @@ that bound, it is the core distance. Rows that fail this are searched again with
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,45 +42,57 @@ def make_tiles(packed: Packed) -> Tiles:
     return Tiles(block, np.empty((TILE_ROWS, TILE_COLUMNS), np.float32))
 
 
-def nearest(points: Points, packed: Packed, k: int, listed: int, crew: Crew) -> Neighbors:
-    """Return the nearest rows of every row, and its exact core distance.
+class Seen(NamedTuple):
+    """A tile of scores, and what is needed to make use of it."""
+
+    scores: F32
+    rows: I64
+    columns: I64  # −1 where there is none
+    margin: F64  # (n,)
+    scale: float
+
+
+def show_all(packed: Packed, rows: I64, needs: Callable[[I64], F64], look: Callable[[Seen], None], crew: Crew) -> None:
+    """Show all pairs of some rows with every row.
 
     Parameters
     ----------
-    points : Points
-        n ≥ 2.
     packed : Packed
-        The same rows.
-    k : int
-        1 ≤ k < n.
-    listed : int
-        K, the length of the lists; k ≤ K < n.
+    rows : int64 (m,)
+    needs : callable
+        Below which distance another row matters to each of some rows; −inf where nothing does. Asked when a tile
+        begins, so it may fall meanwhile.
+    look : callable
+        Called on several threads, each with rows of its own.
     crew : Crew
-
-    Returns
-    -------
-    Neighbors
-
-    Notes
-    -----
-    O(n² d / 2) in the packed arithmetic, O(n K d) in float64, 8 n K bytes a thread.
     """
-    scores, rows = _search(points.factors.size, packed, listed, crew)
-    found = measured(points, packed, scores, rows, k, crew)
-    unsure = np.flatnonzero(found.core > found.bound)
-    if unsure.size:
-        _search_again(points, packed, found, unsure, k, crew)
-    return found
+    n = packed.margin.size
+    tiles = [make_tiles(packed) for _ in range(crew.threads)]
+
+    def work(slot: int, start: int) -> None:
+        asked = rows[start : start + TILE_ROWS]
+        asked = asked[needs(asked) > -np.inf]
+        if asked.size == 0:
+            return
+        block = gather(packed, asked, tiles[slot].block)
+        out = tiles[slot].scores[: block.size // (packed.groups + 2)]
+        for column in range(0, n, TILE_COLUMNS):
+            crew.check()
+            last = min(column + TILE_COLUMNS, n)
+            score(packed, block, column, last, out)
+            look(Seen(out, asked, np.arange(column, last), packed.margin, packed.scale))
+
+    crew.run(work, range(0, rows.size, TILE_ROWS))
 
 
 def uncertain_share(points: Points, packed: Packed, k: int, listed: int, crew: Crew) -> float:
     """Return the share of rows that one pass leaves without a certain core distance: on a sample, how coarse it is."""
-    scores, rows = _search(points.factors.size, packed, listed, crew)
+    scores, rows = search(points.factors.size, packed, listed, crew)
     found = measured(points, packed, scores, rows, k, crew)
     return float(np.mean(found.core > found.bound))
 
 
-def _search(n: int, packed: Packed, listed: int, crew: Crew) -> tuple[F32, I32]:
+def search(n: int, packed: Packed, listed: int, crew: Crew) -> tuple[F32, I32]:
     """Return the K best estimates of each row, best first, and their rows."""
     floors = np.full(n + TILE_COLUMNS, -np.inf, np.float32)
     blocks = range(0, n, TILE_ROWS)
@@ -123,31 +136,6 @@ def bounds_of(scores: F64, packed: Packed) -> F64:
     """Return the least distance of what has at most these estimated scores, row by row."""
     square = -2.0 * (scores + packed.margin)
     return np.sqrt(np.maximum(square, 0.0)) * (SHRINK / packed.scale)
-
-
-def _search_again(points: Points, packed: Packed, found: Neighbors, unsure: I64, k: int, crew: Crew) -> None:
-    """Search the rows that are not certified, measuring every hit; their lists and bounds become exact."""
-    n, listed = found.rows.shape
-    tiles = [make_tiles(packed) for _ in range(crew.threads)]
-
-    def work(slot: int, start: int) -> None:
-        queries = unsure[start : start + TILE_ROWS]
-        block = gather(packed, queries, tiles[slot].block)
-        out = tiles[slot].scores[: block.size // (packed.groups + 2)]
-        rows, distances = found.rows[queries], found.distances[queries]
-        for column in range(0, n, TILE_COLUMNS):
-            crew.check()
-            last = min(column + TILE_COLUMNS, n)
-            score(packed, block, column, last, out)
-            keep_nearest(
-                out, queries, column, last, points.values, points.factors, points.size, packed.margin,
-                packed.scale, rows, distances,
-            )  # fmt: skip
-        found.rows[queries], found.distances[queries] = rows, distances
-        found.bound[queries] = distances[:, -1] if listed < n - 1 else np.inf
-        found.core[queries] = distances[:, k - 1]
-
-    crew.run(work, range(0, unsure.size, TILE_ROWS))
 
 
 @kernel
@@ -293,65 +281,13 @@ def measure_rows(
             out_rows[i, at] = j
 
 
-def _nearest_examples() -> tuple[object, ...]:
-    lists = np.ones((1, 1), np.int32), np.zeros((1, 1))
-    return (
-        np.zeros((6, LANES), np.float32), np.zeros(1, np.int64), 0, 2, np.zeros(16, np.float32), np.ones(2), 8,
-        np.zeros(2), 1.0, *lists,
-    )  # fmt: skip
-
-
 @kernel
 def _floor_of(distance: float, margin: float, scale: float) -> np.float32:
     """Return a score that every row nearer than ``distance`` is estimated above."""
+    if distance <= 0.0:
+        return np.float32(np.inf)
     below = -0.5 * (distance * scale) * (distance * scale) - margin
     return np.float32(below - 1e-6 * abs(below) - 1e-30)
-
-
-@kernel(examples=[_nearest_examples])
-def keep_nearest(
-    tile: F32, queries: I64, column: int, last: int, values: F32, factors: F64, size: int, margin: F64, scale: float,
-    out_rows: I32, out_distances: F64,
-) -> None:  # fmt: skip
-    """Measure whatever of a tile may be nearer than the furthest listed, and keep the nearest.
-
-    Parameters
-    ----------
-    tile : float32 (at least m, a multiple of 64)
-    queries : int64 (m,)
-        The tile's rows.
-    column, last : int
-        Its columns.
-    values, factors, size
-        The points.
-    margin : float64 (n,)
-    scale : float
-        Of the scores.
-    out_rows, out_distances : int32 and float64 (m, K)
-        Lists of the queries, nearest first; changed.
-
-    Notes
-    -----
-    O(d) a hit. A row that is in the list already is passed over: its estimate says nothing about that.
-    """
-    flat = tile.reshape(tile.size)
-    width, k = tile.shape[1], out_rows.shape[1]
-    never = np.full(LANES, np.inf, np.float32)
-    for q in range(queries.size):
-        i = queries[q]
-        floor = _floor_of(out_distances[q, k - 1], margin[i], scale)
-        for at in range(0, last - column, LANES):
-            mask = beats(flat, q * width + at, never, 0, floor)
-            while mask != np.uint64(0):
-                x = at + lowest_bit(mask)
-                mask &= mask - np.uint64(1)
-                j = column + x
-                if j == i or j >= last or flat[q * width + x] <= floor:
-                    continue
-                distance = np.sqrt(square_distance(values, i * size, factors[i], values, j * size, factors[j], size))
-                if distance < out_distances[q, k - 1] and not _listed(out_rows, out_distances, q, j, distance):
-                    _insert_nearest(out_rows, out_distances, q, j, distance)
-                    floor = _floor_of(out_distances[q, k - 1], margin[i], scale)
 
 
 def _widen_examples() -> tuple[object, ...]:
@@ -398,13 +334,3 @@ def _holds(rows: I32, i: int, row: int) -> bool:
     for p in range(rows.shape[1]):
         held |= rows[i, p] == row
     return held
-
-
-@kernel
-def _listed(rows: I32, distances: F64, i: int, row: int, distance: float) -> bool:
-    for p in range(rows.shape[1]):
-        if distances[i, p] > distance:
-            return False
-        if rows[i, p] == row:
-            return True
-    return False

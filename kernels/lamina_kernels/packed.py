@@ -73,6 +73,12 @@ class Packed(NamedTuple):
         """Words of a panel."""
         return self.columns * (self.groups + 3)
 
+    @property
+    def blurred(self) -> F64:
+        """Distance up to which estimates say little about each row (n,)."""
+        found: F64 = np.sqrt(8.0 * self.margin) / self.scale
+        return found
+
 
 @functools.cache
 def fastest() -> Arithmetic:
@@ -149,10 +155,15 @@ def gather(packed: Packed, rows: I64, out: I32 | None = None) -> I32:
 
 
 def repack(packed: Packed, order: I64) -> Packed:
-    """Return the same rows in another order; margins stay in the old one."""
-    words = np.zeros_like(packed.words)
+    """Return the same rows in another order, with nothing near to where it is −1; margins stay in the old one."""
+    words = np.zeros(-(-order.size // packed.columns) * packed.panel_words, np.int32)
     move_rows(packed.words, packed.groups, packed.columns, order, words, words.view(np.float32))
     return packed._replace(words=words)
+
+
+def take_panels(packed: Packed, panels: I64) -> Packed:
+    """Return some panels alone; margins stay those of all rows."""
+    return packed._replace(words=packed.words.reshape(-1, packed.panel_words)[panels].reshape(-1))
 
 
 def score(packed: Packed, block: I32, start: int, stop: int, out: F32) -> None:
@@ -301,16 +312,17 @@ def move_rows(words: I32, groups: int, columns: int, order: I64, out_words: I32,
     ----------
     words : int32 (panels · columns · (groups + 3),)
     groups, columns : int
-    order : int64 (n,)
-    out_words : as words
-        Written; columns after the last row get an infinite half square.
+    order : int64 (places,)
+        −1 where there is to be no row.
+    out_words : int32 (⌈places / columns⌉ · columns · (groups + 3),)
+        Written; columns without a row get an infinite half square.
     out_floats : float32, the same memory
         Written.
     """
     lines = groups + 3
     for place in range(out_words.size // lines):
         target = (place // columns) * columns * lines + place % columns
-        if place >= order.size:
+        if place >= order.size or order[place] < 0:
             out_floats[target + (groups + 1) * columns] = np.inf
             continue
         source = (order[place] // columns) * columns * lines + order[place] % columns

@@ -55,9 +55,10 @@ def unit_rows(sums: F64) -> F32:
         Zeros where a sum is zero.
     """
     if len(sums) == 1:  # a query: half the calls, the same operations in the same order
-        row = sums[0] + 0.0
+        row: F64 = sums[0] + 0.0
         norm = math.sqrt((row * row).cumsum()[-1]) if row.size else 0.0
-        return (row / (norm or 1.0)).astype(np.float32)[np.newaxis]
+        alone: F32 = (row / (norm or 1.0)).astype(np.float32)[np.newaxis]
+        return alone
     sums = sums + 0.0  # a lone −0.0 becomes 0.0, as in the kernel's running sum
     # cumsum adds one by one, where sum would add pairwise; the kernel adds one by one
     squares = np.cumsum(sums * sums, axis=1)[:, -1:]

@@ -3,9 +3,11 @@
 A piece is a run of bytes without separators. A table gives each distinct piece a number, in order of first
 appearance; it is a few growing arrays, so that a million texts make no object a word:
 
-``slots`` is open addressing over 32-bit hashes (FNV-1a), −1 free; ``keys`` holds each piece's hash, ``text`` the bytes of
-all pieces one after the other, ``starts`` where each begins. Pieces are compared byte by byte: equal hashes cost time,
-never a wrong number. The caller makes the arrays, and makes them larger when a kernel says that it needs more room.
+``slots`` is open addressing over keys; ``keys`` holds each piece's key, ``text`` the bytes of all pieces one after the
+other, ``starts`` where each begins. The key of a piece of up to seven bytes is those bytes, so that most pieces are found
+by one look at one cache line; a longer piece's is its first seven and a hash (FNV-1a) of the others, and such pieces are
+compared byte by byte: equal keys cost time, never a wrong number. The caller makes the arrays, and makes them larger
+when a kernel says that it needs more room.
 """
 
 from __future__ import annotations
@@ -13,19 +15,26 @@ from __future__ import annotations
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import I32, I64, U8, U32
+from lamina_kernels.layouts import I32, I64, U8
 
 FNV_OFFSET = 2166136261
 FNV_PRIME = 16777619
+SHORT = 7
+"""Bytes of a piece that its key holds as they are; a piece has no byte 0."""
+_LONG = 1 << 56
+"""In the key of every longer piece."""
 _LOW = 0xFFFFFFFF
 _BLANK = 0x20
+# Two odd numbers without pattern, small enough that no product of 32 and 25 bits leaves int64 (Knuth's multiplicative
+# hash); the bits from here on depend on all bytes of a short piece.
+_MULTIPLIER, _MULTIPLIER_HIGH, _SHIFT = 0x5F356495, 0x2C1B3C6D, 20
 
 
 def _cut_examples() -> tuple[object, ...]:
     kinds = np.zeros(256, np.uint8)
     kinds[97:123] = 1
     pairs = np.zeros((256, 256), np.uint8)
-    spans = (np.empty(4, np.int64), np.empty(4, np.int64), np.empty(4, np.uint32), np.empty(1, np.int64))
+    spans = (np.empty(4, np.int64), np.empty(4, np.int64), np.empty(4, np.int64), np.empty(1, np.int64))
     text = np.frombuffer(b"ab ab", np.uint8)
     return text, np.array([0, 5]), kinds, pairs, pairs, np.zeros(256, np.uint8), *spans
 
@@ -40,7 +49,7 @@ def cut_pieces(
     either: U8,
     out_begins: I64,
     out_ends: I64,
-    out_keys: U32,
+    out_keys: I64,
     out_stops: I64,
 ) -> None:
     """Cut texts into pieces.
@@ -59,20 +68,22 @@ def cut_pieces(
         1 for marks that join where one of the two allows it; others need both.
     out_begins, out_ends : int64 (m,)
         Written: the span of each piece, text by text; m = b / 2 + n suffices.
-    out_keys : uint32 (m,)
-        Written: the hash of each piece.
+    out_keys : int64 (m,)
+        Written: the key of each piece.
     out_stops : int64 (n,)
         Written: where each text's pieces end.
 
     Notes
     -----
-    O(b), a hash step a byte.
+    O(b).
     """
     at = 0
     for t in range(offsets.size - 1):
         start, stop = offsets[t], offsets[t + 1]
         begin = -1
-        key = FNV_OFFSET
+        word = 0
+        shift = 0
+        rest = FNV_OFFSET
         for i in range(start, stop + 1):  # what lies behind the text separates
             byte = int(data[i]) if i < stop else _BLANK
             kind = kinds[byte]
@@ -83,30 +94,36 @@ def cut_pieces(
             if kind != 0:
                 if begin < 0:
                     begin = i
-                    key = FNV_OFFSET
-                key = ((key ^ byte) * FNV_PRIME) & _LOW
+                    word = 0
+                    shift = 0
+                    rest = FNV_OFFSET
+                if shift < 8 * SHORT:
+                    word |= byte << shift
+                    shift += 8
+                else:
+                    rest = ((rest ^ byte) * FNV_PRIME) & _LOW
             elif begin >= 0:
                 out_begins[at] = begin
                 out_ends[at] = i
-                out_keys[at] = key
+                out_keys[at] = word if i - begin <= SHORT else _LONG | (word ^ (rest << 24))
                 at += 1
                 begin = -1
         out_stops[t] = at
 
 
 def _hash_examples() -> tuple[object, ...]:
-    return np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.uint32)
+    return np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.int64)
 
 
 @kernel(examples=[_hash_examples])
-def hash_spans(data: U8, begins: I64, ends: I64, out_keys: U32) -> None:
-    """Write the hash of each of some spans of bytes.
+def hash_spans(data: U8, begins: I64, ends: I64, out_keys: I64) -> None:
+    """Write the key of each of some spans of bytes, none of them 0.
 
     Parameters
     ----------
     data : uint8 (b,)
     begins, ends : int64 (n,)
-    out_keys : uint32 (n,)
+    out_keys : int64 (n,)
         Written.
 
     Notes
@@ -114,15 +131,19 @@ def hash_spans(data: U8, begins: I64, ends: I64, out_keys: U32) -> None:
     O(bytes).
     """
     for s in range(begins.size):
-        key = FNV_OFFSET
-        for i in range(begins[s], ends[s]):
-            key = ((key ^ int(data[i])) * FNV_PRIME) & _LOW
-        out_keys[s] = key
+        begin, end = begins[s], ends[s]
+        word = 0
+        for i in range(min(end - begin, SHORT)):
+            word |= int(data[begin + i]) << (8 * i)
+        rest = FNV_OFFSET
+        for i in range(begin + SHORT, end):
+            rest = ((rest ^ int(data[i])) * FNV_PRIME) & _LOW
+        out_keys[s] = word if end - begin <= SHORT else _LONG | (word ^ (rest << 24))
 
 
 def _number_examples() -> tuple[object, ...]:
-    text, spans = np.frombuffer(b"ab", np.uint8), (np.array([0]), np.array([2]), np.zeros(1, np.uint32))
-    slots, held = np.full(8, -1, np.int32), np.zeros(4, np.uint32)
+    text, spans = np.frombuffer(b"ab", np.uint8), (np.array([0]), np.array([2]), np.zeros(1, np.int64))
+    slots, held = np.full(16, -1, np.int64), np.zeros(4, np.int64)
     return (
         text, *spans, 0, np.zeros(1, np.int64), slots, held, np.zeros(5, np.int64), np.zeros(16, np.uint8),
         np.empty(1, np.int32),
@@ -134,11 +155,11 @@ def number_spans(
     data: U8,
     begins: I64,
     ends: I64,
-    keys: U32,
+    keys: I64,
     first: int,
     out_state: I64,
-    out_slots: I32,
-    out_keys: U32,
+    out_slots: I64,
+    out_keys: I64,
     out_starts: I64,
     out_text: U8,
     out_numbers: I32,
@@ -150,16 +171,16 @@ def number_spans(
     data : uint8 (b,)
     begins, ends : int64 (n,)
         The spans.
-    keys : uint32 (n,)
-        Their hashes.
+    keys : int64 (n,)
+        Their keys, from `cut_pieces` or `hash_spans`.
     first : int
         Span to begin with; the numbers of those before it are written already.
     out_state : int64 (1,)
         Changed: how many pieces the table holds.
-    out_slots : int32 (power of two,)
-        Changed. At most half of it is taken.
-    out_keys : uint32 (c,)
-        Changed: the pieces' hashes.
+    out_slots : int64 (twice a power of two,)
+        Changed: a key and a number each, the number −1 where it is free. At most half of them are taken.
+    out_keys : int64 (c,)
+        Changed: the pieces' keys.
     out_starts : int64 (c + 1,)
         Changed: where the pieces begin in ``out_text``; the first is 0.
     out_text : uint8 (t,)
@@ -177,7 +198,7 @@ def number_spans(
     O(bytes). Nothing is called in the loop: arrays passed to a call that is not inlined are counted, atomically,
     which took three quarters of the time.
     """
-    mask = out_slots.size - 1
+    mask = (out_slots.size >> 1) - 1
     count = out_state[0]
     for s in range(first, begins.size):
         begin, size = begins[s], ends[s] - begins[s]
@@ -185,10 +206,12 @@ def number_spans(
             out_numbers[s] = -1
             continue
         key = int(keys[s])
-        slot = (key ^ (key >> 15)) & mask
-        number = int(out_slots[slot])
+        slot = (((key & _LOW) * _MULTIPLIER + (key >> 32) * _MULTIPLIER_HIGH) >> _SHIFT) & mask
+        number = out_slots[2 * slot + 1]
         while number >= 0:
-            if out_keys[number] == key:
+            if out_slots[2 * slot] == key:
+                if size <= SHORT:
+                    break
                 at = out_starts[number]
                 same = out_starts[number + 1] - at == size
                 i = 0
@@ -198,14 +221,15 @@ def number_spans(
                 if same:
                     break
             slot = (slot + 1) & mask
-            number = int(out_slots[slot])
+            number = out_slots[2 * slot + 1]
         if number < 0:
             at = out_starts[count]
-            if count + 1 > out_keys.size or 2 * (count + 1) > out_slots.size or at + size > out_text.size:
+            if count + 1 > out_keys.size or 4 * (count + 1) > out_slots.size or at + size > out_text.size:
                 out_state[0] = count
                 return s
             number = count
-            out_slots[slot] = count
+            out_slots[2 * slot] = key
+            out_slots[2 * slot + 1] = count
             out_keys[count] = key
             for i in range(size):
                 out_text[at + i] = data[begin + i]
@@ -217,32 +241,33 @@ def number_spans(
 
 
 def _rehash_examples() -> tuple[object, ...]:
-    return np.zeros(1, np.uint32), np.full(8, -1, np.int32)
+    return np.zeros(1, np.int64), np.full(16, -1, np.int64)
 
 
 @kernel(examples=[_rehash_examples])
-def fill_slots(keys: U32, out_slots: I32) -> None:
+def fill_slots(keys: I64, out_slots: I64) -> None:
     """Enter the pieces of a table into larger slots.
 
     Parameters
     ----------
-    keys : uint32 (c,)
-        Hashes of the pieces, by number.
-    out_slots : int32 (power of two,)
-        Written; more than c.
+    keys : int64 (c,)
+        Keys of the pieces, by number.
+    out_slots : int64 (twice a power of two,)
+        Written: a key and a number each; room for more than c.
 
     Notes
     -----
     O(slots).
     """
     out_slots[:] = -1
-    mask = out_slots.size - 1
+    mask = (out_slots.size >> 1) - 1
     for number in range(keys.size):
         key = int(keys[number])
-        slot = (key ^ (key >> 15)) & mask
-        while out_slots[slot] >= 0:
+        slot = (((key & _LOW) * _MULTIPLIER + (key >> 32) * _MULTIPLIER_HIGH) >> _SHIFT) & mask
+        while out_slots[2 * slot + 1] >= 0:
             slot = (slot + 1) & mask
-        out_slots[slot] = number
+        out_slots[2 * slot] = key
+        out_slots[2 * slot + 1] = number
 
 
 def _join_examples() -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import I64
+from lamina_kernels.layouts import F64, I32, I64
 
 
 def _find_examples() -> tuple[object, ...]:
@@ -79,3 +79,25 @@ def name_sets(out_parent: I64, out_names: I64) -> None:
     """
     for i in range(out_parent.size):
         out_names[i] = find(out_parent, i)
+
+
+def _equal_examples() -> tuple[object, ...]:
+    return np.array([[1], [0]], np.int32), np.zeros((2, 1)), np.arange(2)
+
+
+@kernel(examples=[_equal_examples])
+def join_equal(rows: I32, distances: F64, out_parent: I64) -> None:
+    """Unite each row with those of its neighbours that it is equal to.
+
+    Parameters
+    ----------
+    rows, distances : int32 and float64 (n, K)
+        Nearest first.
+    out_parent : int64 (n,)
+        Changed.
+    """
+    for i in range(rows.shape[0]):
+        for p in range(rows.shape[1]):
+            if distances[i, p] > 0.0:
+                break
+            join(out_parent, i, rows[i, p])

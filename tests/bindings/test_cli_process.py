@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -174,3 +175,47 @@ def test_standard_input_cannot_be_followed(run: Run) -> None:
     got = run("ingest", "-", "--follow")
     assert (got.returncode, got.stdout) == (2, b"")
     assert b"standard input cannot be followed" in got.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stream", "code"),
+    [
+        (("recall", "note 7"), ">&-", 0),
+        (("recall", "note 7", "--json"), ">&-", 0),
+        (("recall", "note 7"), "2>&-", 0),
+        (("add", "-"), "<&-", 1),
+    ],
+)
+def test_a_stream_that_is_closed_is_no_reason_to_fail(
+    root: Path, arguments: tuple[str, ...], stream: str, code: int
+) -> None:
+    line = f"{shlex.join([*COMMAND, *arguments, '--vault', str(root)])} {stream}"
+    got = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=60)
+    assert got.returncode == code, got.stderr
+    assert b"unexpected" not in got.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [("--help",), ("recall", "note 7")])
+def test_a_full_disk_under_stdout_is_one_line(root: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        got = subprocess.run(
+            [*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60,
+            env={**os.environ, "LAMINA_VAULT": str(root)},
+        )  # fmt: skip
+    assert got.returncode == 1
+    assert got.stderr.startswith(b"lamina: No space left on device")
+    assert got.stderr.count(b"\n") == 1
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    line = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join([*COMMAND, 'init'])}"
+    got = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=60)
+    assert got.returncode == 1
+    assert b"is gone" in got.stderr
+
+
+def test_an_export_into_a_pipe(run: Run) -> None:
+    got = run("export", "/dev/stdout")
+    assert got.returncode == 0, got.stderr
+    assert len([line for line in got.stdout.splitlines() if line.startswith(b'{"id"')]) == 500

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 import lamina
 from lamina.cli import main
+from lamina_engine.ingest.following import follow
 from tests.engine.ingest.sessions.transcripts import says, user, write
 
 
@@ -25,6 +27,7 @@ def test_ingest_and_recall(lexical_vault: lamina.Vault, folder: Path) -> None:
     assert [problem.code for problem in report.problems] == ["record"]
     (first, *_) = lexical_vault.recall("write-ahead log", where={"collection": "discussions"})
     assert (first.type, first.session, first.project) == ("conversation", "s1", "shop")
+    assert first.terms["half_life_days"] == 21  # that of discussions
     assert lexical_vault.get(first.id).agent == "claude-code"
     (link,) = lexical_vault.links(first.id)
     assert (link.relation, link.origin) == ("next", "within-session")
@@ -40,6 +43,27 @@ def test_the_command_line(
     document = json.loads(capsys.readouterr().out)
     assert (document["added"], document["chunks"]) == (1, 2)
     assert document["problems"][0]["message"].startswith("line 4: ")
+
+
+def test_a_growing_folder_is_followed(lexical_vault: lamina.Vault, folder: Path) -> None:
+    root = str(folder.resolve())
+    talk = "the readers wait again " * 20
+
+    def steps() -> Iterator[Collection[str]]:
+        yield {root}
+        with (folder / "s1.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(says(70, "they pass " * 30)) + "\n")
+        yield {root}
+        yield {root}
+        write(folder / "s2.jsonl", [user(90_000, talk, sessionId="s2"), says(90_009, talk, sessionId="s2")])
+        yield {root}
+
+    got = list(follow(lexical_vault._memory, [root], kind="sessions", changes=steps()))
+    assert [(report.added, report.updated, report.chunks, report.links) for report in got] == [
+        (1, 0, 2, 1), (0, 1, 1, 0), (1, 0, 1, 1),
+    ]  # fmt: skip
+    story = lexical_vault.chain("readers wait again")
+    assert (story.mode, [chunk.session for chunk in story.chunks]) == ("chain", ["s1", "s1", "s2"])
 
 
 def test_forgetting_a_session_leaves_nothing_of_it(lexical_vault: lamina.Vault, folder: Path) -> None:

@@ -6,21 +6,38 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels.counting import ZONES, count_keys, expand_rows
-from lamina_kernels.layouts import I64
+from lamina_kernels.counting import INLINE, RECORD, ZONES, count_keys, expand_rows, measure_pieces, pack_pieces
+from lamina_kernels.layouts import I64, U8, U32
 
 PIECES: list[tuple[list[int], int, str]] = [
     ([7], 1, "a"),
     ([7, 2**32 - 1], 2, "b c"),
     ([], 0, ""),
     ([0, 5, 5], 2, "d e"),
+    ([2**32 - 1], 1, "x" * INLINE),
+    ([3], 1, "y" * (INLINE + 1)),
+    ([4, 4], 2, "é"),
 ]
 """Hashes, terms and stems of each piece."""
-ROWS = st.lists(st.tuples(*[st.lists(st.integers(0, 3), max_size=5)] * ZONES), max_size=4)
+ROWS = st.lists(st.tuples(*[st.lists(st.integers(0, len(PIECES) - 1), max_size=5)] * ZONES), max_size=4)
 
 
 def ends(parts: list[int]) -> I64:
     return np.cumsum(parts, dtype=np.int64)
+
+
+def packed() -> tuple[I64, U32, U8]:
+    """Return the records of `PIECES`, their hashes and their stems."""
+    hash_stops = ends([len(hashes) for hashes, _, _ in PIECES])
+    stem_stops = ends([len(stems.encode()) for _, _, stems in PIECES])
+    hashed = np.array([h for hashes, _, _ in PIECES for h in hashes], np.uint32)
+    stem_text = np.frombuffer("".join(stems for _, _, stems in PIECES).encode(), np.uint8)
+    records = np.empty(RECORD * len(PIECES), np.int64)
+    pack_pieces(
+        hash_stops - np.diff(hash_stops, prepend=0), hash_stops, np.array([terms for _, terms, _ in PIECES]), hashed,
+        stem_stops - np.diff(stem_stops, prepend=0), stem_stops, stem_text, records,
+    )  # fmt: skip
+    return records, hashed, stem_text
 
 
 @given(ROWS)
@@ -28,16 +45,15 @@ def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
     n = len(rows)
     texts = [row[zone] for zone in range(ZONES) for row in rows]
     numbers = np.array([piece for text in texts for piece in text], np.int32)
-    hash_stops = ends([len(hashes) for hashes, _, _ in PIECES])
-    stem_stops = ends([len(stems) for _, _, stems in PIECES])
-    keys = np.empty(sum(len(PIECES[piece][0]) for piece in numbers), np.int64)
-    lengths, stems, stops = np.empty((n, ZONES), np.uint16), np.empty(4 * numbers.size, np.uint8), np.empty(n, np.int64)
-    expand_rows(
-        numbers, ends([len(text) for text in texts]), hash_stops - np.diff(hash_stops, prepend=0), hash_stops,
-        np.array([terms for _, terms, _ in PIECES]), np.array([h for hashes, _, _ in PIECES for h in hashes], np.uint32),
-        stem_stops - np.diff(stem_stops, prepend=0), stem_stops,
-        np.frombuffer("".join(stems for _, _, stems in PIECES).encode(), np.uint8), keys, lengths, stems, stops,
-    )  # fmt: skip
+    records, hashed, stem_text = packed()
+    sizes = np.empty(2, np.int64)
+    measure_pieces(numbers, records, sizes)
+    assert sizes.tolist() == [
+        sum(len(PIECES[piece][0]) for piece in numbers), sum(len(PIECES[piece][2].encode()) for piece in numbers)
+    ]  # fmt: skip
+    keys, stems = np.empty(sizes[0], np.int64), np.empty(sizes[1] + numbers.size + INLINE, np.uint8)
+    lengths, stops = np.empty((n, ZONES), np.uint16), np.empty(n, np.int64)
+    expand_rows(numbers, ends([len(text) for text in texts]), records, hashed, stem_text, keys, lengths, stems, stops)
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     counts = [np.empty(keys.size, np.uint8) for _ in range(ZONES)]
@@ -64,11 +80,12 @@ def test_counts_saturate() -> None:
 
 
 def test_lengths_saturate() -> None:
-    one, none = np.array([40_000]), np.array([0])
+    records, none = np.empty(RECORD, np.int64), np.array([0])
+    pack_pieces(none, none, np.array([40_000]), np.zeros(0, np.uint32), none, none, np.zeros(0, np.uint8), records)
     lengths, stops = np.empty((1, ZONES), np.uint16), np.empty(1, np.int64)
     expand_rows(
-        np.zeros(2, np.int32), np.array([2, 2, 2]), none, none, one, np.zeros(0, np.uint32), none, none,
-        np.zeros(0, np.uint8), np.empty(0, np.int64), lengths, np.empty(2, np.uint8), stops,
+        np.zeros(2, np.int32), np.array([2, 2, 2]), records, np.zeros(0, np.uint32), np.zeros(0, np.uint8),
+        np.empty(0, np.int64), lengths, np.empty(2 + INLINE, np.uint8), stops,
     )  # fmt: skip
     assert lengths.tolist() == [[65_535, 0, 0]]
     assert stops.tolist() == [0]

@@ -5,8 +5,9 @@ import threading
 import numpy as np
 import pytest
 
+from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, Neighbors, Points
-from lamina_kernels.neighbors import nearest, uncertain_share, widen_lists
+from lamina_kernels.neighbors import uncertain_share, widen_lists
 from lamina_kernels.packed import Arithmetic, pack
 from lamina_kernels.threads import Crew
 from tests.oracles.density import core_distances, distances

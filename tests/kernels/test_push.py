@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels.push import Pushed, push, push_path
+from lamina_kernels import push as push_module
+from lamina_kernels.push import Pushed, push, push_numpy, push_path
 from tests.kernels.test_khop import RELATIONS, Case, cases, mask
 from tests.oracles import push as oracle
 from tests.oracles.csr import Link
@@ -15,9 +16,37 @@ paths = st.lists(st.sampled_from(RELATIONS), max_size=3)
 
 
 def pushed(case: Case, seeds: dict[int, float], along: list[list[int]], budget: int = 30) -> Pushed:
+    """What mass comes to, by the kernel and by its twin, which agree to the bit."""
     nodes, scores = np.array(list(seeds), np.int32), np.array(list(seeds.values()), np.float64)
     _, _, blocked = case.masks
-    return push(*case.csr, nodes, scores, along, mask(case.walk_in), blocked, budget)
+    given_ = (*case.csr, nodes, scores, along, mask(case.walk_in), blocked, budget)
+    ref, got = push_numpy(*given_), push(*given_)
+    assert [column.tolist() for column in (got.nodes, got.scores, got.paths)] == [
+        column.tolist() for column in (ref.nodes, ref.scores, ref.paths)
+    ]
+    assert [str(kind) for kind in (got.nodes.dtype, got.scores.dtype, got.paths.dtype)] == ["int32", "float64", "int64"]
+    return got
+
+
+@given(
+    case=cases(),
+    along=st.lists(paths, max_size=4),
+    masses=st.lists(st.sampled_from([0.0, 1e-4, 1e-3, 0.05, 1.0]), min_size=5, max_size=5),
+    budget=st.integers(0, 12),
+)
+def test_the_kernel_equals_its_twin(case: Case, along: list[list[int]], masses: list[float], budget: int) -> None:
+    seeds = {seed: mass for seed, mass in zip(case.seeds, masses, strict=False) if seed not in case.blocked}
+    got = pushed(case, seeds, along, budget)
+    assert len(set(got.nodes.tolist())) == got.nodes.size <= budget
+    assert (np.diff(got.scores) <= 0.0).all()
+
+
+def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push_module, "is_ready", lambda _: False)
+    monkeypatch.setattr(push_module, "push_paths", None)
+    case = Case(2, [Link(0, 1, SEMANTIC, 1.0)], [], (), (), ())
+    got = push(*case.csr, np.zeros(1, np.int32), np.ones(1), [[SEMANTIC]], mask(()), np.zeros(1, np.uint8), 5)
+    assert got.nodes.tolist() == [0, 1]
 
 
 def test_golden_numbers() -> None:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from lamina_kernels import certified, survey
 from lamina_kernels import spanning_tree as module
+from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, Points, SpanningTree
-from lamina_kernels.neighbors import nearest
 from lamina_kernels.packed import Arithmetic, pack
 from lamina_kernels.spanning_tree import dense_prim, spanning_tree
 from lamina_kernels.threads import Crew
@@ -28,6 +30,37 @@ def islands(n: int, size: int) -> F32:
     return (centres + 0.01 * rng.standard_normal((n, 8))).astype(np.float32)
 
 
+def kinds(n: int) -> dict[str, F32]:
+    """Islands that estimates see, islands too small for them to see, equal rows, and islands among noise."""
+    rng = np.random.default_rng(7)
+    plain = rng.standard_normal((n, 8))
+    centres = np.repeat(rng.standard_normal((-(-n // 20), 8)), 20, axis=0)[:n]
+    found: dict[str, NDArray[np.floating]] = {
+        "islands": islands(n, 16),
+        "points": centres + 1e-5 * plain,
+        "equal": centres,
+        "nested": centres + 1e-4 * np.repeat(rng.standard_normal((-(-n // 8), 8)), 8, axis=0)[:n] + 1e-7 * plain,
+        "noise": np.where(rng.random((n, 1)) < 0.4, plain, centres + 1e-4 * plain),
+        "one": 1.0 + 1e-6 * plain,
+    }
+    return {name: rng.permutation(rows).astype(np.float32) for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("arithmetic", PORTABLE)
+@pytest.mark.parametrize("name", kinds(1))
+def test_tight_groups_get_the_tree_of_the_full_matrix(
+    arithmetic: Arithmetic, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certified, "_LEAST", 2)
+    monkeypatch.setattr(survey, "_SMALLEST_CLUMP", 8)
+    monkeypatch.setattr(survey, "_LARGE", 0.01)
+    n, k = 80, 3
+    rows = kinds(n)[name]
+    matrix = distances(rows.astype(np.float64))
+    ref = prim(mutual_reachability(matrix, core_distances(matrix, k)))
+    assert grow(as_points(rows), arithmetic, k, 4, threads=2).weights.tolist() == ref.tolist()
+
+
 @pytest.mark.parametrize("arithmetic", PORTABLE)
 @pytest.mark.parametrize("name", [*sets(1), "islands"])
 @pytest.mark.parametrize(("n", "k", "listed"), [(2, 1, 1), (3, 2, 2), (60, 3, 4)])
@@ -48,7 +81,7 @@ def test_weights_equal_prim_s_on_the_full_matrix_to_the_bit(
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
 def test_few_and_many_searched_rows_give_the_same(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MANY", share)
+    monkeypatch.setattr(module, "MANY", share)
     rows = islands(90, 15)
     matrix = distances(rows.astype(np.float64))
     ref = prim(mutual_reachability(matrix, core_distances(matrix, 3)))

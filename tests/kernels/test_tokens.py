@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels.layouts import I32, I64, U8, U32
-from lamina_kernels.tokens import cut_pieces, fill_slots, hash_spans, join_spans, number_spans
+from lamina_kernels.layouts import I32, I64, U8
+from lamina_kernels.tokens import SHORT, cut_pieces, fill_slots, hash_spans, join_spans, number_spans
 
 KINDS = np.zeros(256, np.uint8)
 KINDS[list(b"abcxyz")] = 1
@@ -24,10 +24,10 @@ def pack(texts: list[str]) -> tuple[U8, I64]:
     return np.frombuffer("".join(texts).encode(), np.uint8), offsets
 
 
-def cut(texts: list[str]) -> tuple[U8, I64, I64, U32, I64]:
+def cut(texts: list[str]) -> tuple[U8, I64, I64, I64, I64]:
     data, offsets = pack(texts)
     room = data.size // 2 + len(texts)
-    begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint32)
+    begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     stops = np.zeros(len(texts), np.int64)
     cut_pieces(data, offsets, KINDS, AFTER, BEFORE, EITHER, begins, ends, keys, stops)
     count = int(stops[-1]) if texts else 0
@@ -50,24 +50,31 @@ def test_pieces_are_those_of_a_slow_cut(texts: list[str]) -> None:
     got = [data[b:e].tobytes().decode() for b, e in zip(begins, ends, strict=True)]
     assert got == [piece for text in texts for piece in oracle(text)]
     assert stops.tolist() == np.cumsum([len(oracle(text)) for text in texts]).tolist()
-    again = np.empty(begins.size, np.uint32)
+    again = np.empty(begins.size, np.int64)
     hash_spans(data, begins, ends, again)
     np.testing.assert_array_equal(again, keys)
 
 
-def test_the_hash_is_fnv_1a() -> None:
-    _, _, _, keys, _ = cut(["a abc"])
-    assert keys.tolist() == [0xE40C292C, 0x1A47E90B]  # published values of the 32-bit variant
+def test_the_key_of_a_short_piece_is_the_piece() -> None:
+    _, _, _, keys, _ = cut(["a abc abcxyza"])
+    assert [key.tobytes().rstrip(b"\0") for key in keys] == [b"a", b"abc", b"abcxyza"]
+
+
+def test_the_key_of_a_longer_piece_has_the_hash_of_its_rest() -> None:
+    _, _, _, keys, _ = cut(["abcxyzaa abcxyzaabc"])
+    word = int.from_bytes(b"abcxyza", "little")
+    published = [0xE40C292C, 0x1A47E90B]  # of "a" and "abc", the 32-bit variant of FNV-1a
+    assert keys.tolist() == [1 << 56 | word ^ rest << 24 for rest in published]
 
 
 class Table:
     """A table that begins too small."""
 
     def __init__(self) -> None:
-        self.state, self.slots = np.zeros(1, np.int64), np.full(4, -1, np.int32)
-        self.keys, self.starts, self.text = np.zeros(1, np.uint32), np.zeros(2, np.int64), np.zeros(1, np.uint8)
+        self.state, self.slots = np.zeros(1, np.int64), np.full(8, -1, np.int64)
+        self.keys, self.starts, self.text = np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros(1, np.uint8)
 
-    def numbers(self, data: U8, begins: I64, ends: I64, keys: U32) -> I32:
+    def numbers(self, data: U8, begins: I64, ends: I64, keys: I64) -> I32:
         found = np.empty(begins.size, np.int32)
         done = 0
         for _ in range(100):
@@ -78,7 +85,7 @@ class Table:
                 break
             self.keys, self.text = np.resize(self.keys, 2 * self.keys.size), np.resize(self.text, 2 * self.text.size)
             self.starts = np.resize(self.starts, self.keys.size + 1)
-            self.slots = np.empty(4 * self.keys.size, np.int32)
+            self.slots = np.empty(8 * self.keys.size, np.int64)
             fill_slots(self.keys[: self.state[0]], self.slots)
         assert done == begins.size
         return found
@@ -97,14 +104,21 @@ def test_numbers_follow_first_appearance_and_stay(first: list[str], second: list
     assert held == list(ref)
 
 
-def test_equal_hashes_are_told_apart() -> None:
-    data = np.frombuffer(b"abac", np.uint8)
-    got = Table().numbers(data, np.array([0, 2, 0]), np.array([2, 4, 2]), np.zeros(3, np.uint32))
+def test_equal_keys_of_longer_pieces_are_told_apart() -> None:
+    data = np.frombuffer(b"abcxyzaaabcxyzab", np.uint8)
+    got = Table().numbers(data, np.array([0, 8, 0]), np.array([8, 16, 8]), np.full(3, 1 << 56))
     assert got.tolist() == [0, 1, 0]
 
 
+@given(st.lists(st.text("ab", min_size=SHORT - 2, max_size=SHORT + 3), max_size=12))
+def test_pieces_around_the_length_of_a_key(pieces: list[str]) -> None:
+    data, begins, ends, keys, _ = cut([" ".join(pieces)])
+    ref: dict[str, int] = {}
+    assert Table().numbers(data, begins, ends, keys).tolist() == [ref.setdefault(piece, len(ref)) for piece in pieces]
+
+
 def test_an_empty_span_has_no_number() -> None:
-    got = Table().numbers(np.frombuffer(b"a", np.uint8), np.array([0, 0]), np.array([0, 1]), np.zeros(2, np.uint32))
+    got = Table().numbers(np.frombuffer(b"a", np.uint8), np.array([0, 0]), np.array([0, 1]), np.zeros(2, np.int64))
     assert got.tolist() == [-1, 0]
 
 

@@ -8,6 +8,7 @@ of text, ``lamina: ...``, either way.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code; see the module's first lines.
     """
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:  # also while modules are being imported
+        sys.stderr.write("lamina: interrupted\n")
+        return 130
+
+
+def _run(given: list[str]) -> int:
     import logging
 
     import click
@@ -32,16 +41,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lamina.cli import failures
     from lamina.cli.app import program
 
+    _complete_streams()
     logging.basicConfig(level=logging.WARNING, format="lamina: %(message)s")
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a narrow console must not stop a command half-way
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
+    codes: list[int] = []
+
+    def work() -> None:
         code = program().main(given, prog_name="lamina", standalone_mode=False)
+        codes.append(code if isinstance(code, int) else failures.DONE)
+
+    try:
+        failed = failures.exit_code(work, debug="--debug" in given)  # help may meet a full disk too
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except click.Abort:
         return failures.say("interrupted", failures.INTERRUPTED)
-    return code if isinstance(code, int) else failures.DONE
+    return failed or codes[0]
+
+
+def _complete_streams() -> None:
+    """Have all three streams, as where a process is started with some closed, and let none stop a command half-way."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - as long as the process
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a narrow console

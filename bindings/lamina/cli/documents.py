@@ -52,12 +52,18 @@ def chunk_line(chunk: Chunk) -> str:
     state = None if chunk.status == "active" else chunk.status
     pinned = "pinned" if chunk.pinned else None
     review = "needs review" if chunk.needs_review else None
+    asleep = (
+        None
+        if chunk.snoozed_until_us is None
+        else f"snoozed until {short_date(format_instant(chunk.snoozed_until_us))}"
+    )
     facts = headline(
         short_date(format_instant(chunk.created_at_us)),
         chunk.type,
         chunk.project,
         state,
         pinned,
+        asleep,
         chunk.freshness,
         review,
     )

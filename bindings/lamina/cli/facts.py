@@ -158,7 +158,21 @@ def ask(call: Call, question: str, **options: Any) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Refuse predicates that are not registered.")
 def seed(call: Call, path: Path, strict: bool) -> None:
-    """Read a seed file, TOML or YAML: entities, aliases, facts, relations. Again it changes nothing."""
+    """Read a seed file, TOML or YAML: entities, aliases, facts, relations. Again it changes nothing.
+
+    \b
+    [[entities]]
+    name = "Keystone"
+    type = "project"
+    aliases = ["KS", "the keystone"]
+    facts = { stack = "Rust", port = "3055", maintainer = ["Ann", "Bob"] }
+
+    \b
+    [[relations]]
+    subject = "Ann"
+    predicate = "owns"
+    object = "Keystone"
+    """  # noqa: D301 - click reads the sign itself
     with call.open() as vault:
         found = vault.facts.seed(path, strict=strict)
     call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))

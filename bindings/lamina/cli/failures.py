@@ -74,9 +74,22 @@ def _report(error: Exception) -> int:
     if isinstance(error, LaminaError):
         return say(str(error), PROBLEM)
     if isinstance(error, OSError):
-        place = error.filename2 or error.filename  # of a rename, the name that was wanted
-        named = f"{os.fsdecode(place)}: " if isinstance(place, str | bytes) else ""
-        return say(f"{named}{error.strerror or error}", PROBLEM)
+        return say(_told(error), PROBLEM)
     return say(
         f"unexpected {type(error).__name__}: {error}; run it again with --debug and report the traceback", PROBLEM
     )
+
+
+def _told(error: OSError) -> str:
+    """Return what the system says, with the place where it names one."""
+    place = error.filename2 or error.filename  # of a rename, the name that was wanted
+    named = f"{os.fsdecode(place)}: " if isinstance(place, str | bytes) else ""
+    told = f"{named}{error.strerror or error}"
+    if error.errno == errno.ENOSPC:
+        return f"{told}; what was committed before stays: make room and run it again"
+    if error.errno == errno.ENOENT and not named:
+        try:
+            os.getcwd()  # noqa: PTH109 - asked for its error alone
+        except OSError:
+            return "the folder that this was started in is gone; change to another one"
+    return told

@@ -32,7 +32,9 @@ _WORD: Final = re.compile(r"\w{3,}")
 @click.argument("query")
 @click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Most hits.")
 @click.option(
-    "--profile", metavar="NAME", help="default, lexical, temporal, task, causal, episodic, or one of vault.toml."
+    "--profile",
+    metavar="NAME",
+    help="default, lexical, temporal, task, causal, episodic, entity, or one of vault.toml.",
 )
 @filter_options
 @click.option("--since", metavar="DATE", help="Only what is from then on.")

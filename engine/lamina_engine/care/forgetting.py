@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.care.erasure import Change, Erasure
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.chunks.writing import add_events
@@ -149,7 +150,7 @@ def _checked(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str
     if (where is None) == (ids is None):
         raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")
     if ids is not None:
-        if not len(ids):
+        if not ids_of(ids):
             raise InvalidArgument("forget was given no ids; name the chunks that are to be forgotten")
         return None
     node = filters.parse(where, tz)

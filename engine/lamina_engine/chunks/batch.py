@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -84,24 +84,29 @@ class ChunkBatch:
         """
         if self.versions and None not in self.ids:
             return
-        embedded = self.embedded(range(len(self)))
-        self.versions = identity.versions_of(embedded)
+        coded = list(map(identity.coded, self.embedded(range(len(self)))))
+        self.versions = identity.versions_of(coded)
         given = self.ids
         wanted = [i for i, name in enumerate(given) if name is None]
         if not wanted:
             return
-        said = zip(
-            embedded, self.types, self.collections, self.projects, self.sessions, self.agents, self.sources,
-            self.created_at, self.tags, self.success, self.metadata, strict=True,
-        )  # fmt: skip
-        rows = said if len(wanted) == len(self) else itertools.compress(said, [name is None for name in given])
-        derived = identity.new_ids(
-            ("add", text, kind, collection, project, session, agent, source, str(created), "\x1e".join(tags), str(success),
-             metadata)
-            for text, kind, collection, project, session, agent, source, created, tags, success, metadata in rows
-        )  # fmt: skip
+        whole = len(wanted) == len(self)
+        chosen = coded if whole else [coded[i] for i in wanted]
+        said = list(self._said())
+        derived = identity.added_ids(chosen, said if whole else [said[i] for i in wanted])
         for i, name in zip(wanted, derived, strict=True):
             given[i] = name
+
+    def _said(self) -> Iterator[str]:
+        """Yield what each record says beside its text, as its id hashes it; records share most of it."""
+        named = zip(self.types, self.collections, self.projects, self.sessions, self.agents, self.sources, strict=True)
+        known: dict[tuple[str | None, ...], str] = {}
+        rows = zip(named, self.created_at, self.tags, self.success, self.metadata, strict=True)
+        for names, created, tags, success, metadata in rows:
+            first = known.get(names)
+            if first is None:
+                first = known[names] = identity.joined(names)
+            yield identity.joined((first, str(created), "\x1e".join(tags), str(success), metadata))
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""

@@ -56,12 +56,13 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
 
 def take(root: Path, transaction: Transaction, view: View) -> bool:
     """Add what readers noted to a transaction; return whether there was anything, and `drop` is to be called after it."""
+    taken = f"{root}/{FOLDER}/{_TAKEN}"
     with contextlib.suppress(OSError):
         # what an interrupted writer took stays in its place until it is in the log
-        if not (root / FOLDER / _TAKEN).exists():
-            (root / FOLDER / _FILE).rename(root / FOLDER / _TAKEN)
+        if not os.path.exists(taken):  # noqa: PTH110  a Path costs as much again, and every write asks
+            os.rename(f"{root}/{FOLDER}/{_FILE}", taken)  # noqa: PTH104
     try:
-        data = (root / FOLDER / _TAKEN).read_bytes()
+        data = Path(taken).read_bytes()
     except OSError:
         return False
     from lamina_engine.chunks.writing import add_events

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from lamina_engine.arguments import flag_of
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, Origin
 from lamina_engine.chunks.reading import Chunk, chunks_at, find_row
+from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 
@@ -64,12 +66,18 @@ def snooze(memory: Memory, identity: str, until_us: int) -> Chunk:
     ------
     ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
     """
-    detail = msgspec.json.encode({"until_us": until_us}).decode()
+    if until_us <= memory.clock.now_us():
+        raise InvalidArgument(f"until={format_instant(until_us)} is past; give a moment to come, or wake the chunk")
     with memory.write() as (transaction, view):
         row = find_row(view, identity)
         if view.state.snoozed.get(row) != until_us:
-            _append(transaction, view, "snooze", [row], [None], [detail])
+            _append(transaction, view, "snooze", [row], [None], [snooze_detail(until_us)])
     return chunks_at(memory.view(), np.array([row], np.int64))[0]
+
+
+def snooze_detail(until_us: int) -> str:
+    """Return what the event of a snooze says."""
+    return msgspec.json.encode({"until_us": until_us}).decode()
 
 
 def wake(memory: Memory, identity: str) -> Chunk:
@@ -117,6 +125,7 @@ def review(memory: Memory, identity: str, reason: str) -> Chunk:
 
 def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
     """Pin a chunk, or take its pin away."""
+    flag_of(pinned, "pinned")
     return _event(memory, identity, "pin" if pinned else "unpin", None, None, unless=lambda _, pin: bool(pin) == pinned)
 
 

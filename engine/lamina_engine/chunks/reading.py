@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
 from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, SUPERSEDED
 
@@ -226,7 +227,7 @@ def select(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
 
 def current_rows(view: View, identities: Sequence[str]) -> list[int]:
     """Return the current row of each id; see `find_row`."""
-    return [find_row(view, identity) for identity in identities]
+    return [find_row(view, identity) for identity in ids_of(identities)]
 
 
 __all__ = ["SUPERSEDED", "Chunk", "chunks_at", "current_rows", "find_row", "history", "select"]

@@ -63,6 +63,7 @@ def inject(
     InvalidArgument
         For arguments that cannot be used. Whatever else goes wrong is logged, and the block is empty.
     """
+    memory.check_open()
     settings = _checked(memory.settings.injection, prompt, session, floor, ceiling)
     now_us = memory.clock.now_us() if now is None else parse_instant(now, memory.config.tz, what="now")
     if not settings.enabled or not prompt.strip() or gates.is_command(prompt):

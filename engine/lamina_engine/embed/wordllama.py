@@ -19,16 +19,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.embed.pieces import Pieces, load_merges
 from lamina_engine.embed.places import package_folder
 from lamina_engine.embed.rows import check_query, check_texts
 from lamina_engine.embed.tensors import check_sha256, map_tensors
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
 from lamina_kernels.pooling import pool_words, pool_words_numpy, unit_rows
+
+if TYPE_CHECKING:
+    from lamina_engine.embed.pieces import Pieces
 
 WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 DIMS = (256, 128, 64)
@@ -178,6 +181,8 @@ class WordLlamaEmbedder:
         if pieces is None:
             with self._lock:
                 if self._pieces is None:
+                    from lamina_engine.embed.pieces import Pieces, load_merges
+
                     self._pieces = Pieces(load_merges(self._tokenizer))
                 pieces = self._pieces
         return b"".join(map(pieces.__getitem__, text.split()))

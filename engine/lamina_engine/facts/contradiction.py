@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.chunks import writing
+from lamina_engine.facts.about import made, settle
 from lamina_engine.facts.tables import FACT
 
 if TYPE_CHECKING:
@@ -228,25 +229,36 @@ def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> s
 
 # ---------------------------------------------------------------------- reading
 
-_read: weakref.WeakKeyDictionary[View, tuple[list[Contradiction], dict[int, list[int]]]] = weakref.WeakKeyDictionary()
+
+class _Known(NamedTuple):
+    """What was noted of a version."""
+
+    noted: list[Contradiction]
+    beside: dict[int, list[int]]
+    """By row of a fact, the facts that contradict it."""
+    lowering: dict[int, list[Contradiction]]
+    """By row of a fact, what lowers its confidence where it is read."""
+
+
+_read: weakref.WeakKeyDictionary[View, _Known] = weakref.WeakKeyDictionary()
 
 
 def contradictions_of(view: View) -> list[Contradiction]:
     """Return what was noted of a version, or by a past moment of it, oldest first."""
-    return _known(view)[0]
+    return _known(view).noted
 
 
 def others_of(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return, by row of a fact, the other values that were said of the same thing; facts without any are left out."""
     from lamina_engine.facts.book import book_of
 
-    beside = _known(view)[1]
+    beside = _known(view).beside
     wanted = {row: beside[row] for row in rows if row in beside}
     if not wanted:
         return {}
     book = book_of(view)
     all_rows = np.array(sorted({other for others in wanted.values() for other in others}), np.int64)
-    facts = {fact.row: fact.object for fact in book.facts_at(all_rows[book.standing(all_rows, None)].tolist())}
+    facts = {fact.row: fact.object for fact in made(book, settle(book, all_rows), "out")}
     found = {
         row: tuple(dict.fromkeys(facts[other] for other in others if other in facts)) for row, others in wanted.items()
     }
@@ -255,21 +267,20 @@ def others_of(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
 
 def believed(view: View, row: int, confidence: float) -> float:
     """Return how far a fact is believed: less than the log says by what was noted since, each contradiction once."""
-    for each in _known(view)[0] if row in _known(view)[1] else ():
-        if each.old == row and not each.stored:
-            confidence = lowered(confidence, each.relation)
+    for each in _known(view).lowering.get(row, ()):
+        confidence = lowered(confidence, each.relation)
     return confidence
 
 
-def _known(view: View) -> tuple[list[Contradiction], dict[int, list[int]]]:
+def _known(view: View) -> _Known:
     found = _read.get(view)
     if found is None:
-        noted = list(_events(view))
-        beside: dict[int, list[int]] = {}
-        for each in noted:
-            beside.setdefault(each.old, []).append(each.new)
-            beside.setdefault(each.new, []).append(each.old)
-        found = _read[view] = (noted, beside)
+        found = _read[view] = _Known(list(_events(view)), {}, {})
+        for each in found.noted:
+            found.beside.setdefault(each.old, []).append(each.new)
+            found.beside.setdefault(each.new, []).append(each.old)
+            if not each.stored:
+                found.lowering.setdefault(each.old, []).append(each)
     return found
 
 

@@ -7,7 +7,6 @@ dictionary look-up a value.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import numpy as np
 
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts import names
+from lamina_engine.facts import manynames, names
 from lamina_engine.facts.predicates import Registry, predicate_name
 from lamina_engine.facts.timeline import EVER, NEVER
 
@@ -140,7 +139,7 @@ def _converted(values: Sequence[Any], convert: Callable[[Any], Any], most: int, 
 
     A column of plain texts of at most ``most`` characters is what it would be converted to.
     """
-    if most and _is_plain(values, most):
+    if most and manynames.all_plain(values, most):
         return list(values)
 
     def tried(value: Any) -> Any:
@@ -165,23 +164,6 @@ def _converted(values: Sequence[Any], convert: Callable[[Any], Any], most: int, 
 _PLAIN: Final = frozenset({str, int, float, type(None)})
 _MOST: Final = {"subject": names.MAX_NAME, "object": MAX_LITERAL, "source": MAX_SOURCE}
 """Most characters of a column's texts."""
-_NO_LETTER_FIRST: Final = re.compile(r"\n[^A-Za-z0-9]")
-
-
-def _is_plain(values: Sequence[Any], most: int) -> bool:
-    """Tell whether all values are ASCII texts in normal form, each beginning with a letter or digit: looked at as one text."""
-    if not {str}.issuperset(map(type, values)) or not values:
-        return False
-    text = "\n".join(("", *values, ""))
-    return (
-        text.isascii()
-        and text.count("\n") == len(values) + 1
-        and text.replace("\n", "").isprintable()
-        and " \n" not in text
-        and "  " not in text
-        and not _NO_LETTER_FIRST.search(text, 0, len(text) - 1)
-        and max(map(len, values)) <= most
-    )
 
 
 def _known(registry: Registry) -> Callable[[str], str]:

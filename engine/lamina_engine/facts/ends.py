@@ -6,7 +6,7 @@ where that might give anything else than taking row after row, row after row is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lamina_engine.facts.drafts import Columns
     from lamina_engine.facts.predicates import Registry
 
+_NONE: Final = (-1, 0)
+"""What names nothing: no entity, from the first row on."""
 _MOST_NAME: Final = 200
 """Most characters of an object that is looked up: what is longer names nothing."""
 
@@ -89,23 +91,50 @@ def _at_once(
     """Return the ends of all rows; None where a name stands for different entities in different rows, or for none."""
     names, keys, types = _asked(columns, kinds)
     found: dict[Hashable, int] = {}
-    made_at: dict[int, int] = {}
-    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
     try:
-        for place in sorted(first.values()):
-            name = names[place]
-            if name is not None:
-                row = found[keys[place]] = namer.row(name, types[place] if types else None, chunks[place // 2])
-                if row >= namer.base:
-                    made_at.setdefault(row, place)
-                if namer.disturbed:
-                    return None
+        if types or _any_but(None, chunks):
+            found = _each(namer, names, keys, types, chunks)
+        else:
+            wanted = [name for name in dict.fromkeys(names) if name is not None]
+            found.update(zip(wanted, namer.rows(wanted), strict=True))
+        if namer.disturbed:
+            return None
         subjects, targets = (list(map(found.get, keys[end::2], repeat(-1))) for end in (0, 1))
-        if "any" in kinds and not _add_known(namer, columns["object"], kinds, made_at, targets):
+        if "any" in kinds and not _add_known(
+            namer, columns["object"], kinds, lambda: _made_at(namer, keys, found), targets
+        ):
             return None
     except (AmbiguousEntity, InvalidArgument):  # said of the right row when row after row is taken
         return None
     return Ends(namer, subjects, targets)
+
+
+def _each(
+    namer: Namer, names: Sequence[str | None], keys: Sequence[Hashable], types: Sequence[str | None],
+    chunks: Sequence[str | None],
+) -> dict[Hashable, int]:  # fmt: skip
+    """Return the entity of each name and type, in the order in which they first come."""
+    found: dict[Hashable, int] = {}
+    for place in sorted(_first_places(keys).values()):
+        name = names[place]
+        if name is not None:
+            found[keys[place]] = namer.row(name, types[place] if types else None, chunks[place // 2])
+            if namer.disturbed:
+                break
+    return found
+
+
+def _first_places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+    return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+
+
+def _made_at(namer: Namer, keys: Sequence[Hashable], found: Mapping[Hashable, int]) -> dict[int, int]:
+    """Return, by row of a new entity, the place of the name that made it."""
+    first, made_at = _first_places(keys), dict[int, int]()
+    for key, row in found.items():
+        if row >= namer.base:
+            made_at.setdefault(row, first[key])
+    return made_at
 
 
 def _asked(
@@ -125,8 +154,9 @@ def _asked(
 
 
 def _add_known(
-    namer: Namer, objects: Sequence[str], kinds: Sequence[str | None], made_at: dict[int, int], targets: list[int]
-) -> bool:
+    namer: Namer, objects: Sequence[str], kinds: Sequence[str | None], made_at: Callable[[], Mapping[int, int]],
+    targets: list[int],
+) -> bool:  # fmt: skip
     """Fill in objects that are entities where they name one already: of the vault, or made further up in this write.
 
     Returns
@@ -136,16 +166,18 @@ def _add_known(
     """
     rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MOST_NAME]
     known: dict[str, tuple[int, int]] = {}
-    for text in dict.fromkeys(objects[row] for row in rows):
+    places: Mapping[int, int] | None = None
+    for text in namer.may_be_known(list(dict.fromkeys(objects[row] for row in rows))):
         made = namer.made_like(text)
         if not made:
             known[text] = namer.known(text, None), 0
         elif len(made) == 1 and namer.is_unheard(text):
-            known[text] = made[0], made_at[made[0]]
+            places = made_at() if places is None else places
+            known[text] = made[0], places[made[0]]
         else:
             return False
-    for row in rows:
-        target, since = known[objects[row]]
+    for row in rows if known else ():
+        target, since = known.get(objects[row], _NONE)
         if since <= 2 * row + 1:
             targets[row] = target
     return True

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts import names
+from lamina_engine.facts import manynames, names
 from lamina_engine.facts.about import made, settle
 from lamina_engine.facts.book import Book, Entity, book_of
 from lamina_engine.facts.lexicon import MERGE, keep_level
@@ -249,7 +250,7 @@ def _given(book: Book, text: str) -> list[tuple[str, int, bool]]:
 def _append_aliases(transaction: Transaction, book: Book, given: Iterable[tuple[str, int]], origin: str) -> int:
     """Write aliases that are not there yet; return how many."""
     wanted = list(dict.fromkeys(given))
-    heard = book.lexicon.aliases.lookup(names.keys([text for text, _ in wanted]), n_rows=book.alias_rows) >= 0
+    heard = book.lexicon.aliases.lookup(manynames.keys([text for text, _ in wanted]), n_rows=book.alias_rows) >= 0
     new = [
         (text, row)
         for (text, row), known in zip(wanted, heard.tolist(), strict=True)
@@ -327,7 +328,7 @@ def _overlapping(book: Book, group: Sequence[Fact], merged: set[str]) -> list[tu
             continue
         if outcome.ended is not None:
             stretches.remove(outcome.ended)
-            stretches.append(outcome.ended._replace(end=outcome.begin))
+            stretches.append(replace(outcome.ended, end=outcome.begin))
         stretches.append(Stretch(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
     return [
         (known[each.row], each.end)

@@ -120,3 +120,21 @@ class Grouped:
         if len(found) and found[-1] >= below:
             found = found[: np.searchsorted(found, below)]
         return found
+
+    def of_all(self, numbers: I64, below: int) -> I64:
+        """Return the rows of several numbers that lie below a watermark, in any order. O(numbers log rows + rows found)."""
+        groups = self._groups
+        keys = np.asarray(groups.keys, np.int64)
+        begins = np.searchsorted(keys, numbers)
+        counts = np.searchsorted(keys, numbers, "right") - begins
+        ends = np.cumsum(counts)
+        places = np.repeat(begins - ends + counts, counts) + np.arange(counts.sum())
+        found: I64 = groups.rows[places]
+        if groups.late:
+            late = groups.late
+            if len(late) < len(numbers):
+                held = np.fromiter(late, np.int64, len(late))
+                numbers = held[np.isin(held, numbers)]
+            rows = [row for number in numbers.tolist() for row in late.get(number, ())]
+            found = np.concatenate([found, np.array(rows, np.int64)])
+        return found[found < below]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import LaminaError
-from lamina_engine.facts import names
+from lamina_engine.facts import manynames, names
 from lamina_engine.facts.grown import Codes, Grouped, Grown
 from lamina_engine.index.keys import KeyIndex, hash_ids
 from lamina_engine.index.sealed import Seal
@@ -117,12 +117,8 @@ class Lexicon:
         written = segment.column(column).slice(skip + len(known)).to_pylist()
         if not written:
             return known
-        found = np.empty(len(written), np.uint64)
-        longest = self.longest
-        for at, name in enumerate(written):
-            found[at], count = names.key_of(name)
-            longest = max(longest, count)
-        self.longest = min(longest, names.MAX_WORDS)
+        found, longest = manynames.keys_of(written)
+        self.longest = min(max(self.longest, longest), names.MAX_WORDS)
         return np.concatenate([known, found])
 
     def save(self, path: Path, entities: int, aliases: int) -> None:

@@ -19,6 +19,7 @@ from lamina_engine.clock import US_PER_S, format_instant, zone
 from lamina_engine.errors import AmbiguousEntity, EntityNotFound, InvalidArgument, LaminaError
 from lamina_engine.facts import lexicon
 from lamina_engine.facts.about import find
+from lamina_engine.facts.appending import append
 from lamina_engine.facts.book import Book, book_of
 from lamina_engine.facts.drafts import Columns, Draft, checked, columns_of
 from lamina_engine.facts.ends import ends_of
@@ -122,7 +123,7 @@ def _write(
     namer, subjects, targets = ends_of(book, memory.config.name, columns, chunks, skip_bad=skip_bad)
     plan = Plan(book, columns, subjects, targets, today(memory), repeat=repeat)
     namer.append(transaction, origin)
-    rows = plan.append(transaction, sources, chunks, origin)
+    rows = append(plan, transaction, sources, chunks, origin)
     return Written(
         rows, plan.added, plan.unchanged, plan.superseded, namer.made,
         [columns.told(row, why) for row, why in sorted(columns.bad.items())],

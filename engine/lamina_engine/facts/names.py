@@ -31,9 +31,9 @@ _TYPE: Final = re.compile(r"[^\W\d_][\w-]{0,39}")
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+[+#]*")
 _PLAIN: Final = re.compile(r"[a-z0-9]+(?:[ ._/'&,:()-]+[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[^a-z0-9]+")
-_SEPARATORS: Final = frozenset(" ._/'&,:()-")
+SEPARATORS: Final = frozenset(" ._/'&,:()-")
 _UNFOLDED: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
-_MULTIPLIER: Final = 0x9E3779B97F4A7C15
+MULTIPLIER: Final = 0x9E3779B97F4A7C15
 _MASK: Final = (1 << 64) - 1
 
 _GAP, _WORD, _ALONE, _TAIL = range(4)
@@ -175,13 +175,8 @@ def key_of(text: str) -> tuple[int, int]:
     found = _ASCII_WORD.findall(text.lower()) if text.isascii() else [word for word, _, _ in words(text)]
     total = 0
     for word in found:
-        total = (total * _MULTIPLIER + _hash(word)) & _MASK
+        total = (total * MULTIPLIER + _hash(word)) & _MASK
     return total, len(found)
-
-
-def keys(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """Return uint64 (n,): the key of each name."""
-    return np.fromiter(map(key, texts), np.uint64, len(texts))
 
 
 def run_keys(found: Sequence[str], longest: int) -> list[NDArray[np.uint64]]:
@@ -200,7 +195,7 @@ def run_keys(found: Sequence[str], longest: int) -> list[NDArray[np.uint64]]:
         By n - 1: the keys of the runs of n words, by their first word.
     """
     single = np.array([_hash(word) for word in found], np.uint64)
-    runs, multiplier = [single], np.uint64(_MULTIPLIER)
+    runs, multiplier = [single], np.uint64(MULTIPLIER)
     for n in range(2, min(longest, len(found)) + 1):
         runs.append(runs[-1][:-1] * multiplier + single[n - 1 :])
     return runs
@@ -228,11 +223,16 @@ def slug(name: str) -> str:
             kept += ["_", letter] if gap and kept else [letter]
             gap = False
             continue
-        lost |= letter not in _SEPARATORS or (not kept and letter != " ")
+        lost |= letter not in SEPARATORS or (not kept and letter != " ")
         gap = True
     lost |= gap
     mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest() if lost else ""
     return "_".join(part for part in ("".join(kept), mark) if part)
+
+
+def single(name: str) -> str:
+    """Return a name with single blanks."""
+    return name if name.isalnum() else " ".join(name.split())
 
 
 def canonical_id(vault: str, kind: str, name: str) -> str:

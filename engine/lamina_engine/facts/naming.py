@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import AmbiguousEntity
-from lamina_engine.facts import names
+from lamina_engine.facts import manynames, names
 from lamina_engine.facts.book import Book
 from lamina_engine.facts.lexicon import ENTITY, MERGE, Hashes
 from lamina_engine.facts.resolution import Called, called, row_of_id
@@ -86,7 +86,7 @@ class Namer:
         if not self._book.entity_rows:
             self._unheard.update(expected)
             return
-        keys, lexicon = names.keys(expected), self._book.lexicon
+        keys, lexicon = manynames.keys(expected), self._book.lexicon
         rows = lexicon.names.lookup(keys, n_rows=self._book.entity_rows)
         alias = lexicon.aliases.lookup(keys, n_rows=self._book.alias_rows) >= 0
         self._unheard.update(expected[at] for at in np.flatnonzero((rows < 0) & ~alias).tolist())
@@ -129,20 +129,49 @@ class Namer:
             asked[name] = found
         return self._root(found) if self._merged else found
 
+    def rows(self, wanted: Sequence[str]) -> list[int]:
+        """Return the row of each of many different names of any type, as `row` does one after the other.
+
+        Raises
+        ------
+        AmbiguousEntity, InvalidArgument
+        """
+        if not manynames.all_plain(wanted):
+            return [self.row(name, None) for name in wanted]
+        found = self._found[None]
+        out: list[int] = []
+        for name, slug in zip(wanted, manynames.slugs(wanted), strict=True):
+            if name in self._unheard and slug not in self._made:
+                row = self._made[slug] = found[name] = self.base + len(self._new)
+                self._new.add(f"{self._part}:{names.DEFAULT_TYPE}:{slug}", name, names.DEFAULT_TYPE, None)
+            else:
+                row = self.row(name, None)
+            out.append(row)
+        return out
+
+    def may_be_known(self, wanted: Sequence[str]) -> list[str]:
+        """Return those of many names that something in the vault, or made in this write, may have."""
+        made, unheard = self._made, self._unheard
+        return [
+            name
+            for name, slug in zip(wanted, manynames.slugs(wanted), strict=True)
+            if slug in made or name not in unheard
+        ]
+
     def is_unheard(self, name: str) -> bool:
         """Tell whether a name that was expected is one that nothing in the vault has."""
         return name in self._unheard
 
     def made_like(self, name: str) -> Sequence[int]:
         """Return the rows of new entities that a name may stand for."""
-        return self._written(names.slug(_single(name))) if self._made else ()
+        return self._written(names.slug(names.single(name))) if self._made else ()
 
     def _written(self, slug: str) -> list[int]:
         return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
 
     def _make_unheard(self, name: str, kind: str | None, chunk: str | None) -> int:
         """Make an entity of a name that nothing in the vault has; -1 where one of this write may have it."""
-        single = _single(name)
+        single = names.single(name)
         slug = names.slug(single)
         if slug in self._made:
             return -1
@@ -237,11 +266,6 @@ class Namer:
             },
             transaction.stamps(n),
         )  # fmt: skip
-
-
-def _single(name: str) -> str:
-    """Return a name with single blanks."""
-    return name if name.isalnum() else " ".join(name.split())
 
 
 def _rows(found: Iterable[Called]) -> list[int]:

@@ -80,7 +80,6 @@ BUILT_IN: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=4_096)
 def predicate_name(text: str) -> str:
     """Return a predicate's normal form: lower case, ``_`` for blanks and hyphens.
 
@@ -89,7 +88,12 @@ def predicate_name(text: str) -> str:
     InvalidArgument
         When it is no text, is empty, too long, or holds anything but letters, digits, marks, ``_``, ``.`` and ``:``.
     """
-    folded = unicodedata.normalize("NFC", text).casefold() if isinstance(text, str) else ""
+    return _normal(text if isinstance(text, str) else repr(text), isinstance(text, str))
+
+
+@lru_cache(maxsize=4_096)
+def _normal(text: str, is_text: bool) -> str:
+    folded = unicodedata.normalize("NFC", text).casefold() if is_text else ""
     name = re.sub(r"[\s_-]+", "_", folded.strip())
     letters = all(letter in "_.:" or unicodedata.category(letter)[0] in "LMN" for letter in name)
     if not name.strip("_.:") or len(name) > MAX_PREDICATE or not letters:
@@ -183,7 +187,7 @@ def declare(
 
     wanted = predicate_name(name)
     other = None if inverse is None else predicate_name(inverse)
-    if object is not None and object not in KINDS:
+    if object is not None and (not isinstance(object, str) or object not in KINDS):
         raise InvalidArgument(f"object={object!r} must be one of {', '.join(KINDS)}")
     if functional is not None and not isinstance(functional, bool):
         raise InvalidArgument(f"functional={functional!r} must be True or False")

@@ -1,30 +1,32 @@
-"""Full text over facts and relations: whole blocks through Tantivy, the newest rows exactly, all scored the same way.
+"""Full text over facts and relations: the lists of whole blocks from files, the newest rows in memory, scored alike.
 
-The index covers whole blocks of the facts log, as that of the chunks does, and the version's manifest names it; so a
-missing or forgotten index means a longer tail and not another answer. Tantivy finds; what ranks is counted here.
+The files cover whole blocks of the facts log, and the version's manifest names them; so a missing or forgotten file means
+a longer tail and not another answer. How the best are found among many is told in `lamina_engine.facts.ranking`.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import shutil
 import threading
 import weakref
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from itertools import repeat
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.wording import stems_of
-from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
-from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
+from lamina_engine.facts import wordlists
+from lamina_engine.facts.about import Standing, holding, made
+from lamina_engine.facts.ranking import Best, Source, Word, best
+from lamina_engine.facts.wording import entries_of
+from lamina_engine.facts.wordlists import WordRows, WordsDamaged, word_key
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, term_hash
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lamina_engine.facts.book import Book, Fact
     from lamina_engine.index.tables import Tables
     from lamina_engine.index.view import View
@@ -34,20 +36,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOG: Final = "facts"
-INDEX: Final = "facttext"
-"""Name of the index in a version's manifest."""
-_FOLDER: Final = "lexical-facts"
+FORMER: Final = "facttext"
+"""Name of what former versions kept; it is let go."""
+INDEX: Final = "factwords"
+"""Name of its record in a manifest: ``rows`` covered, ``analysis``, and the files ``words0``, ``words1``, ... in their order."""
 BLOCK_ROWS: Final = 4_096
-_AT_ONCE: Final = 65_536
-_FETCHED: Final = (24, 256, 2_048)
-"""Rows looked at, of each part: few, and more where those do not hold any more."""
-_MOST_HELD: Final = 20_000
-"""Rows that the words given to Tantivy hold, the rarest aside: a word of most facts costs much and tells little."""
-_ENOUGH: Final = 512
-"""Rows of the tail from which on no more are collected."""
-_RELATION: Final = "relation"
-_LITERAL: Final = "literal"
+_BULK_TAIL: Final = 2_048
+"""Rows of the tail from which on they get lists as those of files."""
 _MOST_WORDS: Final = 32
+_LONGER: Final = 2
+"""Lists of at most so many times the rows are taken into the new ones."""
 
 _opened: weakref.WeakKeyDictionary[Tables, FactText] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
@@ -62,9 +60,14 @@ class FactText:
     def __init__(self, tables: Tables) -> None:
         self._folder = tables.folder
         self._analyzer = Analyzer()
-        self._index: tuple[str, LexicalIndex] | None = None
-        self._tail: dict[str, list[int]] = {}
-        self._first = self._stop = 0
+        self._files: dict[str, WordRows] = {}
+        self._looked = 0
+        """Rows that the newest record known of says its files cover."""
+        self._runs: list[WordRows] = []
+        """Of neighbouring stretches, from row 0 on: those of files, then of memory."""
+        self._late: dict[int, array[int]] = {}
+        """By key, rows after the last run."""
+        self._stop = 0
         self._lock = threading.Lock()
 
     def find(
@@ -91,121 +94,77 @@ class FactText:
         list of Fact
             By the sum of the inverse document frequencies of the words they hold; then the surer, then the newer.
         """
-        stems = [term.stem for term in self._analyzer.query(text) if not term.stop][:_MOST_WORDS]
+        stems = sorted([term.stem for term in self._analyzer.query(text) if not term.stop][:_MOST_WORDS])
         if not stems or not book.facts:
             return []
         with self._lock:
-            index = self._opened(snapshot)
-            covered = min(index.rows if index else 0, book.facts)
-            self._grow(book, covered)
-            tail = {stem: self._below(stem, book.facts) for stem in stems}
-        frequencies = {stem: (index.doc_freq(stem) if index else 0) + len(rows) for stem, rows in tail.items()}
-        weights = {stem: weight for stem in stems if (weight := _idf(frequencies[stem], book.facts)) > 0.0}
-        rarest = sorted(weights, key=lambda stem: (frequencies[stem], stem))
-        recent = _by_weight(
-            tail, {stem: weights[stem] for stem in rarest}, book.tables.target.values, relations=relations
-        )
-        found: dict[int, Fact] = {}
-        for fetch in _FETCHED:
-            rows = (
-                []
-                if index is None
-                else _found(index, _rare(rarest, frequencies), fetch, covered, _RELATION if relations else _LITERAL)
-            )
-            facts = self._standing(book, [*rows, *recent[:fetch]], valid_at)
-            found = {fact.row: fact for fact in facts if (fact.object_id is not None) == relations}
-            if len(found) >= limit or (len(rows) < fetch and len(recent) <= fetch):
-                break
-        scored = [(self._score(fact, weights), fact) for fact in found.values()]
-        ranked = sorted(scored, key=lambda item: (-item[0], -item[1].confidence, -item[1].row))
-        return [fact for score, fact in ranked if score > 0.0][:limit]
+            self._level(snapshot, book)
+            lists = [[self._lists(term_hash(stem), kind, book.facts) for kind in (False, True)] for stem in stems]
+        words = []
+        for of_facts, of_relations in lists:
+            count = sum(map(len, (*of_facts, *of_relations)))
+            if count:
+                words.append(Word(_idf(count, book.facts), of_relations if relations else of_facts))
+        found = best(words, _source(book, valid_at), k=limit, stop=book.facts)
+        by_row = {fact.row: fact for fact in made(book, _standing(found), "out")}
+        return [by_row[each.row] for each in found]
 
-    def _below(self, stem: str, facts: int) -> list[int]:
-        rows = self._tail.get(stem, [])
-        return rows[: bisect_left(rows, facts)]
+    def _lists(self, hash: int, relation: bool, below: int) -> tuple[NDArray[np.integer], ...]:
+        key = word_key(hash, relation=relation)
+        lists: list[NDArray[np.integer]] = [run.of(key) for run in self._runs if run.start < below]
+        if lists and self._runs[-1].stop > below:
+            lists = [rows[: np.searchsorted(rows, below)] for rows in lists]
+        late = self._late.get(key)
+        if late is not None:  # copied: an array that is looked at cannot grow
+            rows = np.array(late, np.uint32)
+            lists.append(rows[: np.searchsorted(rows, below)])
+        return tuple(rows for rows in lists if len(rows))
 
-    def _standing(self, book: Book, rows: Sequence[int], valid_at: int | None) -> list[Fact]:
-        numbers = np.array(rows, np.int64)
-        holds = book.standing(numbers, valid_at) if len(numbers) else np.zeros(0, np.bool_)
-        return book.facts_at(numbers[holds].tolist())
-
-    def _score(self, fact: Fact, weights: dict[str, float]) -> float:
-        held = set(self._stems(f"{fact.subject} {fact.predicate} {fact.object}"))
-        return math.fsum(weight for stem, weight in weights.items() if stem in held)
-
-    def _stems(self, text: str) -> list[str]:
-        return [term.stem for term in self._analyzer.tokens(text.replace("_", " "))]
-
-    def _opened(self, snapshot: Snapshot) -> LexicalIndex | None:
-        record = snapshot.manifest.indexes.get(INDEX)
-        if record is None or record.get("analysis") != ANALYSIS_ID:
-            return None
-        name = str(record["folder"])
-        if self._index is None or self._index[0] != name:
-            try:
-                self._index = (name, LexicalIndex.open(self._folder / name))
-            except (LexicalDamaged, OSError, ValueError) as error:
-                logger.warning("the index of facts %s cannot be read (%s); every fact is scanned", name, error)
-                self._index = None
-                return None
-        index = self._index[1]
-        if index.rows < int(record["rows"]):
-            index.reload()
-        return index
-
-    def _grow(self, book: Book, first: int) -> None:
-        """Bring the words of the rows from ``first`` on into memory."""
-        if first != self._first:
-            self._tail, self._first, self._stop = {}, first, first
+    def _level(self, snapshot: Snapshot, book: Book) -> None:
+        """Take in the files of a version, and bring the words of the rows after them into memory."""
+        record = _record(snapshot)
+        if record is not None and int(record["rows"]) > self._looked:
+            self._looked = int(record["rows"])
+            self._files = _read(self._folder, record, self._files)
+            runs = list(self._files.values())
+            if runs and runs[-1].stop > (self._runs[-1].stop if self._runs else 0):
+                self._runs, self._late, self._stop = runs, {}, runs[-1].stop
         if self._stop >= book.facts:
             return
-        for row, *parts in book.texts(self._stop, book.facts):
-            for stem in dict.fromkeys(self._stems(" ".join(parts))):
-                self._tail.setdefault(stem, []).append(row)
+        entries = entries_of(self._analyzer, book, self._stop, book.facts)
+        if book.facts - self._stop >= _BULK_TAIL and not self._late:
+            self._runs = [*self._runs, wordlists.made(self._stop, book.facts, entries)]
+        else:
+            for key, rows in _each(wordlists.made(self._stop, book.facts, entries)):
+                self._late.setdefault(key, array("I")).extend(rows)
         self._stop = book.facts
 
 
-def _by_weight(
-    tail: Mapping[str, Sequence[int]], weights: Mapping[str, float], targets: NDArray[np.int64], *, relations: bool
-) -> list[int]:
-    """Return rows of the tail that hold any of the words (given rarest first), those of most weight first, then the newer."""
-    scores: dict[int, float] = {}
-    for stem, weight in weights.items():
-        if len(scores) >= _ENOUGH:  # what follows are common words, and the score counts them anyway
-            break
-        for row in tail[stem]:
-            scores[row] = scores.get(row, 0.0) + weight
-    rows = np.fromiter(scores, np.int64, len(scores))
-    kept = (targets[rows] >= 0) == relations
-    rows, weighed = rows[kept], np.fromiter(scores.values(), np.float64, len(scores))[kept]
-    ordered: list[int] = rows[np.lexsort((-rows, -weighed))].tolist()
-    return ordered
+def _each(words: WordRows) -> Iterator[tuple[int, list[int]]]:
+    rows, starts = words.rows.tolist(), words.starts.tolist()
+    for at, key in enumerate(words.keys.tolist()):
+        yield key, rows[starts[at] : starts[at + 1]]
 
 
-def _rare(stems: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """Return the rarest of the stems that few rows hold together, the rarest one in any case: others only rank."""
-    kept: list[str] = []
-    held = 0
-    for stem in stems:
-        held += frequencies[stem]
-        if kept and held > _MOST_HELD:
-            break
-        kept.append(stem)
-    return kept
+def _source(book: Book, valid_at: int | None) -> Source:
+    tables = book.tables
+
+    def likely(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = tables.confidence.values[rows]
+        if len(tables.raised):
+            found = np.where(np.isin(rows, tables.raised), np.float32(tables.surest), found)
+        return found
+
+    return Source(lambda rows: holding(book, rows, valid_at), likely, tables.surest)
 
 
-def _found(index: LexicalIndex, stems: Sequence[str], fetch: int, below: int, kind: str) -> list[int]:
-    """Return rows that hold stems (given rarest first) best.
+def _standing(found: Sequence[Best]) -> Standing:
+    rows, begins, stops = (np.array([each[at] for each in found], np.int64) for at in (2, 3, 4))
+    return Standing(rows, begins, stops, np.array([each.confidence for each in found], np.float32))
 
-    A word of so many facts that they cannot be told apart by it is left out; where no other is asked for, the newest rows
-    stand for all of them.
-    """
-    for n in range(len(stems), 0, -1):
-        rows = index.search(stems[:n], fetch, (kind,))
-        if rows is not None:
-            found: list[int] = rows[rows < below].tolist()
-            return found
-    return list(range(below - 1, max(below - fetch, 0) - 1, -1)) if stems else []
+
+def _idf(count: int, n: int) -> float:
+    return math.log1p((n - count + 0.5) / (count + 0.5))
 
 
 def of(view: View) -> FactText:
@@ -217,66 +176,90 @@ def of(view: View) -> FactText:
         return found
 
 
-def keep_level(memory: Memory) -> None:
-    """Bring what follows from facts level with the log: contradictions are noted, and whole blocks of rows are indexed.
+# ---------------------------------------------------------------------- files
 
-    A failure of the index costs time at the next question, never a fact: it is logged, and the rows are scanned.
+
+def _record(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return what a version says of its files; None for none, or files of other rules."""
+    record = snapshot.manifest.indexes.get(INDEX)
+    return record if record is not None and record.get("analysis") == ANALYSIS_ID else None
+
+
+def _names(record: dict[str, Any]) -> list[str]:
+    names: list[str] = []
+    while (name := record.get(f"words{len(names)}")) is not None:
+        names.append(str(name))
+    return names
+
+
+def _read(folder: Path, record: dict[str, Any], known: Mapping[str, WordRows]) -> dict[str, WordRows]:
+    """Return the lists of a version's files, up to the first that cannot be used: what follows is taken from the log."""
+    files: dict[str, WordRows] = {}
+    stop = 0
+    for name in _names(record):
+        try:
+            words = known[name] if name in known else wordlists.open_words(folder / name)
+        except (WordsDamaged, OSError) as error:
+            logger.warning("%s cannot be read (%s); the words of its facts are taken from the log", name, error)
+            break
+        if words.start != stop or not stop < words.stop <= int(record["rows"]):
+            logger.warning("%s does not cover what it should; the words of its facts are taken from the log", name)
+            break
+        files[name], stop = words, words.stop
+    return files
+
+
+def keep_level(memory: Memory) -> None:
+    """Bring what follows from facts level with the log: contradictions are noted, and whole blocks of rows get their lists.
+
+    A failure of these costs time at the next question, never a fact: it is logged, and the rows are analysed then.
     """
     from lamina_engine.facts.contradiction import catch_up
 
     catch_up(memory)
-    snapshot = memory.view().snapshot
-    wanted = snapshot.rows(LOG) // BLOCK_ROWS * BLOCK_ROWS
-    record = snapshot.manifest.indexes.get(INDEX)
-    if wanted == 0 or (record is not None and _is_level(record, wanted)):
+    if not _is_behind(memory.view().snapshot):
         return
     with memory.store.exclusive(memory.lock_timeout_s):
         view = memory.view()
-        record = view.snapshot.manifest.indexes.get(INDEX)
+        if not _is_behind(view.snapshot):
+            return
         try:
-            made = _extended(memory, view, record, view.snapshot.rows(LOG) // BLOCK_ROWS * BLOCK_ROWS)
-        except (LexicalDamaged, InvalidArgument, OSError, ValueError) as error:
-            logger.warning("%s: the index of facts is behind, facts are scanned: %r", memory.root, error)
+            made = _extended(view)
+        except OSError as error:
+            logger.warning("%s: the words of facts are behind, facts are analysed when asked: %r", memory.root, error)
             return
         with memory.store.transaction(memory.lock_timeout_s) as transaction:
             transaction.set_index(INDEX, made)
+            transaction.set_index(FORMER, None)
         memory.indexer.remove_stale()
 
 
-def _is_level(record: dict[str, Any], wanted: int) -> bool:
-    return record.get("analysis") == ANALYSIS_ID and int(record["rows"]) >= wanted
+def _is_behind(snapshot: Snapshot) -> bool:
+    record = _record(snapshot)
+    return (int(record["rows"]) if record is not None else 0) < _whole_blocks(snapshot)
 
 
-def _extended(memory: Memory, view: View, record: dict[str, Any] | None, wanted: int) -> dict[str, Any]:
+def _whole_blocks(snapshot: Snapshot) -> int:
+    return snapshot.rows(LOG) // BLOCK_ROWS * BLOCK_ROWS
+
+
+def _extended(view: View) -> dict[str, Any]:
+    """Write the lists of the blocks that have none; return the record of all files.
+
+    New lists take in those before them that are not much longer, so that there are few files and a row is written anew
+    O(log rows) times.
+    """
     from lamina_engine.facts.book import book_of
 
-    folder = memory.tables.folder
-    index, name = None, f"{_FOLDER}-{view.snapshot.version:010d}"
-    if record is not None and record.get("analysis") == ANALYSIS_ID:
-        name = str(record["folder"])
-        try:
-            index = LexicalIndex.open(folder / name)
-        except (LexicalDamaged, OSError, ValueError) as error:
-            logger.warning("the index of facts %s is built again: %s", name, error)
-            name = f"{_FOLDER}-{view.snapshot.version:010d}"
-    if index is None or index.rows > wanted:
-        shutil.rmtree(folder / name, ignore_errors=True)
-        index = LexicalIndex.create(folder / name)
-    book, analyzer, waiting = book_of(view), Analyzer(), wanted - index.rows
-    appending = index.begin()
-    try:
-        for start in range(appending.next, wanted, _AT_ONCE):
-            stop = min(wanted, start + _AT_ONCE)
-            stems = stems_of(analyzer, book, start, stop, waiting=waiting)
-            targets = book.tables.target.values[start:stop] >= 0
-            kinds = [(_RELATION,) if is_one else (_LITERAL,) for is_one in targets.tolist()]
-            appending.add(stems, kinds, repeat(None, len(stems)))
-    except BaseException:
-        appending.abandon()
-        raise
-    appending.commit()
-    return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
-
-
-def _idf(count: int, n: int) -> float:
-    return math.log1p((n - count + 0.5) / (count + 0.5)) if 0 < count <= n else 0.0
+    folder, snapshot, record = view.tables.folder, view.snapshot, _record(view.snapshot)
+    files = _read(folder, record, {}) if record is not None else {}
+    start, stop = max((words.stop for words in files.values()), default=0), _whole_blocks(snapshot)
+    words = wordlists.made(start, stop, entries_of(Analyzer(), book_of(view), start, stop))
+    names, taken = list(files), [words]
+    while names and files[names[-1]].stop - files[names[-1]].start <= _LONGER * (stop - taken[-1].start):
+        taken.append(files[names.pop()])
+    generation = snapshot.manifest.rewritten
+    name = f"facts-{taken[-1].start:012d}-{stop:012d}{f'-{generation}' if generation else ''}.words"
+    wordlists.save(folder / name, wordlists.joined(taken[::-1]))
+    names.append(name)
+    return {"analysis": ANALYSIS_ID, "rows": stop, **{f"words{at}": name for at, name in enumerate(names)}}

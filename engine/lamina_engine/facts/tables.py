@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US
 from lamina_engine.facts.grown import Codes, Grouped, Grown
@@ -34,6 +35,10 @@ class FactTables:
         self.confidence = Grown(np.float32)
         self.predicates, self.kinds = Codes(), Codes()
         self.by_subject, self.by_target, self.by_fact = Grouped(), Grouped(), Grouped()
+        self.raised: NDArray[np.int64] = np.empty(0, np.int64)
+        """Facts of which it was ever said that they are surer than they began, ascending."""
+        self.surest = 0.0
+        """The highest confidence that was ever said of any."""
         self._rows = 0
         self._lock = threading.RLock()
 
@@ -68,6 +73,15 @@ class FactTables:
                 else (rows < -1) | (rows >= limit + np.arange(len(rows)))
             )
             column.append(np.where(wrong, -1, rows) if wrong.any() else rows)
+        self._note_confidence(segment.start + skip)
+
+    def _note_confidence(self, first: int) -> None:
+        confidence, amends = self.confidence.values, self.amends.values[first:]
+        at = np.flatnonzero(amends >= 0)
+        raised = amends[at][confidence[first + at] > confidence[amends[at]]]
+        if len(raised):
+            self.raised = np.union1d(self.raised, raised)
+        self.surest = max(self.surest, float(confidence[first:].max(initial=0.0)))
 
 
 _lock = threading.Lock()

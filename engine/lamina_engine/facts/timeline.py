@@ -8,7 +8,10 @@ at every instant, and nothing that was said for another time is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 EVER: Final = -(2**63)
 """Beginning of what holds since ever."""
@@ -16,7 +19,7 @@ NEVER: Final = 2**63 - 1
 """End of what is open."""
 
 
-class Stretch(NamedTuple):
+class Stretch(Struct, frozen=True, gc=False):
     """A value over an interval."""
 
     row: int
@@ -26,7 +29,7 @@ class Stretch(NamedTuple):
     end: int
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, frozen=True, gc=False):
     """What to write."""
 
     row: int
@@ -75,5 +78,5 @@ def put(
         return Outcome(touching.row, touching.begin, touching.end)
     resumed = None
     if covering is not None and wanted < covering.end:
-        resumed = covering._replace(row=-1, begin=wanted)
+        resumed = replace(covering, row=-1, begin=wanted)
     return Outcome(-1, begin, min(wanted, following), covering, resumed)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import lifecycle
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.clock import MISSING_US, US_PER_DAY
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.state import ACTIVE
+from lamina_engine.index.state import ACTIVE, SUPERSEDED
 from lamina_engine.recall import mask, where
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def archive(
     limits = _limits(after_days, types)
     view = memory.view()
     if ids is not None:
-        named = [find_row(view, identity) for identity in ([ids] if isinstance(ids, str) else ids)]
+        named = [find_row(view, identity) for identity in ids_of(ids, alone=True)]
         rows = np.unique(np.array([row for row in named if view.state.status[row] == ACTIVE], np.int64))
     else:
         rows = _old(view, filter_, after_days, limits, memory.clock.now_us(), memory.config.tz)
@@ -102,6 +103,10 @@ def _old(
     # a date of the future, or none, says nothing of when a chunk was last touched
     dated = view.created_us[rows]
     touched = np.where((dated != MISSING_US) & (dated <= now_us), dated, recorded)
+    # what was written anew was touched then, whatever it is dated
+    changed = set(view.snapshot.values("chunks", "id", np.flatnonzero(view.state.status == SUPERSEDED)))
+    anew = [name in changed for name in view.snapshot.values("chunks", "id", rows)]
+    touched = np.where(anew, np.maximum(touched, recorded), touched)
     touched = np.maximum(touched, [view.accesses.last_us(row) for row in rows.tolist()])
     types = view.snapshot.values("chunks", "type", rows)
     days = np.array([_days(limits.get(name, after_days)) for name in types], np.float64)

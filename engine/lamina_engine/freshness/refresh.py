@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.chunks.lifecycle import confirm
 from lamina_engine.chunks.reading import chunks_at, find_row
 from lamina_engine.errors import InvalidArgument
@@ -107,7 +108,7 @@ def refresh(
         When nothing is chosen, or for a tier or filter that is not known.
     ChunkNotFound, AmbiguousId, InvalidConfig, VaultReadOnly, VaultLocked, OSError
     """
-    wanted = [ids] if isinstance(ids, str) else ids
+    wanted = None if ids is None else ids_of(ids, alone=True)
     chosen = _chosen(filter_, tier, collection, project, needs_review)
     if wanted is None and not chosen:
         raise InvalidArgument("refresh needs ids or a filter (where, tier, collection, project, needs_review)")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lamina_engine.arguments import path_of
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.errors import InvalidArgument, VaultLocked, VaultReadOnly
 from lamina_engine.freshness.judging import Judge, Place
@@ -111,7 +111,7 @@ def make_judge(
 ) -> Judge:
     """Return what judges chunks of a vault by its own half-lives and the thresholds given."""
     decay = memory.profiles.get(memory.config.profile).decay
-    only = None if repo is None else Repositories().at(Path(repo).resolve())
+    only = None if repo is None else Repositories().at(path_of(repo, "repo").resolve())
     return Judge(memory.clock.now_us(), said.thresholds, decay, spoken, git_check=git_check, repo=only)
 
 

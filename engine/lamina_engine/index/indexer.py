@@ -23,13 +23,23 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.ahead import Ahead
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import FIELDS, facet
+from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_name
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, slice_terms, write_terms
+from lamina_engine.index.terms import (
+    TermsDamaged,
+    build_term_rows,
+    concat_terms,
+    copy_terms,
+    open_terms,
+    slice_terms,
+    write_terms,
+)
 from lamina_engine.index.view import View
-from lamina_engine.index.zones import Zones, body, context, header, read_chain, zones_of
+from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
+from lamina_engine.store.segments import MERGE_FACTOR
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
 from lamina_kernels.layouts import TermRows
@@ -41,6 +51,9 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS: Final = 4_096
 """Rows that Tantivy takes at a time: what is left over is the tail."""
+UNFILED_ROWS: Final = MERGE_FACTOR
+"""Segments with fewer rows get no file of forward lists: others analyse their rows when they read them, and it would cost
+a small write a tenth of its time."""
 _ANALYSED_AT_ONCE: Final = 16_384
 _STAGED_AT_ONCE: Final = 8_192
 """Rows analysed before Tantivy gets them."""
@@ -80,6 +93,9 @@ class Indexer:
         self._keys_are_whole = False
         self.more_follows = False
         """Whether the writer has further rows at hand, which it will write next."""
+        self.to_come = 0
+        """Rows that the writer knows to follow; 0 where it knows of none, or not how many."""
+        self._coding = Coding()
         self._ahead: Ahead | None = None
         self._finishing: dict[str, object] = {}
         self._uncodable = ("", 0)
@@ -114,8 +130,8 @@ class Indexer:
             texts = batch.texts[part]
             said = zip(batch.titles[part], batch.headings[part], batch.tags[part], created_at[part], strict=True)
             zones = Zones(
-                [body(text) for text in texts],
-                [header(*parts) for parts in said],
+                bodies(texts),
+                headers(said),
                 [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous[part], strict=True)],
             )
             staged = _Staged(first + start, *build_term_rows(*zones, analyzer=self._analyzer))
@@ -181,7 +197,9 @@ class Indexer:
             self._write_terms(snapshot)
             finished = self._finish_ahead(snapshot)
             vectors, keys = None, None
-            if not self._may_wait(snapshot):
+            if self._may_wait(snapshot):
+                self._code_ahead(snapshot, view)
+            else:
                 vectors, keys = self._extend_vectors(snapshot, view), self._save_keys(snapshot)
             lexical = None if finished is None else self._finished(finished, snapshot)
             records = {LEXICAL: lexical or self._extend_lexical(snapshot), VECTORS: vectors, KEYS: keys}
@@ -210,12 +228,17 @@ class Indexer:
     # ------------------------------------------------------------------ forward lists
 
     def _write_terms(self, snapshot: Snapshot) -> None:
-        """Give every segment that this process has not seen yet a whole file of forward lists."""
+        """Give every segment that this process has not seen yet a whole file of forward lists, but the smallest."""
         folder = self._tables.folder / TERMS
-        folder.mkdir(parents=True, exist_ok=True)
+        if not self._filed:
+            folder.mkdir(parents=True, exist_ok=True)
         named = {terms_name(segment): segment for segment in snapshot.segments("chunks")}
         for name, segment in named.items():
             if name not in self._filed:
+                if segment.rows < UNFILED_ROWS:
+                    rows = self._assemble(snapshot, segment.start, segment.start + segment.rows)
+                    self._tables.put_terms(segment, copy_terms(rows))
+                    continue
                 path = folder / name
                 try:
                     rows = open_terms(path, verify=False)
@@ -322,8 +345,13 @@ class Indexer:
         """Yield the facets of rows ``start`` to ``stop``."""
         categories = self._tables.categories
         codes = [categories.column(snapshot, f)[start:stop].tolist() for f in FIELDS]
+        known: dict[tuple[int, ...], list[str]] = {}
         for row in zip(*codes, strict=True):
-            yield [facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0]
+            if row not in known:
+                known[row] = [
+                    facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0
+                ]
+            yield known[row]
 
     def seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
         """Return when rows ``start`` to ``stop`` were written, seconds since 1970; None where nobody knows."""
@@ -332,6 +360,13 @@ class Indexer:
         return [None if us == MISSING_US else us // US_PER_S for us in created]
 
     # ------------------------------------------------------------------ vectors and keys
+
+    def _code_ahead(self, snapshot: Snapshot, view: Callable[[], View]) -> None:
+        """Begin to code vectors on a thread, where it is known how many rows there will be."""
+        if self.to_come and snapshot.space is not None:
+            rows = snapshot.rows(snapshot.vector_log)
+            known = self._tables.quantised(snapshot)
+            self._coding.begin(snapshot.manifest.space, known, view().vectors, rows, rows + self.to_come)
 
     def _extend_vectors(self, snapshot: Snapshot, view: Callable[[], View]) -> dict[str, object] | None:
         rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
@@ -344,6 +379,9 @@ class Indexer:
         ):
             return None
         blocks = view().vectors
+        ahead = self._coding.take(snapshot.manifest.space)
+        if ahead is not None and (index is None or index.rows < ahead.rows <= wanted):
+            index = ahead
         if index is None or index.trained_on != train_rows(rows):
             index = QuantisedIndex.build(blocks, rows)
         else:

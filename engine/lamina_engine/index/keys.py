@@ -23,6 +23,8 @@ Rows: TypeAlias = NDArray[np.int64]
 
 MAX_ROWS: Final = 2**32
 """Row numbers are kept in four bytes."""
+_FEW: Final = 4
+"""Keys up to which each is looked up by itself."""
 
 
 class KeysDamaged(LaminaError, OSError):
@@ -135,6 +137,8 @@ class KeyIndex:
         """
         limit = self.rows if n_rows is None else n_rows
         asked = np.asarray(keys, np.uint64)
+        if len(asked) <= _FEW:
+            return np.array([self._newest(key, limit) for key in asked], np.int64)
         found = np.full(len(asked), -1, np.int64)
         open_ = np.arange(len(asked))
         for run in reversed(self._runs):
@@ -144,6 +148,17 @@ class KeyIndex:
             found[open_] = hit
             open_ = open_[hit < 0]
         return found
+
+    def _newest(self, key: np.uint64, limit: int) -> int:
+        """Return what `lookup` gives for one key: a few keys cost more in arrays than one by one."""
+        for run in reversed(self._runs):
+            at = int(run.hashes.searchsorted(key, "right")) - 1
+            while at >= 0 and run.hashes[at] == key:
+                row = int(run.rows[at])
+                if row < limit:
+                    return row
+                at -= 1
+        return -1
 
     def all_rows(self, key: int) -> Rows:
         """Return every row of a key, int64, ascending: all that share its hash. O(log rows log rows + rows found)."""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine.clock import MISSING_US
 from lamina_engine.index.claims import read_rows
 from lamina_engine.index.graph import LinkGraph, build, empty
 from lamina_engine.index.graphfile import GraphDamaged, open_graph, write_graph
 from lamina_engine.index.keys import hash_ids
-from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_engine.index.rowcolumn import RowColumn
+from lamina_engine.index.state import ACTIVE, INVALIDATED, SUPERSEDED
 from lamina_kernels.khop import block
-from lamina_kernels.layouts import I64, U8
+from lamina_kernels.layouts import I32, I64, U8
 
 if TYPE_CHECKING:
     from lamina_engine.index.tables import Tables
@@ -47,6 +49,9 @@ class NodeState(NamedTuple):
 _lock = threading.RLock()
 _graphs: weakref.WeakKeyDictionary[Tables, LinkGraph] = weakref.WeakKeyDictionary()
 _states: weakref.WeakKeyDictionary[View, NodeState] = weakref.WeakKeyDictionary()
+_nodes: weakref.WeakKeyDictionary[View, I32] = weakref.WeakKeyDictionary()
+"""The node of each row, -1 for none; only for views whose recalls walk links."""
+_link_dates: weakref.WeakKeyDictionary[Tables, RowColumn] = weakref.WeakKeyDictionary()
 _newest: weakref.WeakKeyDictionary[Tables, tuple[I64, int]] = weakref.WeakKeyDictionary()
 """Rows of nodes as last seen, and how many rows of the chunks log that was."""
 
@@ -60,6 +65,46 @@ def state_of(view: View) -> NodeState:
             if found is None:
                 found = _states[view] = _state(view)
     return found
+
+
+def current_rows(view: View, rows: I64) -> I64:
+    """Return the newest row of the chunk that each row is a version of: the row itself, unless it is superseded."""
+    if view.all_active:
+        return rows
+    old = np.flatnonzero(view.state.status[rows] == SUPERSEDED)
+    if not old.size:
+        return rows
+    found = rows.copy()
+    found[old] = view.rows_of_ids([str(name) for name in view.snapshot.values("chunks", "id", rows[old])])
+    return found
+
+
+def nodes_of_rows(view: View, rows: I64) -> I32:
+    """Return int32: the node of the chunk in each of some current rows, -1 where no link names it.
+
+    Notes
+    -----
+    O(rows of the vault) the first time a view is asked, then a look at a table: without ids, whose hashes take longer.
+    """
+    found = _nodes.get(view)
+    if found is None:
+        state = state_of(view)
+        found = np.full(view.rows, -1, np.int32)
+        has = np.flatnonzero(state.rows >= 0)
+        found[state.rows[has]] = has
+        _nodes[view] = found
+    out: I32 = found[rows]
+    return out
+
+
+def link_dates(view: View, rows: I64) -> I64:
+    """Return when some rows of the links log came to be, int64, us UTC; `MISSING_US` where unknown."""
+    column = _link_dates.get(view.tables)
+    if column is None:
+        read = RowColumn(lambda _, segment: segment.numbers("created_at", MISSING_US), "links")
+        column = _link_dates.setdefault(view.tables, read)
+    dates: I64 = column.of(view.snapshot)[rows]
+    return dates
 
 
 def _state(view: View) -> NodeState:

@@ -87,6 +87,7 @@ class QuantisedIndex:
         blocks: VectorBlocks,
         n_rows: int,
         *,
+        total: int | None = None,
         threads: int = 1,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
@@ -99,6 +100,9 @@ class QuantisedIndex:
             The vectors; at least ``n_rows`` rows.
         n_rows : int
             Rows of the log.
+        total : int, optional
+            Rows that the log will have, where more follow: they choose the training prefix, which is among the first
+            ``n_rows``.
         threads : int
             Threads that code rows; the bytes do not depend on it. Training takes one.
         progress : callable, optional
@@ -116,7 +120,7 @@ class QuantisedIndex:
         -----
         O(n d) time; memory for the codes (d / 4 bytes a row), one sample and one batch.
         """
-        covered, prefix = covered_rows(n_rows), train_rows(n_rows)
+        covered, prefix = covered_rows(n_rows), train_rows(n_rows if total is None else total)
         if covered == 0 or blocks.dim < MIN_DIM or (cancelled is not None and cancelled()):
             return None
         sample = _sample(blocks, prefix)
@@ -133,6 +137,7 @@ class QuantisedIndex:
         blocks: VectorBlocks,
         n_rows: int,
         *,
+        total: int | None = None,
         threads: int = 1,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
@@ -143,9 +148,12 @@ class QuantisedIndex:
         change, so searches go on meanwhile. Parameters, None and costs as in `build`.
         """
         covered = covered_rows(n_rows)
-        stays = train_rows(n_rows) == self.trained_on and _faiss().__version__ == self.faiss_version
+        prefix = train_rows(n_rows if total is None else total)
+        stays = prefix == self.trained_on and _faiss().__version__ == self.faiss_version
         if not stays or covered < self.rows or blocks.dim != self.dim:
-            return QuantisedIndex.build(blocks, n_rows, threads=threads, progress=progress, cancelled=cancelled)
+            return QuantisedIndex.build(
+                blocks, n_rows, total=total, threads=threads, progress=progress, cancelled=cancelled
+            )
         if covered == self.rows:
             return self
         index = _faiss().clone_index(self._faiss)
@@ -206,25 +214,14 @@ class QuantisedIndex:
         """
         faiss = _faiss()
         (dim, rows, trained_on, version), payload = _SEAL.open(path, verify=verify)
+        data = np.frombuffer(payload, np.uint8)
         try:
-            index = faiss.read_index(faiss.PyCallbackIOReader(_reader(payload), 1 << 20))
+            index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(data), data.size))
         except (RuntimeError, MemoryError) as error:
             raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
         if not isinstance(index, faiss.IndexPQFastScan) or index.ntotal != rows or index.d != _even(dim):
             raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
         return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
-
-
-def _reader(payload: memoryview) -> Callable[[int], bytes]:
-    """Return what reads the next so many bytes, as of a file."""
-    at = 0
-
-    def read(size: int) -> bytes:
-        nonlocal at
-        at += size
-        return bytes(payload[at - size : at])
-
-    return read
 
 
 def _even(dim: int) -> int:

@@ -1,4 +1,4 @@
-"""A narrow column of the chunks log as one array, whatever the segments: what a recall gathers from for every candidate.
+"""A column of a log as one array, whatever the segments: what a recall gathers from for every candidate.
 
 Rows never change and only ever come after the last, so one array grows for all versions, and each version sees its
 first rows. (What rewrites rows, forgetting, begins new tables.)
@@ -26,19 +26,22 @@ class RowColumn:
     Parameters
     ----------
     read : callable
-        Gives the values of all rows of a segment, (rows,).
+        Gives the values of all rows of a segment, (rows,) or (rows, d).
+    log : str
+        The log whose column it is.
     """
 
-    def __init__(self, read: Callable[[Snapshot, Segment], NDArray[Any]]) -> None:
+    def __init__(self, read: Callable[[Snapshot, Segment], NDArray[Any]], log: str = "chunks") -> None:
         self._read = read
+        self._log = log
         self._values: NDArray[Any] | None = None
         self._room: NDArray[Any] | None = None
         self._rows = 0
         self._lock = threading.Lock()
 
     def of(self, snapshot: Snapshot) -> NDArray[Any]:
-        """Return the column for a version, (rows,), read-only. O(rows that are new)."""
-        rows = snapshot.rows("chunks")
+        """Return the column for a version, (rows,) or (rows, d), read-only. O(rows that are new)."""
+        rows = snapshot.rows(self._log)
         if self._rows < rows:
             with self._lock:
                 self._grow(snapshot, rows)
@@ -48,7 +51,7 @@ class RowColumn:
     def _grow(self, snapshot: Snapshot, rows: int) -> None:
         parts = [
             self._read(snapshot, segment)[max(0, self._rows - segment.start) :]
-            for segment in snapshot.segments("chunks")
+            for segment in snapshot.segments(self._log)
             if segment.start + segment.rows > self._rows
         ]
         if not parts:
@@ -57,7 +60,7 @@ class RowColumn:
             self._publish(parts[0], rows)  # nothing to join: the file itself serves
             return
         if self._room is None or len(self._room) < rows:
-            self._room = np.empty(rows + rows // _SPARE, parts[0].dtype)
+            self._room = np.empty((rows + rows // _SPARE, *parts[0].shape[1:]), parts[0].dtype)
             if self._values is not None:
                 self._room[: self._rows] = self._values[: self._rows]
         np.concatenate(parts, out=self._room[self._rows : rows])  # behind what any reader sees

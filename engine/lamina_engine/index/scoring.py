@@ -42,6 +42,8 @@ from lamina_kernels.terms import (
 )
 
 _COMPILE_ROWS = 32_768
+_ADDED = 256
+"""Rows whose lengths are added up as one: NumPy is slow over an axis of three."""
 """Scans of more rows wait for the compiled kernel: NumPy would take longer than loading it."""
 
 
@@ -185,7 +187,7 @@ class ForwardLists:
         """Return the statistics of the rows below ``stop``, or of all. O(rows)."""
         totals = np.zeros(ZONES, np.int64)
         for block, below in self._below(stop):
-            totals += block.lengths[:below].sum(axis=0, dtype=np.int64)
+            totals += _sums(block.lengths[:below])
         return Statistics(self.rows if stop is None else min(stop, self.rows), totals)
 
     def document_frequencies(self, hashes: U32, stop: int | None = None) -> I64:
@@ -322,6 +324,15 @@ def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:
     out = np.empty((rows.size, hashes.size, ZONES), np.float32)
     gather_counts(block, rows, hashes, out)
     return out
+
+
+def _sums(lengths: U16) -> I64:
+    """Return the sum of each zone's lengths, int64 (zones,): added up in long rows, a tenth of the time."""
+    whole = len(lengths) // _ADDED * _ADDED
+    total: I64 = lengths[whole:].sum(axis=0, dtype=np.int64)
+    wide: I64 = lengths[:whole].reshape(-1, ZONES * _ADDED).sum(axis=0, dtype=np.int64)
+    total += wide.reshape(_ADDED, ZONES).sum(axis=0)
+    return total
 
 
 def _compiled(ready: bool, rows: int) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.clock import MISSING_US
-from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
@@ -64,9 +66,17 @@ class Tables:
         self._versions_space = ""
         self._opened_keys = False
         self._tail = TailPostings()
+        self._analyzer = Analyzer()
         self._lexical: tuple[str, LexicalIndex] | None = None
         self._quantised: tuple[str, QuantisedIndex] | None = None
+        self._vectors: tuple[str, RowColumn] | None = None
+        self._begin_in_child()
+        _made.add(self)
+
+    def _begin_in_child(self) -> None:
+        """Have new locks: in a forked child, threads that held the old ones are not there."""
         self._lock = threading.RLock()
+        self._codes_lock = threading.Lock()
 
     def lexical(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return the Tantivy index that a version names, opened once; None where there is none or it cannot be read."""
@@ -96,7 +106,7 @@ class Tables:
         if record is None or record["space"] != snapshot.manifest.space:
             return None
         name = str(record["file"])
-        with self._lock:
+        with self._codes_lock:  # one of its own: words are looked up while codes are read
             if self._quantised is None or self._quantised[0] != name:
                 try:
                     self._quantised = (name, QuantisedIndex.open(self.folder / name))
@@ -110,6 +120,16 @@ class Tables:
     def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
         borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
         return np.where(borrowed, segment.numbers("previous"), -1)
+
+    def joined_vectors(self, snapshot: Snapshot) -> NDArray[np.float32]:
+        """Return the vectors of the space that recall uses in one array, float32 (rows, d): for small vaults."""
+        log = snapshot.vector_log
+        found = self._vectors
+        if found is None or found[0] != log:
+            read = RowColumn(lambda _, segment: columns.vectors(segment.column("vector")), log)
+            found = self._vectors = (log, read)
+        joined: NDArray[np.float32] = found[1].of(snapshot)
+        return joined
 
     def put_quantised(self, name: str, index: QuantisedIndex) -> None:
         """Remember vector codes just built under the name that the next version will give them."""
@@ -127,7 +147,8 @@ class Tables:
                         if len(rows.lengths) != segment.rows:
                             raise TermsDamaged("another number of rows")
                     except TermsDamaged:
-                        rows = build_term_rows(*zones_of(snapshot, segment.start, segment.start + segment.rows))[0]
+                        zones = zones_of(snapshot, segment.start, segment.start + segment.rows)
+                        rows = build_term_rows(*zones, analyzer=self._analyzer)[0]
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
@@ -213,8 +234,24 @@ class Tables:
             self._ids, self._versions = KeyIndex(), KeyIndex()
 
 
+_made: weakref.WeakSet[Tables] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    for tables in list(_made):
+        tables._begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
+
+
 def _has_vector(snapshot: Snapshot, begin: int, end: int) -> NDArray[np.bool_]:
     """Return bool (end - begin,): False where the vector is all zero."""
+    last = snapshot.segments(snapshot.vector_log)[-1]
+    if begin >= last.start:  # what has just been written, as a rule
+        matrix = columns.vectors(last.column("vector"))[begin - last.start : end - last.start]
+        return np.asarray(matrix.any(axis=1), np.bool_)
     found = np.empty(end - begin, np.bool_)
     for segment, positions, offsets in snapshot.groups(snapshot.vector_log, np.arange(begin, end, dtype=np.int64)):
         matrix = columns.vectors(segment.column("vector"))

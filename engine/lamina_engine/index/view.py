@@ -24,8 +24,8 @@ from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 
 SMALL_ROWS: Final = 8_192
-"""Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes for each version,
-against several small NumPy calls for each segment in every recall."""
+"""Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes (of the forward lists
+for each version), against several small NumPy calls for each segment in every recall."""
 
 
 class View:
@@ -138,9 +138,10 @@ class View:
         """Vectors of the space that recall uses, row for row beside the chunks."""
         space = self.snapshot.space
         segments = self.snapshot.segments(self.snapshot.vector_log)
-        arrays = [columns.vectors(s.column("vector")) for s in segments]
-        if len(arrays) > 1 and self.rows <= SMALL_ROWS:
-            arrays = [np.concatenate(arrays)]
+        if len(segments) > 1 and self.rows <= SMALL_ROWS:
+            arrays = [self.tables.joined_vectors(self.snapshot)]
+        else:
+            arrays = [columns.vectors(s.column("vector")) for s in segments]
         return VectorBlocks(arrays, space.dim if space else 1)
 
     @property

@@ -26,6 +26,8 @@ KERNELS: Final = (
     tokens.hash_spans,
     tokens.number_spans,
     tokens.fill_slots,
+    counting.pack_pieces,
+    counting.measure_pieces,
     counting.expand_rows,
     counting.count_keys,
 )
@@ -35,6 +37,8 @@ FORM_KERNELS: Final = (forms.ascii_forms, forms.letter_ends, forms.hash_forms, t
 _PIECES_LIMIT: Final = 1 << 19
 _BYTES_LIMIT: Final = 1 << 26
 _FIRST_SLOTS: Final = 1 << 12
+_KEPT_ROOM: Final = 1 << 21
+"""Pieces for which a table keeps room from batch to batch: fresh memory costs as much as what is written there."""
 
 
 @functools.cache
@@ -73,8 +77,9 @@ class WordTable:
         self._others, self._stem, self._surface_initial = others, stem, surface_initial
         self._pieces, self._stemmed = _Numbers(), _Numbers()
         self._hashes, self._stems, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
-        self._spans = [_Growing(np.int64) for _ in range(5)]
-        """By piece: start and stop in the hashes, terms, start and stop in the stems."""
+        self._records = _Growing(np.int64)
+        """By piece, what `lamina_kernels.counting.pack_pieces` writes of it."""
+        self._room = _spans_room(0)
         self._stem_starts = _Growing(np.int64)
         self._stem_starts.extend(np.zeros(1, np.int64))
 
@@ -98,8 +103,7 @@ class WordTable:
         """
         texts = offsets.size - 1
         n = texts // counting.ZONES
-        room = data.size // 2 + texts
-        begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint32)
+        begins, ends, keys = self._spans_of(data.size // 2 + texts)
         stops = np.empty(texts, np.int64)
         tokens.cut_pieces(data, offsets, BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER, begins, ends, keys, stops)
         count = int(stops[-1]) if texts else 0
@@ -107,24 +111,31 @@ class WordTable:
         numbers = self._pieces.numbers(data, begins[:count], ends[:count], keys[:count])
         if self._pieces.count > known:
             self._learn(known)
-        hash_starts, hash_stops, terms, stem_starts, stem_stops = (grown.view for grown in self._spans)
-        occurring = np.empty(int((hash_stops - hash_starts)[numbers].sum()), np.int64)
-        stem_bytes = int((stem_stops - stem_starts)[numbers].sum()) + numbers.size
-        lengths = np.empty((n, counting.ZONES), np.uint16)
-        stems, row_stops = np.empty(stem_bytes, np.uint8), np.empty(n, np.int64)
+        sizes = np.empty(2, np.int64)
+        counting.measure_pieces(numbers, self._records.view, sizes)
+        hashes, stem_bytes = sizes.tolist()
+        occurring, stems = np.empty(hashes, np.int64), np.empty(stem_bytes + numbers.size + counting.INLINE, np.uint8)
+        lengths, row_stops = np.empty((n, counting.ZONES), np.uint16), np.empty(n, np.int64)
         counting.expand_rows(
-            numbers, stops, hash_starts, hash_stops, terms, self._hashes.view, stem_starts, stem_stops,
-            self._stems.view, occurring, lengths, stems, row_stops,
+            numbers, stops, self._records.view, self._hashes.view, self._stems.view, occurring, lengths, stems,
+            row_stops,
         )  # fmt: skip
         return Occurrences(occurring, lengths, stems[: row_stops[-1] if n else 0].tobytes(), row_stops.tolist())
+
+    def _spans_of(self, room: int) -> tuple[I64, I64, I64]:
+        """Return room for so many pieces: where they begin, where they end, and their keys."""
+        if room > _KEPT_ROOM:
+            return _spans_room(room)
+        if self._room[0].size < room:
+            self._room = _spans_room(min(2 * room, _KEPT_ROOM))
+        return self._room
 
     def _learn(self, first: int) -> None:
         """Analyse the pieces from number ``first`` on."""
         text, starts = self._pieces.text, self._pieces.starts(first)
         n, used = starts.size - 1, int(starts[-1] - starts[0])
         if not self._forms_ready():
-            for grown in self._spans:
-                grown.extend(np.zeros(n, np.int64))
+            self._records.extend(np.zeros(n * counting.RECORD, np.int64))
             self._learn_others(
                 np.arange(first, first + n), [text[starts[i] : starts[i + 1]].tobytes() for i in range(n)]
             )
@@ -159,12 +170,20 @@ class WordTable:
         return False
 
     def _append(self, hashes: U32, hash_stops: I64, terms: I64, stems: U8, stem_stops: I64) -> None:
-        for at, base, stops in ((0, self._hashes.size, hash_stops), (3, self._stems.size, stem_stops)):
-            self._spans[at].extend(np.concatenate([[0], stops[:-1]]) + base)
-            self._spans[at + 1].extend(stops + base)
-        self._spans[2].extend(terms)
+        starts = [np.concatenate([[0], stops[:-1]]) for stops in (hash_stops, stem_stops)]
+        base, stem_base = self._hashes.size, self._stems.size
         self._hashes.extend(hashes[: hash_stops[-1]])
         self._stems.extend(stems[: stem_stops[-1]])
+        self._records.extend(
+            self._packed(starts[0] + base, hash_stops + base, terms, starts[1] + stem_base, stem_stops + stem_base)
+        )
+
+    def _packed(self, hash_starts: I64, hash_stops: I64, terms: I64, stem_starts: I64, stem_stops: I64) -> I64:
+        records = np.empty(terms.size * counting.RECORD, np.int64)
+        counting.pack_pieces(
+            hash_starts, hash_stops, terms, self._hashes.view, stem_starts, stem_stops, self._stems.view, records
+        )
+        return records
 
     def _learn_others(self, numbers: I64, coded: Sequence[bytes]) -> None:
         """Analyse what the kernels do not take, in Python; such pieces are few, or the text is of another script."""
@@ -176,12 +195,12 @@ class WordTable:
         self._hashes.extend(np.frombuffer(found.hashes, np.uint32) if found.hashes else np.zeros(0, np.uint32))
         self._stems.extend(np.frombuffer(b"".join(texts), np.uint8))
         columns = (starts[:-1], starts[1:], np.frombuffer(found.found, np.int64), ends[:-1], ends[1:])
-        for grown, values in zip(self._spans, columns, strict=True):
-            grown.view[numbers] = values[order]
+        packed = self._packed(*(values[order] for values in columns))
+        self._records.view.reshape(-1, counting.RECORD)[numbers] = packed.reshape(-1, counting.RECORD)
 
     def _number_stems(self, text: U8, begins: I64, ends: I64) -> I32:
         """Return the number of each form's stem, −1 where a form is its own; stem the words not met before."""
-        letters, keys = np.empty(begins.size, np.int64), np.empty(begins.size, np.uint32)
+        letters, keys = np.empty(begins.size, np.int64), np.empty(begins.size, np.int64)
         forms.letter_ends(text, begins, ends, letters)
         tokens.hash_spans(text, begins, letters, keys)
         known = self._stemmed.count
@@ -231,8 +250,8 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._state = np.zeros(1, np.int64)
-        self._slots = np.full(_FIRST_SLOTS, -1, np.int32)
-        self._keys = np.zeros(_FIRST_SLOTS // 2, np.uint32)
+        self._slots = np.full(2 * _FIRST_SLOTS, -1, np.int64)
+        self._keys = np.zeros(_FIRST_SLOTS // 2, np.int64)
         self._starts = np.zeros(_FIRST_SLOTS // 2 + 1, np.int64)
         self._text = np.zeros(_FIRST_SLOTS * 4, np.uint8)
 
@@ -246,7 +265,7 @@ class _Numbers:
         """Bytes of their texts."""
         return int(self._starts[self.count])
 
-    def numbers(self, data: U8, begins: I64, ends: I64, keys: U32) -> I32:
+    def numbers(self, data: U8, begins: I64, ends: I64, keys: I64) -> I32:
         """Return the number of each span; those not met before get the next ones."""
         found = np.empty(begins.size, np.int32)
         done = 0
@@ -265,7 +284,7 @@ class _Numbers:
         if self.count == self._keys.size:
             size = 2 * self._keys.size
             self._keys, self._starts = _enlarged(self._keys, size), _enlarged(self._starts, size + 1)
-            self._slots = np.empty(2 * size, np.int32)
+            self._slots = np.empty(4 * size, np.int64)
             tokens.fill_slots(self._keys[: self.count], self._slots)
 
     def starts(self, first: int) -> I64:
@@ -276,6 +295,10 @@ class _Numbers:
     def text(self) -> U8:
         """The bytes that those offsets count in."""
         return self._text[: self.nbytes]
+
+
+def _spans_room(pieces: int) -> tuple[I64, I64, I64]:
+    return np.empty(pieces, np.int64), np.empty(pieces, np.int64), np.empty(pieces, np.int64)
 
 
 def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:

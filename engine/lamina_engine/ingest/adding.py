@@ -58,10 +58,12 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
     try:
         for batch in _one_ahead(batches) if _is_long(records) else batches:
-            memory.indexer.more_follows = len(total.ids) + len(batch) < rows
+            memory.indexer.to_come = max(rows - len(total.ids) - len(batch), 0)
+            memory.indexer.more_follows = memory.indexer.to_come > 0
             total.add(writing.write(memory, batch))
     finally:
         memory.indexer.more_follows = False
+        memory.indexer.to_come = 0
     if links and total.added:
         from lamina_engine.links.building import after_add
 
@@ -128,8 +130,10 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for i, kinds in _redact_column(memory, batch.ids).items():
         raise InvalidArgument(f"the id of record {i} holds a secret ({', '.join(kinds)}); give another id")
+    for i, clean, findings in memory.redactor.clean_batch(batch.texts):  # texts hardly ever repeat
+        batch.texts[i] = clean
+        found[i] = [finding.kind for finding in findings]
     columns: tuple[list[Any], ...] = (
-        batch.texts,
         batch.titles,
         batch.sources,
         batch.collections,

@@ -377,7 +377,7 @@ def _as_record(draft: SourceDraft, i: int) -> dict[str, Any]:
 
 
 def _is_session(entry: FileEntry) -> bool:
-    from lamina_engine.ingest.sessions.ingest import format_of
+    from lamina_engine.ingest.sessions.formats import format_of
 
     try:
         return format_of(entry.absolute, "jsonl") is not None

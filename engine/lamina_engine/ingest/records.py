@@ -267,7 +267,12 @@ def _name(record: Mapping[str, object], name: str) -> str | None:
 
 def _check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise misfit("text", value, "str that is not empty")
+        allowed = "str that is not empty"
+        if value is None:
+            allowed += (
+                "; a file whose texts have another name wants columns (--column text=NAME), or its kind (--kind beads)"
+            )
+        raise misfit("text", value, allowed)
     if not value or value.isspace():
         raise InvalidArgument(f"text={value[:20]!r} has no words; give text that is not empty")
     return _check_unicode(value, "text")
@@ -301,7 +306,8 @@ def _check_vector(value: object) -> NDArray[np.float32] | None:
 
 def _check_unicode(text: str, where: str) -> str:
     try:
-        text.isascii() or text.encode()
+        if not text.isascii():
+            text.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{where}={shown(text)} has half a surrogate pair; give valid Unicode") from error
     return text

@@ -8,6 +8,8 @@ with a password. A place that is left out gives no finding; one that is kept may
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.ingest.secret_contexts import NEEDED_WITHIN
+from lamina_engine.ingest.secret_leads import Leads
 
 _ANY, _TOKEN, _WORD = 0, 1, 2
 _BACKSLASH: Final = ord("\\")
@@ -49,6 +52,8 @@ class Demand(NamedTuple):
     """Whether a capital after a small letter or a digit is a border too, and ``%3D`` is none."""
     needs: str = ""
     """A character that must stand within `NEEDED_WITHIN` from the match's start; empty for none."""
+    regex: re.Pattern[str] | None = None
+    """What must match at the match's start; None for nothing that is known."""
 
 
 class Borders:
@@ -64,6 +69,9 @@ class Borders:
 
     def __init__(self, demands: Sequence[Demand], literals: int) -> None:
         ordered = sorted(demands, key=lambda demand: demand.literal)
+        self.texts = 0
+        """Texts of batches seen so far, counted by the caller: many pay for more thorough a look."""
+        self._regexes = [demand.regex for demand in ordered]
         self._counts = np.bincount([demand.literal for demand in ordered], minlength=literals).astype(np.int64)
         self._firsts = np.cumsum(self._counts) - self._counts
         self._back = np.array([demand.back for demand in ordered], np.int64)
@@ -78,6 +86,8 @@ class Borders:
         positions: NDArray[np.int64],
         numbers: NDArray[np.int64],
         starts: NDArray[np.int64],
+        *,
+        leads: bool = False,
     ) -> NDArray[np.bool_]:
         """Tell which places meet the demands of any of their finders.
 
@@ -91,6 +101,8 @@ class Borders:
             Which literal.
         starts : int64 (m,)
             Where the text begins that a place is in; what lies before it decides nothing.
+        leads : bool
+            Ask also whether the text begins as their expressions do; worth it for many texts.
 
         Returns
         -------
@@ -114,10 +126,17 @@ class Borders:
         for character in self._needed:
             chosen = np.flatnonzero(good & (self._needs[demand] == ord(character)))
             good[chosen] = _followed(raw, at[chosen], ord(character))
+        if leads:
+            chosen = np.flatnonzero(good & inside)
+            good[chosen] = self._leads.fit(raw, at[chosen], demand[chosen])
         good |= ~inside
         likely = np.zeros(positions.size, np.bool_)
         likely[place[good]] = True
         return likely
+
+    @functools.cached_property
+    def _leads(self) -> Leads:
+        return Leads(self._regexes)
 
     @staticmethod
     def _bordered(

@@ -228,27 +228,29 @@ class Context(NamedTuple):
     find: Callable[[str, int], list[Span]]
     needs: str = ""
     """A character that must stand within `NEEDED_WITHIN` characters from the start, for anything to be found."""
+    regex: re.Pattern[str] | None = None
+    """What must match at the start, for anything to be found."""
 
 
 CONTEXTS = (
-    Context(("-beg",), 4, key_block),
-    Context(("-- b",), 2, key_block),
-    Context(("-end",), 4, key_block_end),
-    Context(("-- e",), 2, key_block_end),
-    Context(("ls0t",), 0, encoded_key),
-    Context(("te-l",), 5, putty_key),
+    Context(("-beg",), 4, key_block, regex=_BEGIN),
+    Context(("-- b",), 2, key_block, regex=_BEGIN),
+    Context(("-end",), 4, key_block_end, regex=_END),
+    Context(("-- e",), 2, key_block_end, regex=_END),
+    Context(("ls0t",), 0, encoded_key, regex=_ENCODED),
+    Context(("te-l",), 5, putty_key, regex=_PUTTY),
     Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials, "@"),
-    Context(("oriz",), 4, authorization),
-    Context(("bear",), 0, bearer),
-    Context(("basi",), 0, basic),
-    Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
-    Context(("mysq",), 0, _option(_MYSQL)),
-    Context(("iadb",), 3, _option(_MYSQL)),
-    Context(("sshp",), 0, _option(_SSHPASS)),
-    Context(("is-c",), 3, _option(_REDIS)),
-    Context(("logi",), 0, _option(_LOGIN)),
-    Context(("fied",), 6, _option(_IDENTIFIED)),
-    Context(("@tcp", "@uni"), 0, driver_address),
-    Context(("akia", "asia"), 0, aws_pair),
+    Context(("oriz",), 4, authorization, regex=_HEADER),
+    Context(("bear",), 0, bearer, regex=_BEARER),
+    Context(("basi",), 0, basic, regex=_BASIC),
+    Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option, regex=_USER),
+    Context(("mysq",), 0, _option(_MYSQL), regex=_MYSQL),
+    Context(("iadb",), 3, _option(_MYSQL), regex=_MYSQL),
+    Context(("sshp",), 0, _option(_SSHPASS), regex=_SSHPASS),
+    Context(("is-c",), 3, _option(_REDIS), regex=_REDIS),
+    Context(("logi",), 0, _option(_LOGIN), regex=_LOGIN),
+    Context(("fied",), 6, _option(_IDENTIFIED), regex=_IDENTIFIED),
+    Context(("@tcp", "@uni"), 0, driver_address, regex=_DSN),
+    Context(("akia", "asia"), 0, aws_pair, regex=_AWS_ID),
 )
 """All finders, in no particular order."""

@@ -176,7 +176,10 @@ def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
 
 def is_vault(folder: Path) -> bool:
     """Whether a folder is a vault of Lamina: it holds ``CURRENT`` and ``log/``."""
-    return (folder / "CURRENT").is_file() and (folder / "log").is_dir()
+    try:
+        return (folder / "CURRENT").is_file() and (folder / "log").is_dir()
+    except OSError:  # a folder that may not be looked into; reading it says so
+        return False
 
 
 class _Walker:

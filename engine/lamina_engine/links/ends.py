@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.chunks.reading import find_row
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import FORGOTTEN
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ def find_ends(view: View, identities: Iterable[Any]) -> dict[str, tuple[str, int
     ChunkNotFound, AmbiguousId
         As `lamina_engine.chunks.reading.find_row` raises them.
     """
-    distinct = list(dict.fromkeys(identities))
-    for name in distinct:
-        if not isinstance(name, str) or not name:
-            raise InvalidArgument(f"id={name!r} must be the text of an id")
+    distinct = list(dict.fromkeys(ids_of(identities)))
     rows = view.rows_of_ids(distinct)
     found: dict[str, tuple[str, int]] = {}
     for name, row in zip(distinct, rows.tolist(), strict=True):

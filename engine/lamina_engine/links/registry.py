@@ -91,6 +91,9 @@ class Registry:
     def __iter__(self) -> Iterator[Relation]:
         return iter(list(self._known.values()))
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def register(self, relation: Relation) -> Relation:
         """Add a relation; the same one again changes nothing.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import writing
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.claims import USAGE
@@ -58,9 +59,7 @@ def used(memory: Memory, identities: Sequence[str]) -> list[Link]:
     ------
     InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
     """
-    if isinstance(identities, str):
-        raise InvalidArgument(f"ids={identities!r} is one text; give a list of ids")
-    given = list(identities)
+    given = ids_of(identities)
     if not 1 <= len(given) <= MOST:
         raise InvalidArgument(f"{len(given)} ids were given; name the 1 to {MOST} chunks that one answer used")
     with memory.write() as (transaction, view):

@@ -8,42 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lamina_engine.arguments import ids_of
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.links import leads
 from lamina_engine.links.ends import find_ends
-from lamina_engine.links.intents import AFFINITY, PATHS, gains
-from lamina_engine.links.question import WHAT, check_intent
+from lamina_engine.links.leads import Step, step_of
 from lamina_engine.links.registry import STANDARD, Direction, Registry
-from lamina_kernels import beam as kernel
-from lamina_kernels import khop, push
+from lamina_kernels import khop
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.index.view import View
-    from lamina_kernels.layouts import F32, F64, I32, I64, U8, Walk
+    from lamina_kernels.layouts import F32, I32, I64, Walk
 
 MAX_DEPTH: Final = 16
 MAX_BUDGET: Final = 100_000
 _NEIGHBOUR_LIMIT: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One link of a path."""
-
-    source: str
-    target: str
-    relation: str
-    weight: float
-    outward: bool
-    """True where it was walked from source to target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +87,7 @@ def neighbours(
     _check_whole("limit", limit, 1, MAX_BUDGET)
     state = nodes.state_of(view)
     walk_out, walk_in = registry.masks(state.graph.relations, relations, direction)
-    names = [identity] if isinstance(identity, str) else list(identity)
+    names = ids_of(identity, "id", alone=True)
     seeds = _by_hash(state, _nodes_of(view, state, names))
     blocked = state.blocked if invalidated else state.blocked_invalid
     walk = khop.neighbours(
@@ -157,16 +144,14 @@ def traverse(
     """
     for name, value, most in (("depth", depth, MAX_DEPTH), ("beam", beam, MAX_BUDGET), ("budget", budget, MAX_BUDGET)):
         _check_whole(name, value, 1, most)
-    state = nodes.state_of(view)
-    graph = state.graph
-    starts, scores, alone = _anchors(view, state, anchors, invalidated=invalidated)
-    walk_out, walk_in = registry.masks(graph.relations, relations)
-    blocked = _without(view, state, state.blocked if invalidated else state.blocked_invalid, without)
-    walk = kernel.beam(
-        graph.forward, graph.backward, starts, scores, gains(graph.relations, check_intent(intent) or WHAT, registry),
-        walk_out, walk_in, blocked, beam, depth, budget, _lift(view, state, vector),
+    begin = _starts(view, anchors, invalidated=invalidated)
+    walk = leads.walk(
+        view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
+        without=without, invalidated=invalidated, registry=registry,
     )  # fmt: skip
-    found = [*_reached(view, state, walk), *alone]
+    lone = zip(begin.lone_scores.tolist(), _facts(view, begin.lone), strict=True)
+    alone = [Reached(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]
+    found = [*_reached(view, nodes.state_of(view), walk), *alone]
     return sorted(found, key=lambda reached: (-reached.score, *_order(reached)))[:budget]
 
 
@@ -185,32 +170,22 @@ def propagate(
     See `lamina_kernels.push`. Best first; equal scores newer first, then by id.
     """
     _check_whole("budget", budget, 1, MAX_BUDGET)
-    state = nodes.state_of(view)
-    graph = state.graph
-    code = {name: i for i, name in enumerate(graph.relations)}
-    paths = PATHS[check_intent(intent) or WHAT]
-    # along a relation that no link has, mass goes nowhere
-    codes = [[code[name] for name in takewhile(code.__contains__, path)] for path in paths]
-    starts, scores, alone = _anchors(view, state, anchors, invalidated=invalidated)
-    _, inward = registry.masks(graph.relations)
-    blocked = state.blocked if invalidated else state.blocked_invalid
-    pushed = push.push(graph.forward, graph.backward, starts, scores, codes, inward, blocked, budget)
-    rows = state.rows[pushed.nodes]
-    created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
+    begin, paths = _starts(view, anchors, invalidated=invalidated), leads.paths_of(intent)
+    pushed = leads.pushed(
+        view, begin, intent=intent, budget=budget, invalidated=invalidated, registry=registry
+    )  # fmt: skip
+    created = view.created_us[pushed.rows].tolist()
     found = [
         (-score, -made, str(name), paths[path])
         for name, score, path, made in zip(
-            view.snapshot.values("chunks", "id", rows),
+            view.snapshot.values("chunks", "id", pushed.rows),
             pushed.scores.tolist(),
             pushed.paths.tolist(),
             created,
             strict=True,
         )
     ]
-    found += [
-        (-push.ALPHA * a.score, -(MISSING_US if a.created_at is None else a.created_at), a.id, paths[0]) for a in alone
-    ]
-    return [(name, -score, path) for score, _, name, path in sorted(found)[:budget]]
+    return [(name, -score, path) for score, _, name, path in sorted(found)]
 
 
 def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
@@ -248,62 +223,15 @@ def _by_hash(state: NodeState, found: I64) -> I32:
     return found[np.argsort(state.graph.hashes[found])].astype(np.int32)
 
 
-def _anchors(
-    view: View, state: NodeState, anchors: Mapping[str, float] | Sequence[str], *, invalidated: bool
-) -> tuple[I32, F64, list[Reached]]:
-    """Return anchors that have links, best first, and those that have none as they are found."""
+def _starts(view: View, anchors: Mapping[str, float] | Sequence[str], *, invalidated: bool) -> leads.Starts:
     given = dict(anchors) if isinstance(anchors, Mapping) else dict.fromkeys(anchors, 1.0)
     for name, score in given.items():
         if not np.isfinite(score) or score < 0:
             raise InvalidArgument(f"anchor {name!r} has the score {score!r}; give a finite number of at least 0")
     ends = find_ends(view, given)
-    scores = {ends[name][0]: float(score) for name, score in given.items()}  # of equal ids the last one stands
-    rows = dict(ends.values())
-    allowed = ("active", "invalidated") if invalidated else ("active",)
-    kept = [name for name in scores if STATUS_NAMES[view.state.status[rows[name]]] in allowed]
-    kept.sort(key=lambda name: (-scores[name], name))
-    found = state.graph.node_of(kept)
-    linked = np.flatnonzero(found >= 0)
-    starts = found[linked].astype(np.int32)
-    values = np.array([scores[kept[i]] for i in linked.tolist()], np.float64)
-    alone = [name for name, node in zip(kept, found.tolist(), strict=True) if node < 0]
-    facts = _facts(view, np.array([rows[name] for name in alone], np.int64))
-    return (
-        starts,
-        values,
-        [
-            Reached(name, scores[name], 0, (), status, False, created)
-            for name, (_, status, created) in zip(alone, facts, strict=True)
-        ],
-    )
-
-
-def _without(view: View, state: NodeState, blocked: U8, collections: Sequence[str]) -> U8:
-    """Block the nodes of some collections too."""
-    if not collections or not state.graph.nodes:
-        return blocked
-    known = np.flatnonzero(state.rows >= 0)
-    found = view.categories.gather(view.snapshot, "collection", state.rows[known])  # first: it reads the names
-    out = np.zeros(state.graph.nodes, np.bool_)
-    out[known] = np.isin(found, [view.categories.code("collection", name) for name in collections])
-    more: U8 = blocked | ~khop.block(out)
-    return more
-
-
-def _lift(view: View, state: NodeState, vector: F32 | None) -> kernel.Lift | None:
-    if vector is None or not view.vector_rows:
-        return None
-    norm = float(np.linalg.norm(vector))
-    if not np.isfinite(norm) or norm == 0.0:
-        raise InvalidArgument("the question's vector is all zero, or holds NaN or infinity; give another, or none")
-    query = np.ascontiguousarray(vector / norm, np.float32)
-
-    def lift(met: I32) -> F64:
-        cosines = view.vectors.dots(state.rows[met], query).astype(np.float64)
-        raised: F64 = np.exp(AFFINITY * cosines)
-        return raised
-
-    return lift
+    rows = np.array([ends[name][1] for name in given], np.int64)
+    scores = np.array(list(given.values()), np.float64)
+    return leads.starts(view, *leads.current(view, rows, scores), invalidated=invalidated)
 
 
 # ---------------------------------------------------------------------- from nodes to ids
@@ -323,7 +251,6 @@ def _facts(view: View, rows: I64) -> list[tuple[str, str, int | None]]:
 
 
 def _reached(view: View, state: NodeState, walk: Walk) -> list[Reached]:
-    graph = state.graph
     facts = _facts(view, state.rows[walk.nodes])
     columns: list[list[Any]] = [
         walk.parents.tolist(),
@@ -338,13 +265,9 @@ def _reached(view: View, state: NodeState, walk: Walk) -> list[Reached]:
         name, status, created = facts[position]
         path: tuple[Step, ...] = ()
         if parent >= 0:
-            links = graph.forward if outward else graph.backward
-            before = facts[parent][0]
-            source, target = (before, name) if outward else (name, before)
-            relation, weight = graph.relations[links.relations[entry]], float(links.weights[entry])
-            path = (*paths[parent], Step(source, target, relation, weight, bool(outward)))
+            path = (*paths[parent], step_of(state, entry, bool(outward), facts[parent][0], name))
         paths.append(path)
-        contradicted = any(step.relation == "contradicts" for step in path)
+        contradicted = any(step.relation == leads.CONTRADICTS for step in path)
         found.append(Reached(name, score, hops, path, status, contradicted, created))
     return found
 

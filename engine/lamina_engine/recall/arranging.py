@@ -19,9 +19,11 @@ from lamina_engine.recall.sizes import token_counts
 from lamina_kernels.diversity import fitting_relevance, slotted_lambda
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lamina_engine.index.view import View
+    from lamina_engine.recall.brought import Brought
     from lamina_engine.recall.candidates import Candidates
-    from lamina_engine.recall.expand import Brought
     from lamina_engine.recall.request import Request
     from lamina_kernels.layouts import I64
 
@@ -38,11 +40,11 @@ class Arranged(Struct, frozen=True):
     """Positions among the candidates."""
     candidates: Candidates
     """With the scores that siblings were lowered to."""
-    brought: dict[int, Brought]
+    brought: Mapping[int, Brought]
 
 
 def arrange(
-    view: View, request: Request, candidates: Candidates, order: list[int], brought: dict[int, Brought]
+    view: View, request: Request, candidates: Candidates, order: list[int], brought: Mapping[int, Brought]
 ) -> Arranged:
     """Return at most k hits that fit the budget together.
 
@@ -50,7 +52,7 @@ def arrange(
     ----------
     order : list of int
         Positions among the candidates, best first.
-    brought : dict of int to Brought
+    brought : mapping of int to Brought
         By position.
     """
     settings, budget = request.profile.diversity, request.token_budget
@@ -89,7 +91,7 @@ def _fitting(sizes: I64, budget: int, k: int) -> list[int]:
     return kept
 
 
-def _siblings_last(candidates: Candidates, kept: list[int], brought: dict[int, Brought]) -> Arranged:
+def _siblings_last(candidates: Candidates, kept: list[int], brought: Mapping[int, Brought]) -> Arranged:
     siblings = [position for position in kept if position in brought and brought[position].sibling]
     if not siblings:
         return Arranged(kept, candidates, brought)

@@ -101,17 +101,34 @@ def factors(view: View, profile: Profile, rows: I64) -> F64:
     return np.where(invalidated, profile.invalidated or _ASKED_FOR_INVALIDATED, 1.0)
 
 
-def ranking(view: View, candidates: Candidates) -> list[int]:
-    """Return positions by score, then newer created_at, then id; positions without any score are left out."""
-    keep = np.flatnonzero(candidates.score > 0.0)
-    score = candidates.score[keep]
-    order = np.argsort(-score, kind="stable")
-    positions = keep[order]
-    ordered: list[int] = positions.tolist()
-    best = score[order]
-    if not (best[1:] == best[:-1]).any():
-        return ordered
-    created = view.created_us[candidates.rows[positions]].tolist()
-    names = view.snapshot.values("chunks", "id", candidates.rows[positions])
-    key = zip((-best).tolist(), [-float(us) for us in created], names, ordered, strict=True)
-    return [item[3] for item in sorted(key)]
+def ranking(view: View, candidates: Candidates, among: I64 | None = None) -> list[int]:
+    """Return positions by score, then newer created_at, then id; positions without any score are left out.
+
+    Parameters
+    ----------
+    view : View
+    candidates : Candidates
+    among : int64 (m,), optional
+        Positions, ascending; all unless given.
+    """
+    positions = np.flatnonzero(candidates.score > 0.0) if among is None else among[candidates.score[among] > 0.0]
+    worse = -candidates.score[positions]
+    order = np.argsort(worse, kind="stable")
+    if (worse[order[1:]] == worse[order[:-1]]).any():
+        order = _with_ties(view, candidates.rows[positions], worse)
+    ranked: list[int] = positions[order].tolist()
+    return ranked
+
+
+def _with_ties(view: View, rows: I64, worse: F64) -> I64:
+    """Return the order of rows, equal ones by date and then by id; ids are read of those alone that need them."""
+    older = -view.created_us[rows].astype(np.float64)
+    order = np.lexsort((older, worse))
+    equal = (worse[order[1:]] == worse[order[:-1]]) & (older[order[1:]] == older[order[:-1]])
+    if not equal.any():
+        return order
+    tied = np.sort(order[np.append(equal, False) | np.insert(equal, 0, False)])
+    names = view.snapshot.values("chunks", "id", rows[tied])
+    places = np.zeros(len(rows), np.int64)
+    places[tied[sorted(range(len(tied)), key=names.__getitem__)]] = np.arange(len(tied))
+    return np.lexsort((places, older, worse))

@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lamina_engine.chunks.reading import current_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.analysis import Analyzer
@@ -28,7 +29,7 @@ from lamina_engine.index.vectors import as_query
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
-from lamina_engine.recall.pipeline import recall
+from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.recall.sizes import token_counts
 from lamina_kernels.chains import Limits, best_chain, chains, scores
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.memory import Memory
     from lamina_engine.profiles import Chaining, Lexical
-    from lamina_engine.recall.explain import Found
     from lamina_kernels.chains import Chains
     from lamina_kernels.layouts import F32, F64, I32, I64, U8
 
@@ -133,10 +133,11 @@ def chain(
     settings = memory.profiles.get(profile)
     vector = _direction(memory, query, vector)
     options |= {"vector": vector, "as_of": as_of}
-    found = [] if seeds is not None else _hits(memory, str(query), settings, options)
-    view = memory.view() if as_of is None else _past(memory, as_of, options.get("tz"))
-    names = [hit.chunk["id"] for hit in found] if seeds is None else list(seeds)
-    rows = _rows(view, names, strict=seeds is not None)
+    if seeds is None:
+        view, rows = _hits(memory, str(query), settings, options)
+    else:
+        view = memory.view() if as_of is None else _past(memory, as_of, options.get("tz"))
+        rows = np.array(current_rows(view, list(seeds)), np.int64)
     matches = _Matches(view, query, vector, rows, settings.lexical)
     limits = Limits(
         token_budget, settings.chains.depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions
@@ -144,7 +145,7 @@ def chain(
     walked, reason = _walk(view, rows, settings.chains, direction, limits, agent)
     lengths = () if walked is None else tuple(walked.chains.lengths.tolist())
     begun = 0 if walked is None else walked.begun
-    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(names), begun, lengths, view, 0.0)
+    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(rows), begun, lengths, view, 0.0)
     if walked is not None:
         story = _best(story, walked, matches, settings.chains, direction)
     if story.mode == "search" and query is not None:
@@ -181,28 +182,12 @@ def _direction(memory: Memory, query: str | None, vector: Any) -> F32 | None:
     return memory.embedder_for(view.snapshot.space).embed_query(query)
 
 
-def _hits(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> list[Found]:
-    """Return the first hits by their match alone, those that are strong beside the best."""
+def _hits(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> tuple[View, I64]:
+    """Return the first hits by their match alone, those that are strong beside the best; and what they were found in."""
     plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
-    found = recall(memory, query, k=profile.chains.seeds, profile=plain, **options).found
-    matches = [_absolute(hit.terms) for hit in found]
-    least = profile.chains.strong * max(matches, default=0.0)
-    return [hit for hit, match in zip(found, matches, strict=True) if match >= least]
-
-
-def _absolute(terms: Mapping[str, Any]) -> float:
-    """Return how well a hit matches, whatever its rank: coverage and cosine, weighed as the lanes are."""
-    share = float(terms["vector_share"])
-    return (1.0 - share) * float(terms["coverage"]) + share * max(float(terms["cosine"] or 0.0), 0.0)
-
-
-def _rows(view: View, names: list[str], *, strict: bool) -> I64:
-    if strict:
-        from lamina_engine.chunks.reading import current_rows
-
-        return np.array(current_rows(view, names), np.int64)
-    rows = view.rows_of_ids(names)
-    return rows[rows >= 0]
+    found = matched(memory, query, k=profile.chains.seeds, profile=plain, **options)
+    least = profile.chains.strong * found.matches.max(initial=0.0)
+    return found.view, found.rows[found.matches >= least]
 
 
 def _past(memory: Memory, as_of: Any, tz: str | None) -> View:
@@ -317,13 +302,15 @@ class _Matches:
             return self._by_words(rows)
         view, out = self._view, np.full(len(rows), _NO_VECTOR)
         has = np.flatnonzero(rows < view.vector_rows)
-        has = has[view.vectors.present(rows[has])]
         length = float(np.linalg.norm(self._vector.astype(np.float64)))
         if length == 0.0:
-            out[has] = _NO_DIRECTION
+            out[has[view.vectors.present(rows[has])]] = _NO_DIRECTION
             return out
         cosines = view.vectors.dots(rows[has], (self._vector / length).astype(np.float32)).astype(np.float64)
         out[has] = angular_match(cosines)
+        doubtful = has[cosines == 0.0]  # at a right angle, or without a vector
+        if doubtful.size:
+            out[doubtful[~view.vectors.present(rows[doubtful])]] = _NO_VECTOR
         return out
 
     def _by_words(self, rows: I64) -> F64:

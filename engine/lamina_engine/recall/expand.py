@@ -6,8 +6,9 @@ whose formula lets a fresh neighbour pass an old hit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -15,37 +16,18 @@ from msgspec.structs import replace
 
 from lamina_engine.profiles import LANES_BY_INTENT
 from lamina_engine.recall.boosts import boosted
+from lamina_engine.recall.brought import Batch, Brought, Told, among, linked, may_return
 from lamina_engine.recall.candidates import Candidates, factors, ranking
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection, Words, cosines
 from lamina_engine.recall.score import ages, blend
 from lamina_engine.recall.time_preference import timely
-from lamina_kernels.layouts import F32, I64
+from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.links.walks import Step
+    from lamina_engine.links.adjacent import Adjacent
     from lamina_engine.recall.request import Request
-
-_MISSING: Final = -(2**63)
-_BELOW_BEST: Final = 1.0 - 1e-9
-"""No walk lifts a chunk to the best hit's score."""
-
-
-class Brought(Struct, frozen=True):
-    """Why a chunk is where it is: by a link, and not by its own match alone."""
-
-    row: int
-    semantic: float
-    """What takes the place of its own semantic score."""
-    via: str
-    """The path, in words: ``a1 -blocks-> b2``."""
-    path: tuple[dict[str, Any], ...]
-    contradicts: bool
-    sibling: bool = False
-    """True where a topic, and no link, brought it in: it stands below every direct hit."""
-    ceiling: float | None = None
-    """Score that it was lowered to for that."""
 
 
 class Expanded(Struct, frozen=True):
@@ -53,20 +35,14 @@ class Expanded(Struct, frozen=True):
 
     candidates: Candidates
     order: list[int]
-    brought: dict[int, Brought]
+    brought: Mapping[int, Brought]
     """By position among the candidates."""
     intent: str | None
     """What the question was taken to be after, where that mattered."""
 
 
 def expand(
-    view: View,
-    request: Request,
-    selection: Selection,
-    words: Words,
-    query: F32 | None,
-    candidates: Candidates,
-    order: list[int],
+    view: View, request: Request, selection: Selection, query: F32 | None, candidates: Candidates, order: list[int]
 ) -> Expanded:
     """Follow links from the hits, as the profile says.
 
@@ -78,25 +54,59 @@ def expand(
     Returns
     -------
     Expanded
-        The same candidates where nothing was brought in.
+        The same candidates where nothing was brought in. What was has no match of its own yet: see `with_matches`.
     """
     profile = request.profile
     intent = (request.intent or classify(request.text).name) if profile.graph.intents else None
-    found: list[Brought] = []
+    sources: list[Batch | None] = []
+    hits = np.array(order, np.int64)
     if order and view.snapshot.rows("links"):
         if profile.neighbours.most:
-            found += _neighbours(view, request, selection, candidates, order[: request.k])
+            sources.append(_neighbours(view, request, selection, candidates, hits[: request.k]))
         if intent in profile.graph.intents:
-            found += _walked(view, request, selection, candidates, order, query, str(intent))
+            from lamina_engine.recall.led import led
+
+            sources.append(led(view, request, selection, candidates, hits, query, str(intent)))
     if order and profile.siblings.topics:
         from lamina_engine.recall.siblings import siblings
 
-        found += siblings(view, request, selection, candidates, order)
+        sources.append(_listed(siblings(view, request, selection, candidates, order)))
+    found = [batch for batch in sources if batch is not None]
     if not found:
         return Expanded(candidates, order, {}, intent)
-    merged, brought = _merged(view, request, words, query, candidates, found)
-    kept = {*order, *brought}
-    return Expanded(merged, [p for p in ranking(view, merged) if p in kept], brought, intent)
+    merged, at = _merged(view, request, candidates, found)
+    kept = np.zeros(len(merged.rows), np.bool_)
+    kept[hits] = kept[at] = True
+    places = [(batch.tell, place) for batch in found for place in range(len(batch.rows))]
+    brought = Told(dict(zip(at.tolist(), places, strict=True)))
+    return Expanded(merged, ranking(view, merged, np.flatnonzero(kept)), brought, intent)
+
+
+def with_matches(
+    view: View, words: Words, query: F32 | None, candidates: Candidates, kept: Sequence[int], first: int
+) -> Candidates:
+    """Return the candidates with how those brought in match the question themselves, where they are kept.
+
+    Parameters
+    ----------
+    kept : sequence of int
+        Positions that are shown.
+    first : int
+        From this position on candidates were brought in.
+
+    Notes
+    -----
+    It is told and changes no score, so it is worked out for the few that are shown.
+    """
+    new = np.array([position for position in kept if position >= first], np.int64)
+    if not new.size:
+        return candidates
+    rows = candidates.rows[new]
+    bm25, coverage, cosine = candidates.bm25.copy(), candidates.coverage.copy(), candidates.cosine.copy()
+    bm25[new] = words.score(rows)
+    coverage[new] = bm25[new] / words.ceiling if words.ceiling else 0.0
+    cosine[new] = cosines(view, query, rows)
+    return replace(candidates, bm25=bm25, coverage=coverage, cosine=cosine)
 
 
 def by_intent(request: Request, share: float) -> float:
@@ -110,171 +120,76 @@ def by_intent(request: Request, share: float) -> float:
 # ---------------------------------------------------------------------- neighbours
 
 
-def _neighbours(
-    view: View, request: Request, selection: Selection, c: Candidates, hits: Sequence[int]
-) -> list[Brought]:
+def _neighbours(view: View, request: Request, selection: Selection, c: Candidates, hits: I64) -> Batch | None:
     """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
-    from lamina_engine.links.adjacent import around, described
+    from lamina_engine.links.adjacent import around, chosen
 
     settings, decay = request.profile.neighbours, request.profile.decay
-    names = [str(name) for name in view.snapshot.values("chunks", "id", c.rows[list(hits)])]
-    taken = set(c.rows[list(hits)].tolist())
-    found: dict[int, Brought] = {}
-    near = around(view, names, settings.relations)
-    every = np.unique(np.concatenate([np.empty(0, np.int64), *(links.rows for links in near if links is not None)]))
-    recency, factor = ages(view, every, decay, request.aged_us).recency, factors(view, request.profile, every)
-    for position, links in zip(hits, near, strict=True):
-        if links is None:
-            continue
-        semantic = settings.share * float(c.semantic[position])
-        at = np.searchsorted(every, links.rows)
-        scores = blend(np.full(len(at), semantic), recency[at], decay.semantic_weight, factor[at]).tolist()
-        combined = {
-            place: score
-            for place, (row, score) in enumerate(zip(links.rows.tolist(), scores, strict=True))
-            if row not in taken and (settings.best or row not in found) and _may_return(selection, row)
-        }
-        if not combined:
-            continue
-        # ids and dates are read of those alone that can be among the first
-        least = sorted(combined.values())[-min(settings.most, len(combined))]
-        places = [place for place, score in combined.items() if score >= least]
-        shown = described(view, links, np.array(places, np.int64))
-        newest = [-_moment(link.created_at) for link in shown]
-        ranked = sorted(
-            zip([-combined[place] for place in places], newest, shown, strict=True),
-            key=lambda item: (*item[:2], item[2].id),
-        )
-        for _, _, link in ranked[: settings.most]:
-            known = found.get(link.row)
-            if known is None or semantic > known.semantic:
-                found[link.row] = _brought(link.row, semantic, [link.step], links.name)
-    return list(found.values())
+    rows = c.rows[hits]
+    near = around(view, rows, settings.relations)
+    free = np.flatnonzero(~among(np.sort(rows), near.rows) & may_return(selection, near.rows))
+    if not free.size:
+        return None
+    near = near.only(free)
+    semantic = (settings.share * c.semantic[hits])[near.owners]
+    recency, factor = ages(view, near.rows, decay, request.aged_us).recency, factors(view, request.profile, near.rows)
+    scores = blend(semantic, recency, decay.semantic_weight, factor)
+    picked = chosen(view, near, scores, semantic, settings.most, best=settings.best)
+    near, semantic = near.only(picked), semantic[picked]
+    return Batch(near.rows, semantic, partial(_adjacent, view, near, semantic))
 
 
-def _moment(us: int | None) -> int:
-    return _MISSING if us is None else us
+def _adjacent(view: View, near: Adjacent, semantic: F64, position: int) -> Brought:
+    from lamina_engine.links.adjacent import step_to
+
+    return linked(int(near.rows[position]), float(semantic[position]), [step_to(view, near, position)])
 
 
-# ---------------------------------------------------------------------- walks
-
-
-def _walked(
-    view: View, request: Request, selection: Selection, c: Candidates, order: list[int], query: F32 | None, intent: str
-) -> list[Brought]:
-    """Walk from the best hits and merge by the profile's shares, all relative to the best hit's score."""
-    from lamina_engine.links import walks
-
-    settings = request.profile.graph
-    top = float(c.semantic[order].max())
-    first = [position for position in order[: settings.anchors] if c.semantic[position] >= settings.strong * top]
-    names = [str(name) for name in view.snapshot.values("chunks", "id", c.rows[first])]
-    anchors = dict(zip(names, (c.semantic[first] / top).tolist(), strict=True)) if top > 0.0 else {}
-    if not anchors:
-        return []
-    keep = request.profile.invalidated > 0.0
-    reached = walks.traverse(
-        view, anchors, intent=intent, depth=settings.depth, beam=settings.beam, budget=settings.budget, vector=query,
-        invalidated=keep,
-    )  # fmt: skip
-    own = dict(zip(c.rows.tolist(), (c.semantic / top).tolist(), strict=True))
-    strong = {row for row, score in own.items() if score >= settings.strong}
-    found: dict[int, Brought] = {}
-    greatest = max((step.score for step in reached), default=0.0)
-    rows = view.rows_of_ids([step.id for step in reached]).tolist()
-    for step, row in zip(reached, rows, strict=True):
-        if step.via and _may_return(selection, row):
-            # what contradicts a hit is shown beside it; that is no reason to rank higher
-            share = settings.raised if row in strong else settings.added
-            lift = 0.0 if step.contradicts and row in own else share * step.score / greatest
-            _merge(found, own, row, lift, top, step.via)
-    if settings.pushed:
-        pushed = walks.propagate(view, anchors, intent=intent, budget=settings.pushed, invalidated=keep)
-        greatest = max((score for _, score, _ in pushed), default=0.0)
-        rows = view.rows_of_ids([name for name, _, _ in pushed]).tolist()
-        for (name, score, path), row in zip(pushed, rows, strict=True):
-            if name not in anchors and _may_return(selection, row):
-                share = settings.raised_by_push if row in strong else settings.added_by_push
-                told = f"{' -> '.join(path)} from the best hits"
-                _merge(found, own, row, share * score / greatest, top, told)
-    return list(found.values())
-
-
-def _merge(
-    found: dict[int, Brought], own: Mapping[int, float], row: int, lift: float, top: float, path: Sequence[Step] | str
-) -> None:
-    """Let a walk's score, relative to the best hit's, count for a row: none is lowered, none passes the best hit."""
-    before = found[row].semantic / top if row in found else own.get(row, -1.0)
-    score = min(lift, _BELOW_BEST)
-    if score <= before:
-        return
-    semantic = min(score * top, 1.0)
-    if isinstance(path, str) and row in found:  # link by link says more than along which relations
-        found[row] = replace(found[row], semantic=semantic)
-    elif isinstance(path, str):
-        found[row] = Brought(row, semantic, path, (), contradicts=False)
-    else:
-        start = path[0].source if path[0].outward else path[0].target
-        found[row] = _brought(row, semantic, path, start)
-
-
-def _may_return(selection: Selection, row: int) -> bool:
-    return row >= 0 and (selection.live is None or bool(selection.live[row]))
-
-
-def _brought(row: int, semantic: float, path: Sequence[Step], start: str) -> Brought:
-    said, at = start, start
-    for step in path:
-        at = step.target if step.outward else step.source
-        said += f" -{step.relation}-> {at}" if step.outward else f" <-{step.relation}- {at}"
-    record = tuple(
-        {
-            "source": step.source, "target": step.target, "relation": step.relation, "weight": step.weight,
-            "outward": step.outward,
-        }
-        for step in path
-    )  # fmt: skip
-    return Brought(row, semantic, said, record, contradicts=any(step.relation == "contradicts" for step in path))
+def _listed(found: Sequence[Brought]) -> Batch | None:
+    if not found:
+        return None
+    rows = np.array([item.row for item in found], np.int64)
+    return Batch(rows, np.array([item.semantic for item in found]), found.__getitem__)
 
 
 # ---------------------------------------------------------------------- together
 
 
-def _merged(
-    view: View, request: Request, words: Words, query: F32 | None, c: Candidates, found: Iterable[Brought]
-) -> tuple[Candidates, dict[int, Brought]]:
-    """Return the candidates with what was brought in, and what was brought in by position."""
-    profile = request.profile
-    place = {row: position for position, row in enumerate(c.rows.tolist())}
-    brought = list(found)
-    new = np.array([item.row for item in brought if item.row not in place], np.int64)
-    place.update({row: len(c.rows) + i for i, row in enumerate(new.tolist())})
-    zeros = np.zeros(len(new))
-    bm25 = words.score(new)
-    coverage = bm25 / words.ceiling if words.ceiling else zeros
-    rows = _joined(c.rows, new)
+def _merged(view: View, request: Request, c: Candidates, found: Sequence[Batch]) -> tuple[Candidates, I64]:
+    """Return the candidates with what was brought in, and the position of each thing brought in."""
+    rows = found[0].rows if len(found) == 1 else np.concatenate([batch.rows for batch in found])
+    own = found[0].semantic if len(found) == 1 else np.concatenate([batch.semantic for batch in found])
+    at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
+    fresh = np.flatnonzero(c.rows[at] != rows)
+    new = rows[fresh]
+    at[fresh] = len(c.rows) + np.arange(len(new))
+    if len(found) > 1:  # what several bring in has one place, and what the last of them says stands
+        place = {row: i for i, row in enumerate(new.tolist())}
+        at[fresh] = len(c.rows) + np.array([place[row] for row in new.tolist()], np.int64)
+    zeros, nowhere = np.zeros(len(new)), np.zeros(len(new), np.int64)
     semantic = np.concatenate([c.semantic, zeros])
-    positions = {place[item.row]: item for item in brought}
-    semantic[list(positions)] = [item.semantic for item in positions.values()]
-    factor = np.concatenate([c.factor, factors(view, profile, new)])
-    weight = profile.decay.semantic_weight
-    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else zeros
-    nowhere = np.zeros(len(new), np.int64)
+    semantic[at] = own
     merged = Candidates(
-        rows,
-        np.concatenate([c.bm25, bm25]),
-        np.concatenate([c.coverage, coverage]),
-        np.concatenate([c.cosine, cosines(view, query, new)]),
-        _joined(c.lexical_rank, nowhere),
-        _joined(c.vector_rank, nowhere),
+        np.concatenate([c.rows, new]),
+        np.concatenate([c.bm25, zeros]),
+        np.concatenate([c.coverage, zeros]),
+        np.concatenate([c.cosine, zeros]),
+        np.concatenate([c.lexical_rank, nowhere]),
+        np.concatenate([c.vector_rank, nowhere]),
         np.concatenate([c.own, zeros]),
         np.concatenate([c.received, zeros]),
         semantic,
-        factor,
-        boosted(view, request, rows, timely(view, request.meant, rows, blend(semantic, recency, weight, factor))),
+        np.concatenate([c.factor, factors(view, request.profile, new)]),
+        np.concatenate([c.score, zeros]),
     )
-    return merged, positions
+    merged.score[at] = _scores(view, request, rows, semantic[at], merged.factor[at])
+    return merged, at
 
 
-def _joined(a: I64, b: I64) -> I64:
-    return np.concatenate([a, b])
+def _scores(view: View, request: Request, rows: I64, semantic: F64, factor: F64) -> F64:
+    """Return the scores of rows whose own match something else takes the place of."""
+    decay = request.profile.decay
+    dated = decay.semantic_weight < 1.0
+    recency = ages(view, rows, decay, request.aged_us).recency if dated else np.zeros(len(rows))
+    score = timely(view, request.meant, rows, blend(semantic, recency, decay.semantic_weight, factor))
+    return boosted(view, request, rows, score)

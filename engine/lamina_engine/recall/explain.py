@@ -12,8 +12,8 @@ from msgspec import Struct
 from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
 from lamina_engine.recall import boosts
+from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates
-from lamina_engine.recall.expand import Brought
 from lamina_engine.recall.factlane import Held
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request

@@ -23,9 +23,10 @@ from lamina_engine.index.view import View
 from lamina_engine.profiles import Lexical, Profile
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.arranging import arrange
+from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates, ranking, score_candidates
 from lamina_engine.recall.diversify import diversify
-from lamina_engine.recall.expand import Expanded, by_intent, expand
+from lamina_engine.recall.expand import Expanded, by_intent, expand, with_matches
 from lamina_engine.recall.explain import Found, results
 from lamina_engine.recall.factlane import FactHits, Held, fact_lane, with_facts
 from lamina_engine.recall.fuse import EMPTY, Lane
@@ -34,7 +35,7 @@ from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.select import alive, select
 from lamina_engine.recall.time_preference import Near, inside, time_meant
-from lamina_kernels.layouts import F32, I64
+from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -69,6 +70,30 @@ class _Gathered(Struct):
     candidates: Candidates
 
 
+class _Chosen(Struct):
+    """What a recall keeps of them, and why."""
+
+    gathered: _Gathered
+    candidates: Candidates
+    """With what links and topics brought in."""
+    kept: list[int]
+    """Positions among them, best first."""
+    folded: dict[int, list[str]]
+    expanded: Expanded
+    brought: Mapping[int, Brought]
+    parts: Mapping[int, dict[str, Any]]
+
+
+class Matched(Struct, frozen=True):
+    """The hits of a recall, by row."""
+
+    view: View
+    rows: I64
+    """Best first."""
+    matches: F64
+    """How well each matches, whatever its rank: coverage and cosine, weighed as the lanes are."""
+
+
 def recall(
     memory: Memory,
     text: str,
@@ -87,12 +112,53 @@ def recall(
     started = time.perf_counter()
     memory.count_recall()
     view, request = _asked(memory, text, profile, tz, as_of, options)
+    c = _chosen(memory, view, request)
+    g = c.gathered
+    found = results(
+        view,
+        request,
+        c.candidates,
+        c.kept,
+        g.words,
+        c.folded,
+        g.share,
+        c.brought,
+        c.parts,
+        held=g.held,
+        facts_share=g.facts.share,
+    )
+    _note(memory, request, c)
+    trace = _trace(view, request, g, len(c.candidates.rows), c.folded, c.expanded)
+    return Outcome(found, request.profile.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
+
+
+def matched(
+    memory: Memory,
+    text: str,
+    *,
+    profile: str | Profile | None = None,
+    tz: str | None = None,
+    as_of: Any = None,
+    **options: Any,
+) -> Matched:
+    """Run one recall, and return no more than which rows it found; see `recall`."""
+    memory.count_recall()
+    view, request = _asked(memory, text, profile, tz, as_of, options)
+    c = _chosen(memory, view, request)
+    _note(memory, request, c)
+    share, found = c.gathered.share, c.candidates
+    matches = (1.0 - share) * found.coverage[c.kept] + share * np.maximum(found.cosine[c.kept], 0.0)
+    return Matched(view, found.rows[c.kept], matches)
+
+
+def _chosen(memory: Memory, view: View, request: Request) -> _Chosen:
+    """Ask the lanes, and choose what is returned."""
     chosen = request.profile
     g = _gathered(memory, view, request)
     order, folded = diversify(view, chosen, g.candidates, ranking(view, g.candidates), request.k)
     if request.meant is not None and request.meant.strict:
         order = inside(view, request.meant, g.candidates.rows, order, request.k)
-    expanded = expand(view, request, g.selection, g.words, g.query, g.candidates, order)
+    expanded = expand(view, request, g.selection, g.query, g.candidates, order)
     candidates, order, brought = expanded.candidates, expanded.order, expanded.brought
     parts: Mapping[int, dict[str, Any]] = {}
     if chosen.composite.on:
@@ -105,23 +171,14 @@ def recall(
     else:
         texts = _TextOf(view, candidates.rows)
         kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
-    found = results(
-        view,
-        request,
-        candidates,
-        kept,
-        g.words,
-        folded,
-        g.share,
-        brought,
-        parts,
-        held=g.held,
-        facts_share=g.facts.share,
-    )
-    if chosen.decay.reinforcement.most > 1.0 and request.as_of_us is None:
-        journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
-    trace = _trace(view, request, g, len(candidates.rows), folded, expanded)
-    return Outcome(found, chosen.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
+    candidates = with_matches(view, g.words, g.query, candidates, kept, len(g.candidates.rows))
+    return _Chosen(g, candidates, kept, folded, expanded, brought, parts)
+
+
+def _note(memory: Memory, request: Request, c: _Chosen) -> None:
+    """Note what is returned, for profiles in which chunks that are used age more slowly."""
+    if request.profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
+        journal.note(memory.root, c.candidates.rows[c.kept].tolist(), memory.clock.now_us())
 
 
 def _asked(
@@ -129,11 +186,15 @@ def _asked(
 ) -> tuple[View, Request]:
     """Return what is read and what is asked of it, the time that the question means included."""
     view = memory.view()
-    chosen = profile if isinstance(profile, Profile) else memory.profiles.get(profile or memory.config.profile)
+    chosen = (
+        profile
+        if isinstance(profile, Profile)
+        else memory.profiles.get(memory.config.profile if profile is None else profile)
+    )
     space = view.snapshot.space
     request = make_request(
         text, chosen, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
-        tz=tz or memory.config.tz, **options,
+        tz=memory.config.tz if tz is None else tz, **options,
     )  # fmt: skip
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)

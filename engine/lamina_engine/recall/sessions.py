@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.clock import MISSING_US, parse_instant
-from lamina_engine.errors import ChunkNotFound, InvalidArgument
+from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.categories import NO_VALUE
 from lamina_kernels.layouts import I64
 
@@ -22,10 +22,6 @@ SUMMARY: Final = "session_summary"
 """Type of a chunk that sums a session up."""
 MAX_LIMIT: Final = 100_000
 _FAR: Final = np.iinfo(np.int64).max
-
-
-class SessionNotFound(ChunkNotFound):
-    """No chunk is of this session."""
 
 
 class Session(Struct, frozen=True):
@@ -68,6 +64,9 @@ def find_sessions(
     -----
     O(rows), and some reads for each session that is taken.
     """
+    for name, value in (("session", session), ("project", project), ("agent", agent)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give text, or None for all")
     kept = _chosen(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
     codes = view.categories.gather(view.snapshot, "session", rows)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lamina_engine.recall.expand import Brought
+from lamina_engine.recall.brought import Brought
 from lamina_kernels.layouts import F64, I64
 
 if TYPE_CHECKING:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import beam, candidates, chains, distances, exact, frontier, khop, postings, terms
+from lamina_kernels import (
+    adaptive,
+    beam,
+    candidates,
+    chains,
+    distances,
+    exact,
+    injection,
+    khop,
+    leads,
+    postings,
+    push,
+    terms,
+)
 from lamina_kernels._jit import Kernel
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
@@ -23,8 +36,12 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_dots,
 )
 WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
-    frontier.gather_hop,
-    frontier.settle_hop,
+    injection.gather_around,
+    injection.choose_around,
+    adaptive.meet_hop,
+    adaptive.take_hop,
+    push.push_paths,
+    leads.merge_walks,
     beam.beam_walk,
     khop.k_hop,
     chains.walk_chains,

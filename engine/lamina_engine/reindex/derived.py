@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,6 +100,8 @@ class Derived:
         self.codes: QuantisedIndex | None = None
         """Codes of the vectors, where they were built and the log is long enough for any."""
         self._moves: list[tuple[Path, Path]] = []
+        self._coding: Future[QuantisedIndex | None] | None = None
+        self._given_up = threading.Event()
 
     def lexical(self) -> None:
         """Build forward lists and Tantivy's index.
@@ -153,11 +156,27 @@ class Derived:
                 parts = []
             yield stems
 
+    def begin_vectors(self, blocks: VectorBlocks) -> None:
+        """Begin to code a space's vectors on a thread, beside `lexical`: FAISS works without the interpreter's lock."""
+        pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-codes")
+        self._coding = pool.submit(QuantisedIndex.build, blocks, blocks.rows, cancelled=self._given_up.is_set)
+        pool.shutdown(wait=False)
+
+    def give_up(self) -> None:
+        """Stop what was begun and is not wanted any more."""
+        self._given_up.set()
+        if self._coding is not None:
+            wait([self._coding])
+
     def vectors(self, blocks: VectorBlocks, space: str) -> None:
-        """Build the codes of a space's vectors."""
+        """Build the codes of a space's vectors, or wait for those that were begun."""
         rows = blocks.rows
         self._tell("vectors", 0, rows)
-        index = QuantisedIndex.build(blocks, rows, progress=lambda done, total: self._tell("vectors", done, total))
+        if self._coding is None:
+            index = QuantisedIndex.build(blocks, rows, progress=lambda done, total: self._tell("vectors", done, total))
+        else:
+            index = self._coding.result()
+            self._tell("vectors", rows, rows)
         self.codes = index
         if index is None:
             self.records[VECTORS] = None

@@ -18,12 +18,14 @@ from lamina_engine.errors import InvalidArgument, LaminaError, ReindexGateError
 from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index.tables import LEXICAL, VECTORS, Tables
 from lamina_engine.index.view import View
+from lamina_engine.recall.warming import KERNELS
 from lamina_engine.reindex import gate
 from lamina_engine.reindex.derived import BUILDING, Derived, drop_unnamed_terms, workshop
 from lamina_engine.reindex.report import Listener, ReindexReport, Teller
 from lamina_engine.reindex.shadow import Shadow
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels._jit import compiled_before, warm
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -32,6 +34,8 @@ ENGINES: Final = ("lexical", "vectors", "keys")
 BATCH_ROWS: Final = 2_048
 """Rows a commit: a kill costs no more than these."""
 MAX_BATCH_ROWS: Final = 65_536
+_WARM_ROWS: Final = 32_768
+"""Rows from which on loading the kernels of recall costs less than asking the gate's questions without them."""
 
 
 def reindex(
@@ -200,9 +204,16 @@ class _Job:
 
     def _build(self, derived: Derived, shadow: Shadow | None) -> None:
         blocks = shadow.blocks(self.snapshot) if shadow else View(self.snapshot, self.memory.tables).vectors
-        if self.engine in (None, "lexical"):
-            derived.lexical()
-        if self.engine in (None, "vectors") and self.space:
+        coded = self.engine in (None, "vectors") and bool(self.space)
+        if coded and self.engine is None:
+            derived.begin_vectors(blocks)
+        try:
+            if self.engine in (None, "lexical"):
+                derived.lexical()
+        except BaseException:
+            derived.give_up()
+            raise
+        if coded:
             derived.vectors(blocks, self.space)
         elif self.changes:
             derived.records[VECTORS] = None
@@ -233,6 +244,8 @@ class _Job:
             right["the number of vectors"] = not found["missing"]
         recalls: dict[str, tuple[float | None, float | None]] = {}
         queries = [] if self.accept or self.engine == "keys" else gate.sample(old)
+        if rows >= _WARM_ROWS and compiled_before(KERNELS):
+            warm(KERNELS).join()
         if queries:
             recalls = self._recalls(old, new, queries)
         self.report.gate = gate.described(counts, recalls, len(queries), self.tolerance)

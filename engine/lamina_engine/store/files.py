@@ -5,22 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 TEMPORARY_SUFFIX = ".tmp"
+_WRITTEN_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
 _FLUSHERS = 4
 _ALONE = 2
 """Fewer are flushed by the caller itself."""
+
+
+Name: TypeAlias = str | os.PathLike[str]
+"""A file's name. Text where it is made for each write: a Path costs as much as opening the file."""
 
 
 class Begun(NamedTuple):
     """A file that is being written aside."""
 
     descriptor: int
-    aside: Path
-    path: Path
+    aside: str
+    path: str
 
 
 class Files:
@@ -41,11 +46,11 @@ class Files:
         """Create one folder in a folder that exists; one that is there already is fine."""
         path.mkdir(exist_ok=True)
 
-    def begin(self, path: Path, parts: Iterable[bytes | memoryview]) -> Begun:
+    def begin(self, path: Name, parts: Iterable[bytes | memoryview]) -> Begun:
         """Write a file aside, from its parts, without waiting for the disk; a failure leaves nothing."""
-        aside = path.with_name(path.name + TEMPORARY_SUFFIX)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
-        begun = Begun(os.open(aside, flags, 0o666), aside, path)
+        name = os.fspath(path)
+        aside = name + TEMPORARY_SUFFIX
+        begun = Begun(os.open(aside, _WRITTEN_ANEW, 0o666), aside, name)
         try:
             for part in parts:
                 view = memoryview(part).cast("B")
@@ -86,8 +91,11 @@ class Files:
             for item in items:
                 act(item)
             return
-        done = [_threads().submit(act, item) for item in items]
-        wait(done)
+        done = [_on_a_thread(act, item) for item in items[1:]]
+        try:
+            act(items[0])  # one by the caller, who would only wait
+        finally:
+            wait(done)
         for each in done:
             each.result()
 
@@ -99,9 +107,9 @@ class Files:
         """Flush one open file to disk."""
         os.fsync(descriptor)
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: Name, target: Name) -> None:
         """Give ``source`` the name ``target``, atomically."""
-        source.replace(target)
+        os.replace(source, target)  # noqa: PTH105  see `Name`
 
     def flush_folders(self, paths: Sequence[Path]) -> None:
         """Make renames in several folders durable."""
@@ -118,12 +126,32 @@ class Files:
         finally:
             os.close(descriptor)
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Name) -> None:
         """Remove a file that nothing names any more; one that is gone already is fine."""
         with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+            os.unlink(path)  # noqa: PTH108
 
-    def publish(self, path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    def discard(self, paths: Iterable[Name], left_behind: Callable[[], None]) -> None:
+        """Remove files that nothing names any more; a failure costs disk, never data.
+
+        Parameters
+        ----------
+        paths : iterable of path
+            The files.
+        left_behind : callable
+            Called where one cannot be removed (Windows: a reader has it mapped).
+        """
+        for path in paths:
+            try:
+                self.remove(path)
+            except OSError:
+                left_behind()
+
+    def discard_soon(self, paths: Iterable[Name], left_behind: Callable[[], None]) -> None:
+        """`discard` on a thread: taking a file off a disk may wait for what that disk is writing."""
+        _on_a_thread(self.discard, paths, left_behind)
+
+    def publish(self, path: Name, parts: Iterable[bytes | memoryview]) -> None:
         """Write aside, flush, and rename into place; the folder is left to the caller to flush.
 
         A failure leaves what stood at ``path`` as it was.
@@ -135,6 +163,20 @@ class Files:
         except BaseException:
             self.abandon([begun])
             raise
+
+
+def _on_a_thread(act: Callable[..., None], *given: Any) -> Future[None]:
+    """Begin something on one of the threads that wait for the disk; when the process ends, do it at once."""
+    try:
+        return _threads().submit(act, *given)
+    except RuntimeError:  # the interpreter has stopped its pools, and a handler of the exit still writes
+        done: Future[None] = Future()
+        try:
+            act(*given)
+            done.set_result(None)
+        except OSError as error:
+            done.set_exception(error)
+        return done
 
 
 def _threads() -> ThreadPoolExecutor:

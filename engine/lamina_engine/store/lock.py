@@ -33,7 +33,7 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     if not os.access(root, os.W_OK):
         raise VaultReadOnly(f"{root} cannot be written by this user; open it with mode='r', or change its permissions")
     try:
-        descriptor = _acquire(root / LOCK, timeout_s)
+        descriptor = _acquire(f"{root}{os.sep}{LOCK}", timeout_s)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise VaultReadOnly(
@@ -43,7 +43,7 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     if descriptor is None:
         raise VaultLocked(
             f"another process has been writing to {root} for more than {timeout_s:g} s; "
-            "wait for it, or give a longer lock_timeout_s"
+            "wait for it (lamina.open takes a longer lock_timeout_s)"
         )
     owner = os.getpid()
     try:
@@ -53,7 +53,7 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
             _release(descriptor)
 
 
-def _acquire(path: Path, timeout_s: float) -> int | None:
+def _acquire(path: str, timeout_s: float) -> int | None:
     """Return the descriptor of the locked file; None when the time is up."""
     deadline = time.monotonic() + timeout_s
     wait_s = _FIRST_WAIT_S
@@ -68,7 +68,7 @@ def _acquire(path: Path, timeout_s: float) -> int | None:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try(path: Path) -> int | None:
+    def _try(path: str) -> int | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -92,13 +92,13 @@ else:
     _guard = threading.Lock()
     """Held around every change of `_held`, and around a fork: so a child knows every descriptor it was born with."""
 
-    def _try(path: Path) -> int | None:
+    def _try(path: str) -> int | None:
         with _guard:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             _held.add(descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):  # noqa: PTH116
                 return descriptor
         except (BlockingIOError, FileNotFoundError):
             pass

@@ -7,6 +7,7 @@ is seen when it is read.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,8 +90,8 @@ def _digest(content: bytes) -> str:
 
 def publish(
     files: Files, root: Path, manifest: Manifest, segments: Sequence[Begun] = (), folders: Sequence[Path] = ()
-) -> None:
-    """Write a manifest, then swap CURRENT to it; after this returns the version is committed.
+) -> str:
+    """Write a manifest, then swap CURRENT to it; after this returns the version is committed. Return the manifest's name.
 
     Parameters
     ----------
@@ -110,8 +111,8 @@ def publish(
     begun = list(segments)
     settled = False
     try:
-        begun.append(files.begin(folder / name, [content]))
-        begun.append(files.begin(root / CURRENT, [name.encode() + b"\n"]))
+        begun.append(files.begin(f"{folder}{os.sep}{name}", [content]))
+        begun.append(files.begin(f"{root}{os.sep}{CURRENT}", [current_of(name)]))
         settled = True
         files.settle(begun)
         files.place(begun[:-1])
@@ -123,6 +124,7 @@ def publish(
         files.abandon(begun)
         raise
     files.flush_folder(root)
+    return name
 
 
 def read_current(root: Path) -> str:
@@ -136,7 +138,7 @@ def read_current(root: Path) -> str:
         When CURRENT does not hold a manifest's name, or is missing where manifests are.
     """
     try:
-        name = (root / CURRENT).read_bytes().decode("ascii", "replace").strip()
+        name = read_small(f"{root}{os.sep}{CURRENT}").decode("ascii", "replace").strip()
     except (FileNotFoundError, NotADirectoryError) as error:
         if holds_rows(root):
             raise VaultCorrupt(
@@ -151,6 +153,25 @@ def read_current(root: Path) -> str:
             f"{root / CURRENT} holds {name[:60]!r}, not the name of a manifest; run `lamina verify` on the vault"
         )
     return name
+
+
+def current_of(name: str) -> bytes:
+    """Return what CURRENT holds where it names a manifest."""
+    return name.encode() + b"\n"
+
+
+def read_small(path: str) -> bytes:
+    """Return the first 4096 bytes of a file, in the fewest system calls.
+
+    Raises
+    ------
+    OSError
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def is_name(name: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,34 +24,44 @@ SEGMENT_ROWS = 65_536
 """A segment never holds more rows: the unit of group commit, and of what a merge rewrites."""
 _LARGE_BYTES = 1 << 20
 """From here on a segment is written in Arrow's own parts."""
+KEPT_BYTES = 1 << 16
+"""A segment of so many bytes is read by the process that wrote it from what it wrote, and not from its file."""
+_OPTIONS = pa.ipc.IpcWriteOptions()
+"""Arrow's own, and no environment variable's."""
 MERGE_FACTOR = 8
 """So many neighbours of one size class become one segment of the next: segments grow as the logarithm of the rows."""
 
 
+@functools.lru_cache(256)
 def folder(root: Path, log: str) -> Path:
     """Return the folder of a log's segments."""
     return root / LOG / log
+
+
+def path_of(root: Path, log: str, name: str) -> str:
+    """Return the path of a segment's file as text."""
+    return f"{root}{os.sep}{LOG}{os.sep}{log}{os.sep}{name}"
 
 
 def begin(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> tuple[SegmentRef, Begun]:
     """Begin to write one segment; return its reference and the file that is to be settled and placed."""
     parts, digest = _content(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
-    begun = files.begin(folder(root, log) / name, parts)
+    begun = files.begin(path_of(root, log, name), parts)
     last = columns.numbers(batch.column("recorded_at"))[-1]
     return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), begun
 
 
 def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
     """Return a segment's bytes in parts, and their digest."""
-    if pa.ipc.get_record_batch_size(batch) < _LARGE_BYTES:
+    if batch.nbytes < _LARGE_BYTES:
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, batch.schema) as writer:
+        with pa.ipc.new_file(sink, batch.schema, options=_OPTIONS) as writer:
             writer.write_batch(batch)
         content = memoryview(sink.getvalue())
         return [content], hashlib.sha256(content).hexdigest()
     parts = _Parts()  # a buffer that grows would copy a large segment several times over
-    with pa.ipc.new_file(pa.PythonFile(parts, "w"), batch.schema) as writer:
+    with pa.ipc.new_file(pa.PythonFile(parts, "w"), batch.schema, options=_OPTIONS) as writer:
         writer.write_batch(batch)
     return [*parts.written], parts.digest.hexdigest()
 
@@ -93,6 +105,8 @@ class Segment:
         Name of the log.
     ref : SegmentRef
         What the manifest says of it.
+    batch : RecordBatch, optional
+        What has just been written to it, where it is small: nothing is mapped then, and nothing checked.
 
     Raises
     ------
@@ -102,23 +116,37 @@ class Segment:
         When its size is not what the manifest says.
     """
 
-    __slots__ = ("_batch", "_columns", "_lock", "_map", "_numbers", "_readers", "log", "path", "ref")
+    __slots__ = ("_batch", "_columns", "_lock", "_map", "_numbers", "_readers", "_root", "log", "ref")
 
-    def __init__(self, root: Path, log: str, ref: SegmentRef) -> None:
+    def __init__(self, root: Path, log: str, ref: SegmentRef, batch: pa.RecordBatch | None = None) -> None:
         self.log, self.ref = log, ref
-        self.path = folder(root, log) / ref.name
+        self._root = root
         # mapped at once: a file that is unlinked while mapped stays readable
-        size = self.path.stat().st_size
-        if size != ref.size:
-            raise VaultCorrupt(
-                f"{self.path} has {size} bytes where {ref.size} were written; `lamina verify` names what can be saved"
-            )
-        self._map = pa.memory_map(str(self.path))
-        self._batch: pa.RecordBatch | None = None
+        self._map = self._opened() if batch is None else None
+        self._batch = batch
         self._columns: dict[str, pa.Array] = {}
         self._readers: dict[str, columns.Reader] = {}
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
         self._lock = threading.Lock()
+
+    def _opened(self) -> pa.MemoryMappedFile:
+        path = path_of(self._root, self.log, self.ref.name)
+        size = os.stat(path).st_size  # noqa: PTH116  a Path for each segment of a large vault is milliseconds
+        if size != self.ref.size:
+            raise VaultCorrupt(
+                f"{path} has {size} bytes where {self.ref.size} were written; `lamina verify` names what can be saved"
+            )
+        return pa.memory_map(path)
+
+    @property
+    def at_hand(self) -> bool:
+        """True where it is read from what this process wrote, and not from its file."""
+        return self._map is None
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return folder(self._root, self.log) / self.ref.name
 
     @property
     def start(self) -> int:
@@ -169,7 +197,7 @@ class Segment:
         found = self._columns.get(name)
         if found is None:
             found = self.batch.column(name)
-            wrong = out_of_bounds(found)
+            wrong = None if self._map is None else out_of_bounds(found)
             if wrong is not None:
                 raise VaultCorrupt(f"{self.path}, column {name}: {wrong}; `lamina verify` names what can be saved")
             self._columns[name] = found
@@ -195,7 +223,9 @@ class Segment:
         return [read(offset) for offset in offsets.tolist()]
 
     def content(self) -> memoryview:
-        """Return the whole file's bytes, mapped: they stay readable when the file has been merged away."""
+        """Return the whole file's bytes: they stay readable when the file has been merged away."""
+        if self._map is None:
+            return memoryview(b"".join(_content(self.batch)[0]))
         return memoryview(self._map.read_at(self.ref.size, 0))
 
     def intact(self) -> bool:

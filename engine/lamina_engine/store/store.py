@@ -17,7 +17,7 @@ from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
 from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
-from lamina_engine.store.manifest import Manifest
+from lamina_engine.store.manifest import Manifest, SegmentRef
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.writer import Transaction, remove_orphans
@@ -65,6 +65,8 @@ class Store:
         self._lock = threading.Lock()
         self._writing = threading.RLock()
         self._depth = 0
+        self._settled = False
+        """True while the lock is held and CURRENT has been read since: nobody else changes it."""
         self._swept = False
         self._swept_after = 0
         _check_owner(root, trust=trust)
@@ -113,7 +115,12 @@ class Store:
         return cls(root, clock=clock, files=files, trust=trust)
 
     def snapshot(self) -> Snapshot:
-        """Return the newest committed version; the same object until another is committed. Reads CURRENT each time."""
+        """Return the newest committed version; the same object until another is committed.
+
+        Reads CURRENT each time, but while this process is the only writer.
+        """
+        if self._settled:
+            return self._newest[1]
         seen, snapshot = self._newest
         if self._look() != seen:
             with self._lock:
@@ -134,19 +141,33 @@ class Store:
         """
         process = os.getpid()
         with self.exclusive(timeout_s):
-            transaction = Transaction(self.root, self.files, self.clock, self.snapshot())
+            transaction = Transaction(self.root, self.files, self.clock, self.snapshot(), self._leave_behind)
             # an interrupted commit left files that nothing names; so may another process have done that forgot rows
             if not self._swept or self._swept_after != transaction.snapshot.manifest.rewritten:
                 self._sweep()
             yield transaction
             try:
-                transaction.commit()
-                self._swept &= not transaction.left_behind
+                new = transaction.commit()
+                self._adopt(transaction.successor)
+                if new.rewritten == new.version:
+                    self._sweep()  # rows are forgotten: not even what is to be removed soon may still hold them
             except BaseException as error:
-                self._swept = False
+                self._swept = self._settled = False  # the last flush may have failed, of what can be seen already
                 if isinstance(error, OSError) and os.getpid() == process:  # a full disk wants its space back now
                     self._sweep()
                 raise
+
+    def _adopt(self, successor: Snapshot | None) -> None:
+        """Take the version just committed as the newest: what it holds is at hand, and nobody else writes meanwhile."""
+        if successor is None:
+            self._settled = False
+            return
+        with self._lock:
+            self._newest = (manifests.current_of(successor.name), successor)
+
+    def _leave_behind(self) -> None:
+        """Note that a file nobody names could not be removed (Windows: a reader has it mapped): the next writer tries."""
+        self._swept = False
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError):
@@ -176,9 +197,12 @@ class Store:
                 with write_lock(self.root, timeout_s):
                     self._depth += 1
                     try:
+                        self.snapshot()
+                        self._settled = True
                         yield
                     finally:
                         if os.getpid() == process:
+                            self._settled = False
                             self._depth -= 1
         finally:
             if os.getpid() == process:
@@ -189,17 +213,14 @@ class Store:
         self._lock = threading.Lock()
         self._writing = threading.RLock()
         self._depth = 0
+        self._settled = False
 
     def _look(self) -> bytes | None:
         # its content, not its stat: two commits within one tick of the file system's clock can leave equal stats
         try:
-            descriptor = os.open(self._current, os.O_RDONLY)
+            return manifests.read_small(self._current)
         except OSError:
             return None
-        try:
-            return os.read(descriptor, 4096)
-        finally:
-            os.close(descriptor)
 
     def _load(self, former: Snapshot | None) -> tuple[bytes | None, Snapshot]:
         """Open what CURRENT names, reusing mapped segments; a version that vanishes meanwhile has a successor."""
@@ -208,7 +229,7 @@ class Store:
             name = manifests.read_current(self.root)
             try:
                 manifest = manifests.load(self.root, name)
-                snapshot = Snapshot(manifest, self._map(manifest, former), name)
+                snapshot = (former or _nothing(manifest)).followed_by(manifest, name, self._open)
             except FileNotFoundError as error:
                 if isinstance(error, VaultNotFound):
                     raise
@@ -222,12 +243,12 @@ class Store:
             f"{self.root}: its versions change faster than they can be opened; is something deleting its files?"
         )
 
-    def _map(self, manifest: Manifest, former: Snapshot | None) -> dict[str, tuple[Segment, ...]]:
-        opened: dict[str, tuple[Segment, ...]] = {}
-        for log, refs in manifest.logs.items():
-            known = {s.ref.name: s for s in former.segments(log)} if former else {}
-            opened[log] = tuple(known.get(ref.name) or Segment(self.root, log, ref) for ref in refs)
-        return opened
+    def _open(self, log: str, ref: SegmentRef) -> Segment:
+        return Segment(self.root, log, ref)
+
+
+def _nothing(manifest: Manifest) -> Snapshot:
+    return Snapshot(manifest, {})
 
 
 def _check_owner(root: Path, *, trust: bool) -> None:

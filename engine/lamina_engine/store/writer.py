@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from lamina_engine import columns, schema
 from lamina_engine.clock import Clock
 from lamina_engine.errors import VaultLocked
+from lamina_engine.store import arrays, segments
 from lamina_engine.store import manifest as manifests
-from lamina_engine.store import segments
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Begun, Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
@@ -36,6 +36,9 @@ __all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
 
 logger = logging.getLogger(__name__)
 
+_SPARE = 4
+"""So many times what it takes on disk, a small segment may take in memory."""
+
 
 class Transaction:
     """What one writer adds in one commit. Made by `lamina_engine.store.store.Store.transaction`.
@@ -43,7 +46,9 @@ class Transaction:
     Rows are buffered; `commit` makes them durable and visible at once, or leaves the vault as it was.
     """
 
-    def __init__(self, root: Path, files: Files, clock: Clock, snapshot: Snapshot) -> None:
+    def __init__(
+        self, root: Path, files: Files, clock: Clock, snapshot: Snapshot, left_behind: Callable[[], None]
+    ) -> None:
         self.snapshot = snapshot
         """The version it builds on."""
         self._root, self._files = root, files
@@ -56,8 +61,11 @@ class Transaction:
         self._dropped: list[str] = []
         self._touched = False
         self._process = os.getpid()
-        self.left_behind = False
-        """True where files that nothing names any more could not be removed."""
+        self._fresh: dict[tuple[str, str], pa.RecordBatch] = {}
+        """Small segments just written, by log and name."""
+        self._left_behind = left_behind
+        self.successor: Snapshot | None = None
+        """The version that `commit` made, opened; None where it made none."""
 
     def stamps(self, n: int) -> NDArray[np.int64]:
         """Return the next ``n`` values of recorded_at: one microsecond apart, not before the clock or a former row."""
@@ -96,8 +104,8 @@ class Transaction:
         if len(stamps):
             space = self._spaces.get(log.partition(".")[2])
             layout = schema.log_schema(log, space.dim if space else None)
-            arrays = [pa.array(stamps) if f.name == "recorded_at" else _array(values[f.name], f.type) for f in layout]
-            self._pending.setdefault(log, []).append(pa.RecordBatch.from_arrays(arrays, schema=layout))
+            batch = arrays.batch_of(log, layout, values, stamps)
+            self._pending.setdefault(log, []).append(batch)
         return first
 
     def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
@@ -161,9 +169,10 @@ class Transaction:
             return self.snapshot.manifest
         self._check_alone()
         logs = dict(self.snapshot.manifest.logs)
-        replaced: list[Path] = []
+        replaced: list[str] = []
         written = list(dict.fromkeys([*self._pending, *rewritten]))
         begun: list[Begun] = []
+        self._fresh.clear()
         try:
             for log in written:
                 logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []), begun)
@@ -173,19 +182,25 @@ class Transaction:
             self._files.abandon(begun)
             raise
         for log in map(schema.vector_log, self._dropped):
-            replaced += [segments.folder(self._root, log) / ref.name for ref in logs.pop(log, [])]
+            replaced += [segments.path_of(self._root, log, ref.name) for ref in logs.pop(log, [])]
         old = self.snapshot.manifest
         new = msgspec.structs.replace(
             old, version=old.version + 1, last_us=max(old.last_us, self._now_us - 1), logs=logs,
-            spaces=self._spaces, space=self._space, indexes=self._indexes,
+            spaces=dict(self._spaces), space=self._space, indexes=dict(self._indexes),
             rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
         )  # fmt: skip
-        manifests.publish(self._files, self._root, new, begun, [segments.folder(self._root, log) for log in written])
+        folders = [segments.folder(self._root, log) for log in written]
+        name = manifests.publish(self._files, self._root, new, begun, folders)
+        with contextlib.suppress(OSError):  # it is committed: whoever reads next opens it
+            self.successor = self.snapshot.followed_by(new, name, self._segment)
+        self._sweep(replaced, new, soon=not rewritten and not self._dropped)
         self._pending.clear()
         self._rewrites = Rewrites(self.snapshot)
         self._touched = False
-        self._sweep(replaced, new)
         return new
+
+    def _segment(self, log: str, ref: SegmentRef) -> Segment:
+        return segments.Segment(self._root, log, ref, self._fresh.get((log, ref.name)))
 
     def _check_alone(self) -> None:
         """Refuse to commit over a version that this transaction does not build on, whatever became of the lock."""
@@ -200,13 +215,13 @@ class Transaction:
 
     def _write_log(
         self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef], begun: list[Begun]
-    ) -> tuple[list[SegmentRef], list[Path]]:
+    ) -> tuple[list[SegmentRef], list[str]]:
         """Begin to write what a log gets and what of it is written anew; return its segments and the files they replace.
 
         Pending rows take in trailing small segments.
         """
-        where = segments.folder(self._root, log)
         if not refs:
+            where = segments.folder(self._root, log)
             self._files.make_folder(where)
             self._files.flush_folder(where.parent)  # an interrupted first commit may have left the folder unflushed
         parts = self.snapshot.segments(log)
@@ -227,7 +242,7 @@ class Transaction:
             merged = [self._rows_of(segment) for segment in parts[keep:]]
             new += self._write_rows(log, start, _cut([*merged, *_ascending(batches)]), begun)
         named = {ref.name for ref in new}
-        return new, [where / ref.name for ref in refs if ref.name not in named]
+        return new, [segments.path_of(self._root, log, ref.name) for ref in refs if ref.name not in named]
 
     def _write_rows(
         self, log: str, start: int, parts: Iterable[pa.RecordBatch], begun: list[Begun]
@@ -235,6 +250,9 @@ class Transaction:
         for part in parts:
             ref, file = segments.begin(self._files, self._root, log, start, part)
             begun.append(file)
+            # a slice of something large would keep all of that in memory
+            if ref.size <= segments.KEPT_BYTES and part.get_total_buffer_size() <= _SPARE * segments.KEPT_BYTES:
+                self._fresh[log, ref.name] = part
             yield ref
             start += part.num_rows
 
@@ -247,33 +265,29 @@ class Transaction:
         keep = segments.merge_start(refs, rows)
         for position in range(len(refs) - 1, keep - 1, -1):
             segment = self.snapshot.segments(log)[position]
-            if not segment.intact():
+            if not segment.at_hand and not segment.intact():
                 logger.warning("%s is damaged and is not merged; `lamina verify` names what can be saved", segment.path)
                 return position + 1
         return keep
 
-    def _sweep(self, replaced: list[Path], new: Manifest) -> None:
-        """Remove what no version needs any more. A failure here costs disk, never data."""
+    def _sweep(self, replaced: list[str], new: Manifest, *, soon: bool) -> None:
+        """Remove what no version needs any more; ``soon``: on a thread, where nobody asked for something to be gone."""
         # where rows have changed, no older version is of use: what it names is gone
         stale = max(new.version - manifests.KEPT_MANIFESTS, new.rewritten)
+        due = not soon or new.version % manifests.KEPT_MANIFESTS == 0  # a small write looks for none
+        folder = f"{self._root}{os.sep}{manifests.MANIFESTS}"
         with contextlib.suppress(OSError):
-            found = (self._root / manifests.MANIFESTS).iterdir()
-            replaced += [p for p in found if manifests.is_name(p.name) and manifests.version_of(p.name) < stale]
-        for path in replaced:
-            try:
-                self._files.remove(path)
-            except OSError:  # Windows: a reader has it mapped
-                self.left_behind = True
-
-
-def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    if isinstance(values, pa.Array):
-        return values if values.type == kind else values.cast(kind)
-    return pa.array(values, kind)
+            found = os.listdir(folder) if due else []  # noqa: PTH208
+            old = [name for name in found if manifests.is_name(name) and manifests.version_of(name) < stale]
+            replaced += [f"{folder}{os.sep}{name}" for name in old]
+        if replaced:
+            (self._files.discard_soon if soon else self._files.discard)(replaced, self._left_behind)
 
 
 def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Return pending rows by recorded_at: a call may append events of one kind before earlier ones of another."""
+    if len(batches) == 1 and batches[0].num_rows == 1:
+        return batches
     stamps = np.concatenate([columns.numbers(batch.column("recorded_at")) for batch in batches])
     if (stamps[1:] >= stamps[:-1]).all():
         return batches
@@ -284,6 +298,9 @@ def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 def _cut(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join batches and cut them into pieces of at most `SEGMENT_ROWS` rows."""
+    if len(batches) == 1 and batches[0].num_rows <= segments.SEGMENT_ROWS:
+        yield batches[0].replace_schema_metadata(None)
+        return
     plain = [batch.replace_schema_metadata(None) for batch in batches]
     table = pa.Table.from_batches(plain).unify_dictionaries()
     for start in range(0, table.num_rows, segments.SEGMENT_ROWS):

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.topics.cells import cell_neighbors
 from lamina_engine.topics.points import Metric, as_points
+from lamina_kernels.certified import nearest
 from lamina_kernels.hierarchy import condense, merge_tree
-from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Neighbors, Points, SpanningTree
-from lamina_kernels.neighbors import nearest, uncertain_share
+from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Points, SpanningTree
+from lamina_kernels.neighbors import uncertain_share
 from lamina_kernels.packed import Arithmetic, Packed, fastest, pack
 from lamina_kernels.selection import Method, choose, flatten, outlier_scores
 from lamina_kernels.spanning_tree import spanning_tree
+from lamina_kernels.survey import Survey
 from lamina_kernels.threads import Crew
 
 Way = Literal["exact", "approx", "auto"]
@@ -150,13 +152,16 @@ def grow(
     arithmetic = arithmetic or fastest()
     k = min(min_samples, n - 1)
     crew = Crew(threads or _cores(), _ticker("neighbours", progress))
+    survey = None
     if approximate:
         packed = pack(points, arithmetic, centred=metric == "euclidean")
         neighbors = cell_neighbors(points, packed, k, min(n - 1, max(16, 2 * k)), crew)
     else:
-        packed, neighbors = _certified(points, k, metric, arithmetic, crew)
+        packed = _packed(points, k, metric, arithmetic, crew)
+        survey = Survey(points, packed, crew)
+        neighbors = nearest(points, packed, k, _listed(packed.arithmetic, k, n), crew, survey)
     crew.tick = _ticker("spanning tree", progress)
-    tree = spanning_tree(points, packed, neighbors, crew, searched=_CONNECTED if approximate else None)
+    tree = spanning_tree(points, packed, neighbors, crew, survey, searched=_CONNECTED if approximate else None)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
 
 
@@ -217,8 +222,8 @@ def check_cut(*, min_cluster_size: int, method: str, epsilon: float, max_cluster
         _at_least("max_cluster_size", max_cluster_size, min_cluster_size)
 
 
-def _certified(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew: Crew) -> tuple[Packed, Neighbors]:
-    """Return the packed rows and certified neighbours; eight bits give way to sixteen where they prove too little."""
+def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew: Crew) -> Packed:
+    """Return the packed rows; eight bits give way to sixteen where they prove too little."""
     n, centred = points.factors.size, metric == "euclidean"
     packed = pack(points, arithmetic, centred=centred)
     if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
@@ -234,7 +239,7 @@ def _certified(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, c
         ):
             arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
             packed = pack(points, arithmetic, centred=centred)
-    return packed, nearest(points, packed, k, _listed(arithmetic, k, n), crew)
+    return packed
 
 
 def _listed(arithmetic: Arithmetic, k: int, n: int) -> int:

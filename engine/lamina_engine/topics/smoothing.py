@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lamina_engine.topics.cells import cell_neighbors
 from lamina_engine.topics.hdbscan import EXACT_ROWS, Progress, Report, Way
 from lamina_engine.topics.points import as_points
+from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, F64, I32
-from lamina_kernels.neighbors import nearest
 from lamina_kernels.packed import Arithmetic, fastest, pack
 from lamina_kernels.threads import Crew
 

@@ -69,7 +69,7 @@ def test_each_log_becomes_one_file_and_a_second_time_changes_nothing(tmp_path: P
     assert (again.version, again.segments_before, again.segments_after) == (report.version, 3, 3)
     assert orphans(tmp_path / "vault") == []
     assert [p for p in verify(tmp_path / "vault", deep=True).problems if p.code != "version"] == []
-    assert len(list((tmp_path / "vault" / "index" / "terms").iterdir())) == 1
+    assert list((tmp_path / "vault" / "index" / "terms").iterdir()) == []  # so few rows have no file
 
 
 def test_an_empty_vault_is_compact(tmp_path: Path) -> None:

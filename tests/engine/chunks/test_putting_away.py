@@ -9,6 +9,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
+from lamina_engine.clock import parse_instant
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, VaultReadOnly
 
 
@@ -144,3 +145,35 @@ def test_an_archived_chunk_stays_so_when_its_file_is_read_again(lexical_vault: V
     lexical_vault.add("words", id="a")
     assert lexical_vault.get("a").status == "archived"
     assert lexical_vault.update("a", text="other words").status == "active"
+
+
+def test_what_was_written_anew_is_not_old(lexical_vault: Vault) -> None:
+    for name in "ab":
+        lexical_vault.add({"text": f"words {name}", "id": name, "created_at": "2020-01-01"})
+    lexical_vault.update("a", text="other words")
+    assert lexical_vault.archive().ids == ("b",)
+
+
+def test_an_export_leaves_nothing_out(lexical_vault: Vault, tmp_path: Path) -> None:
+    for name in "abc":
+        lexical_vault.add(f"words {name}", id=name)
+    lexical_vault.archive("a", dry_run=False)
+    lexical_vault.snooze("b", "2031-01-01")
+    for name in ("all.jsonl", "all.parquet"):
+        assert lexical_vault.export(tmp_path / name) == 3
+        with lamina.open(tmp_path / f"again-{name}", create=True, embedder="none") as again:
+            again.import_(tmp_path / name)
+            again.import_(tmp_path / name)
+            assert [chunk.status for chunk in again.get_many(["a", "b", "c"])] == ["archived", "active", "active"]
+            assert again.get("b").snoozed_until_us == parse_instant("2031-01-01")
+            assert again.export(tmp_path / f"second-{name}") == 3
+            assert (tmp_path / f"second-{name}").read_bytes() == (tmp_path / name).read_bytes()
+            assert len(again.history("b")) == 2  # the second import changed nothing
+
+
+def test_a_snooze_until_the_past_is_refused(lexical_vault: Vault) -> None:
+    lexical_vault.add("words", id="a")
+    lexical_vault.snooze("a", "2031-01-01")
+    with pytest.raises(InvalidArgument, match="past"):
+        lexical_vault.snooze("a", "2020-01-01")
+    assert lexical_vault.get("a").snoozed_until_us == parse_instant("2031-01-01")

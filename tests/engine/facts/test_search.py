@@ -7,8 +7,8 @@ import pytest
 
 from lamina import FixedClock
 from lamina_engine.facts import search
-from lamina_engine.facts.book import book_at
-from lamina_engine.facts.log import Draft, retract, write
+from lamina_engine.facts.book import book_at, book_of
+from lamina_engine.facts.log import Draft, amend_confidence, retract, write
 from lamina_engine.memory import Memory
 
 
@@ -35,6 +35,11 @@ def say(memory: Memory, start: int, stop: int) -> list[int]:
     return write(memory, drafts).rows
 
 
+def files(memory: Memory) -> list[str]:
+    record = memory.view().snapshot.manifest.indexes.get(search.INDEX, {})
+    return [str(name) for field, name in record.items() if field.startswith("words")]
+
+
 def covered(memory: Memory) -> int:
     return int(memory.view().snapshot.manifest.indexes.get(search.INDEX, {}).get("rows", 0))
 
@@ -48,7 +53,7 @@ def test_few_facts_are_scanned(memory: Memory) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_blocks_go_to_tantivy_and_the_answers_stay(memory: Memory, tmp_path: Path, clock: FixedClock) -> None:
+def test_blocks_go_to_files_and_the_answers_stay(memory: Memory, tmp_path: Path, clock: FixedClock) -> None:
     for start in range(0, 21, 3):
         say(memory, start, start + 3)
     assert covered(memory) == 20
@@ -75,15 +80,77 @@ def test_after_a_reopening(memory: Memory) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_a_missing_index_costs_time_and_no_fact(memory: Memory) -> None:
     say(memory, 0, 9)
-    import shutil
-
-    shutil.rmtree(memory.tables.folder / memory.view().snapshot.manifest.indexes[search.INDEX]["folder"])
+    for name in files(memory):
+        (memory.tables.folder / name).unlink()
     again = Memory(memory.root, embedder="none")
     assert find(again, "bravo") == ["Thing1 box bravo red"]
     say(again, 9, 13)
     assert covered(again) == 12
     assert find(again, "bravo") == ["Thing1 box bravo red"]
     again.close()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_damaged_file_costs_time_and_no_fact(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    for start in range(0, 12, 4):
+        say(memory, start, start + 4)
+    *_, last = files(memory)
+    content = (memory.tables.folder / last).read_bytes()
+    (memory.tables.folder / last).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    again = Memory(memory.root, embedder="none")
+    assert find(again, "lima") == ["Thing11 box lima red"]
+    assert find(again, "bravo") == ["Thing1 box bravo red"]
+    assert "taken from the log" in caplog.text
+    say(again, 12, 16)
+    other = Memory(memory.root, mode="r", embedder="none")
+    caplog.clear()
+    assert find(other, "lima") == ["Thing11 box lima red"]
+    assert not caplog.text
+    other.close()
+    again.close()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_many_writes_leave_few_files(memory: Memory) -> None:
+    for start in range(0, 20, 2):
+        say(memory, start, start + 2)
+        found = files(memory)
+        assert len(found) <= 2
+        assert {path.name for path in memory.tables.folder.glob("facts-*.words")} == set(found)
+    assert covered(memory) == 20
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_an_older_version_sees_its_own_rows(memory: Memory) -> None:
+    say(memory, 0, 6)
+    view = memory.view()
+    say(memory, 6, 14)
+    assert find(memory, "golf") == ["Thing6 box golf blue"]
+    found = search.of(view).find(view.snapshot, book_of(view), "boxes", limit=20, valid_at=None, relations=False)
+    assert [fact.row for fact in found] == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_surer_goes_first_also_where_it_became_so(memory: Memory) -> None:
+    rows = say(memory, 0, 10)
+    amend_confidence(memory, dict.fromkeys(rows, 0.5))
+    amend_confidence(memory, {rows[2]: 0.9})
+    write(memory, [Draft("Zeta", "holds", "box nine", confidence=0.6)])
+    assert find(memory, "box", limit=3) == ["Thing2 box charlie blue", "Zeta box nine", "Thing9 box juliett red"]
+
+
+def test_what_former_versions_kept_is_let_go(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(memory, 0, 3)
+    folder = memory.tables.folder / "lexical-facts-1"
+    folder.mkdir()
+    with memory.store.transaction() as transaction:
+        transaction.set_index(search.FORMER, {"folder": folder.name, "analysis": "lamina-text@1", "rows": 3})
+    assert find(memory, "alfa") == ["Thing0 box alfa blue"]
+    monkeypatch.setattr(search, "BLOCK_ROWS", 2)
+    say(memory, 3, 4)
+    assert len(files(memory)) == 1
+    assert search.FORMER not in memory.view().snapshot.manifest.indexes
+    assert not folder.exists()
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -39,7 +39,9 @@ def test_lookup_is_a_dict_of_lists(commits: list[list[tuple[int, bool]]], n_rows
     np.testing.assert_array_equal(index.lookup(keys), [held[-1] if held else -1 for held in rows])
     past = [[row for row in held if row < n_rows] for held in rows]
     np.testing.assert_array_equal(index.lookup(keys, n_rows=n_rows), [held[-1] if held else -1 for held in past])
-    for key in range(8):
+    for key in range(8):  # one key goes another way than many
+        ref = past[key][-1] if past[key] else -1
+        assert index.lookup(keys[key : key + 1], n_rows=n_rows).tolist() == [ref]
         got = index.all_rows(key)
         assert got.dtype == np.int64
         assert got.tolist() == rows[key]

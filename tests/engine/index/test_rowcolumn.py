@@ -51,6 +51,14 @@ def test_every_version_sees_its_rows_whatever_was_read_before(versions: list[lis
         assert got.tolist() == [10 * row for row in range(rows)]
 
 
+def test_a_matrix_grows_as_a_column_does() -> None:
+    made = RowColumn(lambda _, segment: np.arange(2 * segment.start, 2 * (segment.start + segment.rows)).reshape(-1, 2))
+    first = of(made, [3, 4])
+    got = of(made, [4, 9])
+    np.testing.assert_array_equal(got, np.arange(18).reshape(9, 2))
+    assert first.tolist() == got[:4].tolist()
+
+
 def test_it_is_read_only_and_grows_without_a_copy_each_time() -> None:
     made = column()
     first = of(made, [5, 8])

@@ -93,6 +93,16 @@ def test_the_past_is_as_if_later_rows_were_not_there(
     np.testing.assert_array_equal(now.scan(np.ones(n, np.uint8), query, bm25, average), ref)
 
 
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1000])
+def test_lengths_are_added_up(n: int) -> None:
+    rows = [("red " * (i % 7), "green " * (i % 3), "blue " * (i % 2)) for i in range(n)]
+    lists = lists_of(rows, (n // 3,))
+    for stop in (None, n // 2):
+        counted = rows[:stop]
+        ref = [sum(len(row[zone].split()) for row in counted) for zone in range(3)]
+        assert lists.statistics(stop).totals.tolist() == ref
+
+
 def test_kernels_and_their_twins_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(f"red {'green ' * (i % 5)} w{i % 11}", "blue", "red") for i in range(200)]
     lists, bm25 = lists_of(rows, (70,)), Bm25()

@@ -24,7 +24,7 @@ def blank(*texts: str) -> list[str]:
     coded = [text.encode() for text in texts]
     data, offsets = np.frombuffer(b"".join(coded), np.uint8), np.cumsum([0, *map(len, coded)], dtype=np.int64)
     room = data.size // 2 + len(texts)
-    begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint32)
+    begins, ends, keys = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     stops = np.empty(len(texts), np.int64)
     cut_pieces(data, offsets, BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER, begins, ends, keys, stops)
     count = int(stops[-1])

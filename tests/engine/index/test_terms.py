@@ -15,6 +15,7 @@ from lamina_engine.index.terms import (
     TermsDamaged,
     build_term_rows,
     concat_terms,
+    copy_terms,
     open_terms,
     slice_terms,
     write_terms,
@@ -63,6 +64,27 @@ def test_forward_lists_are_the_counted_terms(rows: list[tuple[str, str, str]]) -
         assert np.array(columns).T.tolist() == [counts[key] for key in sorted(counts)]
         assert got.lengths[i].tolist() == lengths
         assert Counter(stems[i].split()) == words
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=5))
+def test_a_few_pieces_counted_one_by_one_give_what_the_arrays_give(rows: list[tuple[str, str, str]]) -> None:
+    zones = [[row[zone] for row in rows] for zone in range(3)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terms_module, "_FEW_PIECES", -1)
+        ref = build_term_rows(*zones)
+        patch.setattr(terms_module, "_FEW_PIECES", 1 << 30)
+        got = build_term_rows(*zones)
+    assert_same(got[0], ref[0])
+    assert got[1] == ref[1]
+
+
+def test_a_copy_holds_nothing_of_what_it_was_cut_from() -> None:
+    whole = build_term_rows(["red green", "blue"] * 3, [""] * 6, [""] * 6)[0]
+    part = slice_terms(whole, 1, 3)
+    got = copy_terms(part)
+    assert_same(got, part)
+    assert not any(np.shares_memory(left, right) for left, right in zip(got, whole, strict=True))
 
 
 @settings(deadline=None, max_examples=25)

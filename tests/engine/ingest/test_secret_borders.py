@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.ingest import secret_search
@@ -44,9 +44,11 @@ def test_a_batch_finds_what_each_text_alone_gives(texts: list[str]) -> None:
     assert findings(texts) == alone(texts)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(TEXTS, min_size=FEW, max_size=FEW + 1))
-def test_places_left_out_give_nothing(texts: list[str]) -> None:
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(TEXTS, min_size=FEW, max_size=FEW + 1))
+def test_places_left_out_give_nothing(monkeypatch: pytest.MonkeyPatch, texts: list[str], many: bool) -> None:
+    monkeypatch.setattr(secret_search, "_MANY", 0 if many else 1 << 60)
     kept = dict(batch_places(texts))
     for index, text in enumerate(texts):
         everywhere = places(text)

@@ -67,3 +67,12 @@ def test_chunks_of_one_file_name_things_together(memory: Memory) -> None:
     fill(memory, [f"d{i:02}" for i in range(n)], texts=texts, sources=sources, ordinals=ordinals)
     entity.build(memory)
     assert set(claimed(memory, "entity")) == {("d00", "d05", "entity")}
+
+
+def test_a_document_more_moves_no_weight_of_a_large_vault(memory: Memory) -> None:
+    texts = [f"About PostgreSQL and {'Keystone' if i < 3 else 'the rest'}." for i in range(6)] + ["nothing"] * 200
+    fill(memory, [f"d{i:03}" for i in range(206)], texts=texts)
+    first = entity.build(memory)
+    assert first.added
+    fill(memory, ["new"], texts=["nothing to name"])
+    assert entity.build(memory) == Written(unchanged=first.added)

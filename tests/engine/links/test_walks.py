@@ -201,6 +201,29 @@ assert not heavy, heavy
 """
 
 
+FIRST_RECALL = """
+import sys
+import lamina
+with lamina.open(sys.argv[1], mode="r", embedder="none") as vault:
+    hits = vault.recall("why text of c", k=6, profile=sys.argv[2], lanes=["lexical"])
+assert len(hits) == 6
+assert sys.argv[2] == "causal" or hits.explain()["brought"]
+heavy = {"numba", "pyarrow.compute", "pandas", "faiss"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("profile", ["causal", "task"])
+def test_the_first_recall_along_links_does_not_load_numba(small: Memory, profile: str) -> None:
+    tie(small, "a>b b>c")
+    tie(small, "a>c b>a", "blocks")
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_RECALL, str(small.root), profile],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_first_walk_of_a_process_needs_no_heavy_package(small: Memory) -> None:
     tie(small, "a>b b>c")
     done = subprocess.run(

@@ -16,6 +16,7 @@ from lamina.storyresults import Story
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.profiles import Profiles
 from lamina_engine.recall.chained import angular_match, hop_weights
+from lamina_engine.recall.pipeline import matched, recall
 from tests.notes import CountingEmbedder
 
 DIM = 4
@@ -179,6 +180,31 @@ def test_a_chunk_without_a_vector_matches_nothing(axes: Vault) -> None:
     session(axes, "a", [0.5, 0.9])
     axes.add([{"id": "a0", "text": "said anew", "vector": np.zeros(DIM, np.float32)}])
     assert ask(axes).chunks[0].score == 0.0
+
+
+def test_a_right_angle_is_no_missing_vector(axes: Vault) -> None:
+    session(axes, "a", [0.0, 0.9])
+    assert [chunk.score for chunk in ask(axes).chunks] == pytest.approx([0.5, float(angular_match(np.array([0.9]))[0])])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"k": 2}, {"where": {"session": "b"}}, {"as_of": "2026-01-01"}, {"lanes": ["lexical"]}]
+)
+def test_rows_and_matches_are_those_of_a_recall(axes: Vault, options: dict[str, Any]) -> None:
+    session(axes, "a", [0.1, 0.9, -0.5])
+    session(axes, "b", [0.7, 0.3])
+    options |= {} if "lanes" in options else {"vector": QUESTION}
+    ref = recall(axes._memory, "a1 b0 said", profile="episodic", **options).found
+    got = matched(axes._memory, "a1 b0 said", profile="episodic", **options)
+    assert [got.view.snapshot.values("chunks", "id", got.rows)[i] for i in range(len(got.rows))] == [
+        hit.chunk["id"] for hit in ref
+    ]
+    wanted = []
+    for hit in ref:
+        share = hit.terms["vector_share"]
+        wanted.append((1.0 - share) * hit.terms["coverage"] + share * max(hit.terms["cosine"] or 0.0, 0.0))
+    assert got.matches.tolist() == pytest.approx(wanted)
+    assert len(ref) > 0 or "as_of" in options
 
 
 def test_as_of_tells_what_was_known(axes: Vault, clock: FixedClock) -> None:

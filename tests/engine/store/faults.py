@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lamina_engine.store import manifest as manifests
-from lamina_engine.store.files import Files
+from lamina_engine.store.files import Files, Name
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
 
@@ -22,10 +22,13 @@ class Crash(BaseException):
 
 
 class Quick(Files):
-    """Real files without waiting for the disk, for tests that never cut the power."""
+    """Real files without waiting for the disk, for tests that never cut the power; files go when they are to go."""
 
     def flush(self, descriptor: int) -> None:
         pass
+
+    def discard_soon(self, paths: Any, left_behind: Any) -> None:
+        self.discard(paths, left_behind)
 
 
 class FaultyFiles(Files):
@@ -78,13 +81,16 @@ class FaultyFiles(Files):
         for item in items:  # one after the other, so that every run takes the same steps
             act(item)
 
+    def discard_soon(self, paths: Any, left_behind: Any) -> None:
+        self.discard(paths, left_behind)
+
     def flush(self, descriptor: int) -> None:
         self._around("flush", lambda: None)
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: Name, target: Name) -> None:
         self._around("replace", lambda: super(FaultyFiles, self).replace(source, target))
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Name) -> None:
         self._around("remove", lambda: super(FaultyFiles, self).remove(path))
 
 

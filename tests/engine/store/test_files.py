@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from lamina_engine.store.files import Files
+from lamina_engine.store.files import Files, Name
+from lamina_engine.store.store import Store
 from tests.engine.store.faults import Crash, FaultyFiles
 
 
@@ -70,6 +74,36 @@ def test_removing_what_is_gone_is_fine(tmp_path: Path) -> None:
     Files().remove(tmp_path / "a")
     Files().remove(tmp_path / "a")
     assert names(tmp_path) == []
+
+
+def test_what_is_discarded_soon_is_gone_soon_and_what_stays_is_told(tmp_path: Path) -> None:
+    class Stubborn(Files):
+        def remove(self, path: Name) -> None:
+            if Path(path).name == "b":
+                raise PermissionError("it is mapped")
+            super().remove(path)
+
+    for name in "abc":
+        (tmp_path / name).touch()
+    told: list[int] = []
+    Stubborn().discard_soon([tmp_path / name for name in "abcd"], lambda: told.append(1))
+    until = time.monotonic() + 10
+    while names(tmp_path) != ["b"] and time.monotonic() < until:
+        time.sleep(0.001)
+    assert names(tmp_path) == ["b"]
+    assert told == [1]
+
+
+def test_a_handler_of_the_exit_can_still_write(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, lamina; vault = lamina.open(sys.argv[1], create=True, embedder='none');"
+        "atexit.register(lambda: [vault.add(f'note {i}', id=f'n{i}') for i in range(10)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "vault")], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert Store(tmp_path / "vault").snapshot().rows("chunks") == 10
 
 
 def test_several_flushes_are_all_waited_for_and_the_first_failure_is_raised(tmp_path: Path) -> None:

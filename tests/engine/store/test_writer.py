@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +78,7 @@ def test_many_small_commits_leave_few_files_and_do_bounded_work(quick_path: Path
     # segment, manifest and CURRENT are written, flushed and renamed, and three folders flushed; always
     assert set(steps[1:]) == {12}
     found = [path for path in (quick_path / "counted").rglob("*") if path.is_file()]
-    assert len(found) <= 7 * 5 + KEPT_MANIFESTS + 3
+    assert len(found) <= 7 * 5 + 2 * KEPT_MANIFESTS + 3
     assert (quick_path / "counted" / manifests.MANIFESTS / store.snapshot().name).stat().st_size < 10_000
     assert link_sources(store) == [f"s{i}" for i in range(n)]
     assert orphans(quick_path / "counted") == []
@@ -130,11 +131,82 @@ def test_a_damaged_segment_is_never_merged(store: Store, caplog: pytest.LogCaptu
     content = bytearray(damaged.read_bytes())
     content[content.index(b"there")] ^= 1
     damaged.write_bytes(content)
+    again = Store(store.root, clock=store.clock, files=Quick())
     with caplog.at_level(logging.WARNING):
-        commit_links(store, "s7")
+        commit_links(again, "s7")
     assert "is not merged" in caplog.text
     assert damaged.exists()
-    assert link_sources(store) == [f"s{i}" for i in range(8)]
+    assert link_sources(again) == [f"s{i}" for i in range(8)]
+
+
+def test_what_this_process_wrote_is_merged_from_memory_and_so_repaired(store: Store) -> None:
+    for i in range(7):
+        commit_links(store, f"s{i}")
+    segment = store.snapshot().segments("links")[2]
+    assert segment.at_hand
+    content = segment.path.read_bytes()
+    assert bytes(segment.content()) == content
+    segment.path.write_bytes(bytes(len(content)))
+    commit_links(store, "s7")
+    ref = [f"s{i}" for i in range(8)]
+    assert link_sources(store) == ref
+    assert link_sources(Store(store.root)) == ref
+
+
+def test_a_large_segment_is_read_from_its_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "KEPT_BYTES", 10)
+    commit_links(store, "a", "b")
+    assert not store.snapshot().segments("links")[0].at_hand
+    assert link_sources(store) == ["a", "b"]
+
+
+def test_a_small_segment_does_not_keep_a_large_batch_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_ROWS", 9_990)
+    commit_links(store, *[f"a source with a long name, number {i}" for i in range(10_000)])
+    large, small = store.snapshot().segments("links")
+    assert (large.rows, small.rows) == (9_990, 10)
+    assert not large.at_hand
+    assert not small.at_hand
+
+
+def test_a_writer_opens_nothing_of_what_it_committed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "load", None)
+    before = store.snapshot()
+    commit_links(store, "a")
+    snapshot = store.snapshot()
+    assert snapshot.version == before.version + 1
+    assert snapshot is store.snapshot()
+    monkeypatch.undo()
+    other = Store(store.root).snapshot()
+    assert (other.manifest, other.name) == (snapshot.manifest, snapshot.name)
+    assert other.records("links", np.arange(1)) == snapshot.records("links", np.arange(1))
+
+
+def test_a_version_that_cannot_be_opened_after_its_commit_is_committed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("lamina_engine.store.writer.Transaction._segment", fails)
+    commit_links(store, "a")
+    assert link_sources(store) == ["a"]
+
+
+def test_what_is_to_go_soon_is_gone_where_rows_are_forgotten(quick_path: Path) -> None:
+    class Late(Quick):
+        def discard_soon(self, paths: Any, left_behind: Any) -> None:
+            """Never, as of a process that was killed."""
+
+    store = Store.create(quick_path / "late", clock=FixedClock("2026-01-01"), files=Late())
+    for i in range(8):
+        commit_links(store, f"s{i}")
+    assert len(orphans(store.root)) == 7
+    with store.transaction() as transaction:
+        (segment,) = transaction.snapshot.segments("links")
+        transaction.replace(segment, segment.batch)
+    assert orphans(store.root) == []
+    assert link_sources(Store(store.root)) == [f"s{i}" for i in range(8)]
 
 
 def test_a_nested_commit_is_not_lost_silently(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from lamina_engine.ingest.sessions import claude_code, codex, plainlog
@@ -14,6 +15,17 @@ CHATS: Final = "chats"
 _LOOKED_AT: Final = 50
 _CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
 _NOISE: Final = frozenset({"system", "progress", "queue-operation", "attachment"})
+
+
+def format_of(path: Path, suffix: str) -> str | None:
+    """Return the format of a file by its beginning, None where it is no file of sessions; see `detect`.
+
+    Raises
+    ------
+    OSError
+    """
+    with path.open("rb") as file:
+        return detect(file.read(HEAD_BYTES), suffix)
 
 
 def detect(head: bytes, suffix: str) -> str | None:

@@ -5,6 +5,7 @@ A file that is gone takes nothing with it: programs tidy their transcripts away,
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
@@ -20,13 +21,16 @@ from lamina_engine.ingest.scan import settled_mtime_ns
 from lamina_engine.ingest.sessions import plainlog
 from lamina_engine.ingest.sessions.cutting import SessionLimits
 from lamina_engine.ingest.sessions.events import Thread
-from lamina_engine.ingest.sessions.formats import CHATS, HEAD_BYTES, detect
+from lamina_engine.ingest.sessions.formats import CHATS
+from lamina_engine.ingest.sessions.opening import Opened, Reader, Task, Unread, Whole, opened, packs_of
+from lamina_engine.ingest.sessions.packs import Naming, chunk_ids
 from lamina_engine.ingest.sessions.reading import SessionFile, SessionOptions
-from lamina_engine.ingest.sessions.writing import SessionWriter, chunk_ids
+from lamina_engine.ingest.sessions.writing import SessionWriter
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
 
 if TYPE_CHECKING:
+    from lamina_engine.executor import Executor
     from lamina_engine.memory import Memory
 
 MARK: Final = "sessions:"
@@ -35,8 +39,6 @@ SUFFIXES: Final = frozenset({"jsonl", "ndjson", "json", "log", "txt", "text", "m
 
 _RULES: Final = "1"  # of parsing and cutting: another number reads every file again
 _MOST_BYTES: Final = 1 << 62
-_LOOKAHEAD: Final = 16
-_AT_ONCE: Final = 256
 _FIRST: Final = 8
 """The first chunk of talk is among so many of a file's first ones: summaries may stand before it."""
 
@@ -44,17 +46,6 @@ _FIRST: Final = 8
 def is_session_source(source: Source) -> bool:
     """Whether a source was read as a file of sessions."""
     return source.facts.settings.startswith(MARK)
-
-
-def format_of(path: Path, suffix: str) -> str | None:
-    """Return the format of a file by its beginning, None where it is no file of sessions.
-
-    Raises
-    ------
-    OSError
-    """
-    with path.open("rb") as file:
-        return detect(file.read(HEAD_BYTES), suffix)
 
 
 def ingest_sessions(
@@ -67,6 +58,7 @@ def ingest_sessions(
     options: SessionOptions | None = None,
     links: bool = True,
     progress: Callable[[Progress], None] | None = None,
+    executor: Executor | None = None,
 ) -> None:
     """Read a file or a folder of sessions into the vault.
 
@@ -86,6 +78,9 @@ def ingest_sessions(
     links : bool
         Also make the links between chunks.
     progress : callable, optional
+    executor : Executor, optional
+        Reads the files, but for very long ones; nothing of the answer depends on it. Processes beside this one, where
+        there is much to read and a CPU to spare, unless given.
 
     Raises
     ------
@@ -96,7 +91,7 @@ def ingest_sessions(
             f"type={overrides['type']!r} was given, but chunks of sessions are of type conversation; leave it out"
         )
     options = options_of(memory) if options is None else options
-    run = _Run(memory, top, report, overrides, options, links=links, progress=progress)
+    run = _Run(memory, top, report, overrides, options, links=links, progress=progress, executor=executor)
     if entries is None:
         seen = WalkReport()
         named = top.is_file()
@@ -142,8 +137,10 @@ class _Run:
         *,
         links: bool,
         progress: Callable[[Progress], None] | None,
+        executor: Executor | None,
     ) -> None:
-        self._memory, self._report, self._options, self._progress = memory, report, options, progress
+        self._memory, self._report, self._progress, self._executor = memory, report, progress, executor
+        self._reader = Reader(memory.redactor, options, memory.config.tz)
         self._folder = top if top.is_dir() else top.parent
         self._named = not top.is_dir()
         self._writer = SessionWriter(memory, report, overrides, links=links)
@@ -161,7 +158,6 @@ class _Run:
             if source.state == PRESENT
             for name in source.facts.chunks[:_FIRST]
         }
-        self._harmless: dict[str, str] = {}
         self._moved = False
 
     def read(self, entries: Sequence[FileEntry]) -> None:
@@ -170,13 +166,15 @@ class _Run:
         plan = scan.plan({name: s.facts for name, s in known.items()}, entries, lambda _: self._settings)
         self._report.unchanged += len(plan.unchanged)
         todo = sorted(plan.to_read, key=lambda entry: (entry.mtime_ns, entry.path))
-        for done, entry in enumerate(todo):
-            self._tell(done, len(todo))
-            try:
-                self._file(entry, known.get(entry.path))
-            except OSError as error:
-                said = error.strerror or error
-                self._skip(entry, "unreadable", f"cannot be read ({said}); it was left as it was")
+        changed = [entry for entry in todo if not self._is_known(entry, known.get(entry.path))]
+        tasks = [self._task(entry, known.get(entry.path)) for entry in changed]
+        with contextlib.closing(opened(tasks, self._reader, self._executor)) as files:
+            for done, (entry, file) in enumerate(zip(changed, files, strict=True), len(todo) - len(changed)):
+                self._tell(done, len(todo))
+                try:
+                    self._file(file, entry, known.get(entry.path))
+                except Unread as error:
+                    self._unreadable(entry, str(error))
         self._writer.end_round()
         self._tell(len(todo), len(todo))
 
@@ -184,33 +182,43 @@ class _Run:
         """Let go of what the run holds, whatever became of it."""
         self._writer.close()
 
-    def _file(self, entry: FileEntry, known: Source | None) -> None:
-        if known is not None and known.facts.settings == self._settings and known.facts.size == entry.size:
+    def _is_known(self, entry: FileEntry, known: Source | None) -> bool:
+        """Tell whether a file holds what it held when it was read, though its date is another; it is noted then."""
+        if known is None or known.facts.settings != self._settings or known.facts.size != entry.size:
+            return False
+        try:
             digest = _digest_of(entry.absolute)
-            if digest == known.facts.digest:
-                self._report.unchanged += 1
-                self._note(entry, known, digest, entry.size, known.facts.chunks, known.state)
-                return
-        format = format_of(entry.absolute, _suffix(entry.path))
-        if format is None:
+        except OSError:
+            return False  # reading it will say what is wrong
+        if digest != known.facts.digest:
+            return False
+        self._report.unchanged += 1
+        self._note(entry, known, digest, entry.size, known.facts.chunks, known.state)
+        return True
+
+    def _task(self, entry: FileEntry, known: Source | None) -> Task:
+        source = entry.path if known is None else known.source
+        return Task(str(entry.absolute), source, _suffix(entry.path), entry.size)
+
+    def _file(self, file: Opened, entry: FileEntry, known: Source | None) -> None:
+        if isinstance(file, str):
+            self._unreadable(entry, file)
+            return
+        if file is None:
             if self._named or _suffix(entry.path) in ("jsonl", "ndjson"):
                 told = "is no session in a format that is known; it was left out" if entry.size else "is empty"
                 self._skip(entry, "session", told)
             return
-        source = entry.path if known is None else known.source
-        file = SessionFile(
-            entry.absolute, source, format, redactor=self._memory.redactor, options=self._options,
-            tz=self._memory.config.tz, harmless=self._harmless,
-        )  # fmt: skip
         if self._memory.redactor.policy == "skip" and self._holds_secrets(file, entry, known):
             return
         self._moved = False
-        ids = self._chunks(file, entry, source)
-        self._report.problems += file.problems
-        self._report.redactions += file.masking.found
+        ids = self._chunks(file, entry, entry.path if known is None else known.source)
+        outcome = file.outcome
+        self._report.problems += outcome.problems
+        self._report.redactions += outcome.redactions
         former = () if known is None else known.facts.chunks
-        self._note(entry, known, file.digest, file.size, ids, PRESENT if ids else SKIPPED, former)
-        if not ids and not file.is_dead_end:
+        self._note(entry, known, outcome.digest, outcome.size, ids, PRESENT if ids else SKIPPED, former)
+        if not ids and not outcome.is_dead_end:
             self._report.skipped += 1
         elif self._moved:
             self._report.moved += 1
@@ -219,44 +227,31 @@ class _Run:
         elif ids:
             self._report.added += 1
 
-    def _chunks(self, file: SessionFile, entry: FileEntry, source: str) -> list[str]:
+    def _chunks(self, file: SessionFile | Whole, entry: FileEntry, source: str) -> list[str]:
         """Write the chunks of a file; return their ids."""
-        cuts = file.chunks()
+        packs = iter(packs_of(file))
         # an agent that never answered shows within its first lines, so before anything of it is written
-        first = list(itertools.islice(cuts, _LOOKAHEAD))
-        if file.is_dead_end:
+        first = list(itertools.islice(packs, 1))
+        if file.outcome.is_dead_end:
             return []
         source = self._memory.redact(source)
         # a log has no dates but its file's; elsewhere a chunk without one has lost it, and must not seem new
         fallback_us = entry.mtime_ns // 1000 if file.format == plainlog.NAME else None
+        naming = Naming(lambda thread: self._key(thread, entry, file.format))
         ids: list[str] = []
-        keys: dict[tuple[str, str], str] = {}
-        last: dict[tuple[str, str], str] = {}
-        while some := first or list(itertools.islice(cuts, _AT_ONCE)):
-            first = []
-            threads = [(cut.thread.session, cut.thread.agent) for cut in some]
-            for thread, cut in zip(threads, some, strict=True):
-                if thread not in keys:
-                    keys[thread] = self._key(cut.thread, entry, file)
-            names = chunk_ids(
-                (keys[thread], thread[1], cut.turns[0], cut.piece, cut.summary)
-                for thread, cut in zip(threads, some, strict=True)
-            )
+        for pack in itertools.chain(first, packs):
+            names, after, sessions = naming(pack)
+            self._writer.add(pack, names, after, sessions, source, fallback_us)
             ids += names
-            for thread, cut, name in zip(threads, some, names, strict=True):
-                after = last.get(thread) if cut.follows else None
-                self._writer.add(cut, name, after, keys[thread], source, fallback_us)
-                if not cut.summary:
-                    last[thread] = name
         return list(dict.fromkeys(ids))
 
-    def _key(self, thread: Thread, entry: FileEntry, file: SessionFile) -> str:
+    def _key(self, thread: Thread, entry: FileEntry, format: str) -> str:
         """Return the session that a thread's chunks belong to: its own, or one beside it where another file has that.
 
         Copies of a file, and sessions that were resumed into a second one, do not take each other's chunks away.
         """
         session = thread.session
-        if file.format == CHATS:
+        if format == CHATS:
             return session
         here = sources.absolute(self._folder.as_posix(), entry.path)
         owner = self._owners.get(_first_id(session, thread.agent))
@@ -270,18 +265,24 @@ class _Run:
         self._owners[_first_id(session, thread.agent)] = here
         return session
 
-    def _holds_secrets(self, file: SessionFile, entry: FileEntry, known: Source | None) -> bool:
-        """Read a file without writing it, as the policy to skip wants; tell whether it holds a secret."""
-        for _ in file.chunks():
-            pass
-        if not file.masking.found:
-            file.problems.clear()
+    def _holds_secrets(self, file: SessionFile | Whole, entry: FileEntry, known: Source | None) -> bool:
+        """Tell whether a file holds a secret, before anything of it is written, as the policy to skip wants."""
+        if isinstance(file, SessionFile):
+            for _ in packs_of(file):
+                pass
+        outcome = file.outcome
+        if not outcome.redactions:
+            if isinstance(file, SessionFile):
+                file.problems.clear()  # it is read once more, and tells them again
             return False
-        kinds = ", ".join(sorted(file.masking.kinds))
+        kinds = ", ".join(outcome.kinds)
         self._skip(entry, "redacted_skip", f"holds {kinds}; the file was left out, as the redaction policy says")
         former = () if known is None else known.facts.chunks
-        self._note(entry, known, file.digest, file.size, [], SKIPPED, former)
+        self._note(entry, known, outcome.digest, outcome.size, [], SKIPPED, former)
         return True
+
+    def _unreadable(self, entry: FileEntry, said: str) -> None:
+        self._skip(entry, "unreadable", f"cannot be read ({said}); it was left as it was")
 
     def _note(
         self, entry: FileEntry, known: Source | None, digest: bytes, size: int, ids: Sequence[str], state: str,

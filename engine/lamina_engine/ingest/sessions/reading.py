@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from lamina_engine.ingest.sessions.formats import CHATS
 from lamina_engine.ingest.sessions.lines import Lines, decode, decoder_of
 from lamina_engine.ingest.sessions.masking import Masking
 from lamina_engine.ingest.sessions.naming import file_name
+from lamina_engine.ingest.sessions.packs import Pack, packed
 from lamina_engine.ingest.sessions.plainlog import PlainLogReader
 from lamina_engine.ingest.sessions.turns import Cut, TurnCutter
 
@@ -47,6 +48,23 @@ class SessionOptions:
     def label(self) -> str:
         """Equal for options that give equal chunks."""
         return f"{self.limits.max_tokens}/{self.limits.min_tokens}/{self.thinking}"
+
+
+class Outcome(msgspec.Struct):
+    """What was read of a file, besides its chunks."""
+
+    size: int
+    """Bytes."""
+    digest: bytes
+    """BLAKE2b-128 of them."""
+    redactions: int
+    """Secrets masked."""
+    kinds: list[str]
+    """Of which kinds."""
+    problems: list[Problem]
+    """What could not be read, by line."""
+    is_dead_end: bool
+    """An agent that was called and never answered: its chunks are not worth keeping."""
 
 
 class SessionFile:
@@ -91,6 +109,17 @@ class SessionFile:
     def digest(self) -> bytes:
         """BLAKE2b-128 of the bytes read."""
         return b"" if self._input is None else self._input.digest
+
+    @property
+    def outcome(self) -> Outcome:
+        """What was read so far; of a file without its end, an agent that never answered is not known yet."""
+        kinds = sorted(self.masking.kinds)
+        return Outcome(self.size, self.digest, self.masking.found, kinds, self.problems, self.is_dead_end)
+
+    @property
+    def packs(self) -> Iterable[Pack]:
+        """The file's chunks as columns, as they come; see `chunks`."""
+        return packed(self.chunks())
 
     def chunks(self) -> Iterator[Cut]:
         """Yield the file's chunks, without secrets.

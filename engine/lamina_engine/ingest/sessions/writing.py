@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from lamina_engine.chunks import identity, writing
+from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest import literal_scan
-from lamina_engine.ingest.sessions.turns import Cut
+from lamina_engine.ingest.sessions.events import Thread
+from lamina_engine.ingest.sessions.packs import Pack
 from lamina_engine.ingest.sources import SourceRows
 from lamina_engine.links import sessions
 
@@ -29,20 +28,6 @@ GROUP_CHARS: Final = 1 << 25
 """A group is committed when it has so many chunks, or so much text."""
 ROUND_CHUNKS: Final = 65_536
 """After so many chunks links are made and files are noted as read; an interrupted run reads at most these again."""
-
-_ENCODER: Final = msgspec.json.Encoder(order="sorted")
-
-
-Place = tuple[str, str, int, int, bool]
-"""Session, agent, turn and piece of a chunk, or number of a summary; whether it is one."""
-
-
-def chunk_ids(places: Iterable[Place]) -> list[str]:
-    """Return the ids of chunks of sessions: by their places, so that they stay when texts grow."""
-    return identity.new_ids(
-        ("summary" if summary else "session", session, agent, str(turn), str(piece))
-        for session, agent, turn, piece, summary in places
-    )
 
 
 class SessionWriter:
@@ -72,8 +57,8 @@ class SessionWriter:
         self._under_way: Future[None] | None = None
 
     def _begin_group(self) -> None:
-        self._cuts: list[Cut] = []
-        self._metadata: list[str | None] = []
+        self._group = Pack()
+        self._threads: list[Thread] = []
         self._ids: list[str | None] = []
         self._after: list[str | None] = []
         self._sessions: list[str | None] = []
@@ -81,33 +66,49 @@ class SessionWriter:
         self._fallbacks: list[int | None] = []
         self._chars = 0
 
-    def add(self, cut: Cut, name: str, after: str | None, session: str, source: str, fallback_us: int | None) -> None:
-        """Take a chunk; a full group is committed.
+    def add(
+        self, pack: Pack, names: Sequence[str], after: Sequence[str | None], sessions: Sequence[str], source: str,
+        fallback_us: int | None,
+    ) -> None:  # fmt: skip
+        """Take chunks; a full group is committed.
 
         Parameters
         ----------
-        cut : Cut
-        name : str
-            Its id.
-        after : str or None
-            Id of the chunk before it, where it is about the same.
-        session, source : str
+        pack : Pack
+        names : sequence of str
+            Their ids.
+        after : sequence of str or None
+            Ids of the chunks before them, where they are about the same.
+        sessions : sequence of str
+        source : str
         fallback_us : int, optional
-            Its date where it has none; None: it stays without.
+            The date of those that have none; None: they stay without.
         """
-        self._cuts.append(cut)
-        self._metadata.append(_ENCODER.encode(cut.facts).decode())
-        cut.facts = {}  # thousands of them would keep the garbage collector busy
-        self._ids.append(name)
-        self._after.append(after)
-        self._sessions.append(session)
-        self._sources.append(source)
-        self._fallbacks.append(fallback_us)
-        self._touched.add(session)
-        self._in_round += 1
-        self._chars += len(cut.text)
-        if len(self._cuts) >= GROUP_CHUNKS or self._chars >= GROUP_CHARS:
-            self._flush_aside()
+        self._touched.update(sessions)
+        self._in_round += len(names)
+        begin = 0
+        while begin < len(names):
+            end = min(len(names), begin + GROUP_CHUNKS - len(self._ids))
+            here = slice(begin, end)
+            self._take(pack, here)
+            self._ids += names[here]
+            self._after += after[here]
+            self._sessions += sessions[here]
+            self._sources += [source] * (end - begin)
+            self._fallbacks += [fallback_us] * (end - begin)
+            if len(self._ids) >= GROUP_CHUNKS or self._chars >= GROUP_CHARS:
+                self._flush_aside()
+            begin = end
+
+    def _take(self, pack: Pack, here: slice) -> None:
+        group = self._group
+        group.texts += pack.texts[here]
+        group.metadata += pack.metadata[here]
+        group.ordinals += pack.ordinals[here]
+        group.created_us += pack.created_us[here]
+        group.summaries += pack.summaries[here]
+        self._threads += [pack.threads[owner] for owner in pack.owners[here]]
+        self._chars += sum(map(len, pack.texts[here]))
 
     def note(self, row: Mapping[str, Any], ids: Sequence[str], former: Iterable[str] = ()) -> None:
         """Note that a file was read: its row of the sources log, its chunks, and those that it had before."""
@@ -127,7 +128,7 @@ class SessionWriter:
     def flush(self) -> None:
         """Commit the chunks that were taken."""
         self._settle()
-        if self._cuts:
+        if self._ids:
             self._commit(self._batch())
             self._begin_group()
 
@@ -189,29 +190,28 @@ class SessionWriter:
                 writing.add_events(transaction, "remove", found, current, stamps, reasons)
 
     def _batch(self) -> ChunkBatch:
-        cuts, n = self._cuts, len(self._cuts)
-        threads = [cut.thread for cut in cuts]
+        group, threads, n = self._group, self._threads, len(self._ids)
         collection, project = self._collection or COLLECTION, self._project
         return ChunkBatch(
-            texts=[cut.text for cut in cuts],
+            texts=group.texts,
             ids=self._ids,
             titles=[thread.title for thread in threads],
             headings=[[]] * n,
-            types=[SUMMARY_TYPE if cut.summary else TYPE for cut in cuts],
+            types=[SUMMARY_TYPE if summary else TYPE for summary in group.summaries],
             collections=[collection] * n,
             projects=[project or thread.project for thread in threads],
             sessions=self._sessions,
             agents=[thread.agent for thread in threads],
             sources=self._sources,
-            ordinals=[cut.ordinal for cut in cuts],
+            ordinals=group.ordinals,
             starts=[-1] * n,
             stops=[-1] * n,
-            created_at=[cut.created_us for cut in cuts],
+            created_at=group.created_us,
             tags=[[]] * n,
             success=[None] * n,
             commits=[None] * n,
             blobs=[None] * n,
-            metadata=self._metadata,
+            metadata=list(group.metadata),
             after=self._after,
             fallback_created_at=self._fallbacks,
         )

@@ -1,0 +1,83 @@
+"""What a caller gave, taken as what was asked for: ids, paths and flags, or an error that says what is allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lamina_engine.errors import InvalidArgument
+
+
+def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str]:
+    """Return ids as a list.
+
+    Parameters
+    ----------
+    value : iterable of str
+    name : str
+        What the argument is called.
+    alone : bool
+        Let one text stand for a list of one.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is one text where a list is asked for, nothing that can be gone through, or holds what is no text.
+    """
+    if isinstance(value, str):
+        if alone:
+            return [value]
+        raise InvalidArgument(f"{name}={value!r} is one text; give a list of ids")
+    if not isinstance(value, Iterable):
+        raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give {'an id, or ' * alone}a list of ids")
+    given = list(value)
+    for each in given:
+        if not isinstance(each, str) or not each:
+            raise InvalidArgument(f"{name} holds {each!r}, which is no text of an id")
+    return given
+
+
+def path_of(value: object, name: str = "path") -> Path:
+    """Return a path.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is neither text nor a path.
+    """
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give the path of a file or folder")
+
+
+def paths_of(value: object, name: str = "path") -> list[str]:
+    """Return one path, or several, as texts.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no path and no list of paths.
+    """
+    if isinstance(value, str | bytes | os.PathLike):
+        return [os.fsdecode(value)]
+    if not isinstance(value, Iterable):
+        raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give a path, or a list of paths")
+    given = list(value)
+    for each in given:
+        if not isinstance(each, str | bytes | os.PathLike):
+            raise InvalidArgument(f"{name} holds {each!r}, which is no path")
+    return [os.fsdecode(each) for each in given]
+
+
+def flag_of(value: object, name: str) -> bool:
+    """Return True or False.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is neither: a text would count as True whatever it says.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name}={value!r} must be True or False")
+    return value

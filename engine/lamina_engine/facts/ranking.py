@@ -1,0 +1,264 @@
+"""The few facts that hold the words of a question best, of the lists of those words, without looking at all of them.
+
+A fact's score is the sum of what its words weigh, whatever their number in it; among equals the surer goes first, then the
+newer. Three observations keep this short, and none of them changes an answer:
+
+* What holds a rare word is on a short list: those rows are scored first, and looked up in the lists of the common words.
+* Other rows hold common words alone. They come in windows from the newest row back, and the search ends as soon as none
+  of what is left can go before the last of the best (the bound of MaxScore [1]_: all that could still be added up).
+* Within a window, words that together weigh less than is needed only raise rows that other words brought in.
+
+References
+----------
+.. [1] Turtle and Flood, Query evaluation: strategies and optimizations, 1995.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.facts.about import Standing, distinct
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+_RARE: Final = 512
+"""Entries of the shortest lists that are looked at first."""
+_RARE_SHARE: Final = 512
+"""The same as a share of the facts: one in so many."""
+_FIRST_WINDOW: Final = 4_096
+_LAST_WINDOW: Final = 1 << 18
+_FIRST_SETTLED: Final = 32
+"""Rows of which it is first looked up what became of them; eight times as many each time."""
+_CHEAPER: Final = 12
+"""Looking one row up in a list costs about as much as taking so many of the list's rows."""
+_NO_ROWS: Final = np.empty(0, np.int64)
+_NO_SCORES: Final = np.empty(0)
+_ROUNDING: Final = 1e-12
+"""Relative: what is still possible is added up in another order than what is there. Sums that are closer count as equal."""
+
+
+class Word(NamedTuple):
+    """A word of the question."""
+
+    weight: float
+    """Above 0."""
+    lists: tuple[NDArray[np.integer], ...]
+    """Rows that hold it; each list ascends, and lies after the one before."""
+
+    @property
+    def entries(self) -> int:
+        """How many rows hold it."""
+        return sum(map(len, self.lists))
+
+    def between(self, start: int, stop: int) -> I64:
+        """Return the rows from ``start`` to ``stop``, ascending."""
+        found = [part[slice(*np.searchsorted(part, (start, stop)))] for part in self.lists]
+        return _together(part for part in found if len(part))
+
+    def holds(self, rows: I64) -> NDArray[np.bool_]:
+        """Tell of ascending rows whether they are on the lists."""
+        out = np.zeros(len(rows), np.bool_)
+        for part in self.lists:
+            first, last = np.searchsorted(rows, (part[0], int(part[-1]) + 1)) if len(part) else (0, 0)
+            if first < last:
+                wanted = rows[first:last].astype(part.dtype)
+                out[first:last] = part[np.searchsorted(part, wanted)] == wanted
+        return out
+
+
+class Best(NamedTuple):
+    """A fact among the best; compares as it ranks."""
+
+    score: float
+    confidence: float
+    row: int
+    valid_from: int
+    valid_to: int
+
+
+class Source(NamedTuple):
+    """What the facts are ranked by beside their words."""
+
+    settled: Callable[[I64], Standing]
+    """Of rows, those that stand, ascending, with what became of them."""
+    likely: Callable[[I64], NDArray[np.float32]]
+    """Of rows, a confidence that is at least theirs."""
+    most: float
+    """A confidence that is at least that of any."""
+
+
+def best(words: Sequence[Word], source: Source, *, k: int, stop: int) -> list[Best]:
+    """Return the k facts that hold the words best.
+
+    Parameters
+    ----------
+    words : sequence of Word
+        Of positive weight, in an order that does not depend on how their lists are cut: what is added up in it ties.
+    source : Source
+    k : int
+    stop : int
+        One past the last row.
+
+    Returns
+    -------
+    list of Best
+        Best first.
+
+    Notes
+    -----
+    Usually some thousand entries, whatever the number of facts; O(entries) where words never stand together.
+    """
+    words = sorted((word for word in words if word.entries), key=lambda word: -word.weight)
+    search = _Search(words, source, k)
+    by_count = sorted(range(len(words)), key=lambda at: words[at].entries)
+    total, rare = 0, set[int]()
+    for at in by_count:
+        total += words[at].entries
+        if total > max(_RARE, stop // _RARE_SHARE):
+            break
+        rare.add(at)
+    taken = search.of_rare(rare)
+    common = [word for at, word in enumerate(words) if at not in rare]
+    if common:
+        search.of_common(common, taken, stop)
+    return search.kept
+
+
+class _Search:
+    def __init__(self, words: Sequence[Word], source: Source, k: int) -> None:
+        self._words, self._source, self._k = words, source, k
+        self.kept: list[Best] = []
+        self._marks = np.empty(0, np.bool_)
+        """False, by row of a window; what is marked is unmarked at once."""
+        self._sums = np.empty(0)
+
+    @property
+    def _last(self) -> Best | None:
+        """What a row has to go before; None while there is room."""
+        return self.kept[-1] if len(self.kept) == self._k else None
+
+    def of_rare(self, rare: set[int]) -> I64:
+        """Take in the rows that hold one of some words; return all of them."""
+        rows = distinct(_together(part for at in rare for part in self._words[at].lists))
+        scores = np.zeros(len(rows))
+        for at, word in enumerate(self._words if len(rows) else ()):
+            if at in rare:
+                for part in word.lists:
+                    scores[np.searchsorted(rows, part)] += word.weight
+            else:
+                scores[word.holds(rows)] += word.weight
+        self._take(rows, scores)
+        return rows
+
+    def of_common(self, words: Sequence[Word], taken: I64, stop: int) -> None:
+        """Take in the other rows: those that hold none but some words."""
+        rest = np.cumsum([word.weight for word in reversed(words)])[::-1].tolist()
+        total = 0.0
+        for word in words:
+            total += word.weight
+        for start, end in _windows(stop):
+            if not self._admits(total, self._source.most, end - 1):
+                return
+            if len(self._marks) < end - start:
+                self._marks, self._sums = np.zeros(end - start, np.bool_), np.empty(end - start)
+            rows, scores = self._scored(words, rest, start, end)
+            new = ~Word(0.0, (taken,)).holds(rows)
+            self._take(rows[new], scores[new])
+
+    def _scored(self, words: Sequence[Word], rest: Sequence[float], start: int, stop: int) -> tuple[I64, F64]:
+        """Return the rows of a window that may be among the best, ascending, and what they weigh."""
+        least = self._least(stop)
+        # what holds only words that together weigh less is not enough
+        needed = next((at for at, possible in enumerate(rest) if possible < least), len(words))
+        lists = [word.between(start, stop) for word in words[:needed]]
+        rows, scores = self._added([rows - start for rows in lists], [word.weight for word in words])
+        for word, possible in zip(words[needed:], rest[needed:], strict=True):
+            may = scores + possible >= least
+            rows, scores = rows[may], scores[may]
+            if not len(rows):
+                break
+            scores[self._held(word.between(start, stop) - start, rows)] += word.weight
+        may = scores >= least
+        return rows[may] + start, scores[may]
+
+    def _added(self, lists: Sequence[I64], weights: Sequence[float]) -> tuple[I64, F64]:
+        """Return the rows of a window that are on any of some lists, and the weights of those added up."""
+        full = [at for at, rows in enumerate(lists) if len(rows)]
+        if len(full) <= 1:
+            return (lists[full[0]], np.full(len(lists[full[0]]), weights[full[0]])) if full else (_NO_ROWS, _NO_SCORES)
+        for at in full:
+            self._sums[lists[at]] = 0.0
+            self._marks[lists[at]] = True
+        for at in full:
+            self._sums[lists[at]] += weights[at]
+        rows = np.flatnonzero(self._marks)
+        self._marks[rows] = False
+        return rows, self._sums[rows]
+
+    def _held(self, listed: I64, rows: I64) -> NDArray[np.bool_]:
+        """Tell of rows of a window whether they are on a list."""
+        if len(rows) * _CHEAPER < len(listed):
+            return Word(0.0, (listed,)).holds(rows)
+        self._marks[listed] = True
+        held = self._marks[rows]
+        self._marks[listed] = False
+        return held
+
+    def _least(self, stop: int) -> float:
+        """Return what a row below ``stop`` has to weigh: as much as the last of the best, or more where that goes before it."""
+        last = self._last
+        if last is None:
+            return 0.0
+        more = last.confidence >= self._source.most and last.row >= stop - 1
+        return last.score * (1.0 + _ROUNDING if more else 1.0 - _ROUNDING)
+
+    def _admits(self, score: float, confidence: float, row: int) -> bool:
+        last = self._last
+        return last is None or (score, confidence, row) > last[:3]
+
+    def _take(self, rows: I64, scores: F64) -> None:
+        """Keep those that stand and are among the best; the others are left out."""
+        while len(rows):
+            top = scores.max()
+            at = scores == top
+            if not self._take_equal(rows[at], float(top)):
+                return
+            rows, scores = rows[~at], scores[~at]
+
+    def _take_equal(self, rows: I64, score: float) -> bool:
+        """Take in rows of one score, ascending; tell whether those of a smaller one may follow."""
+        likely = self._source.likely(rows)
+        order = np.arange(len(rows))[::-1]
+        if likely.min() < likely.max():
+            order = order[np.argsort(-likely[order], kind="stable")]
+        begin, step = 0, max(_FIRST_SETTLED, 2 * self._k)
+        while begin < len(rows):
+            chunk = order[begin : begin + step]
+            if not self._admits(score, float(likely[chunk[0]]), int(rows[chunk[0]])):
+                break
+            found = self._source.settled(rows[chunk])
+            more = map(Best, [score] * len(found.rows), *(column.tolist() for column in _columns(found)))
+            self.kept = sorted([*self.kept, *more], reverse=True)[: self._k]
+            begin, step = begin + step, 8 * step
+        return self._last is None or self._last.score < score
+
+
+def _together(lists: Iterable[NDArray[np.integer]]) -> I64:
+    return np.concatenate([_NO_ROWS, *lists]).astype(np.int64, copy=False)
+
+
+def _columns(found: Standing) -> tuple[NDArray[np.generic], ...]:
+    return found.confidence, found.rows, found.valid_from, found.valid_to
+
+
+def _windows(stop: int) -> Iterator[tuple[int, int]]:
+    """Yield stretches of rows from the last one back, each larger than the one before."""
+    size = _FIRST_WINDOW
+    while stop > 0:
+        start = max(0, stop - size)
+        yield start, stop
+        stop, size = start, min(4 * size, _LAST_WINDOW)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of
+from lamina_engine.errors import InvalidArgument
+
+
+def test_ids() -> None:
+    assert ids_of(["a", "b"]) == ids_of(("a", "b")) == ids_of(dict.fromkeys("ab")) == ["a", "b"]
+    assert ids_of([]) == []
+    assert ids_of("ab", alone=True) == ["ab"]
+    for wrong in ("ab", 5, None, [5], [""], [None]):
+        with pytest.raises(InvalidArgument, match=r"^ids"):
+            ids_of(wrong)
+
+
+def test_paths() -> None:
+    assert path_of("a/b") == path_of(Path("a/b")) == Path("a/b")
+    assert paths_of("a") == paths_of(b"a") == paths_of([Path("a")]) == ["a"]
+    assert paths_of(["a", b"\xff"]) == ["a", "\udcff"]
+    for wrong in (5, None, [5]):
+        with pytest.raises(InvalidArgument, match=r"^path"):
+            paths_of(wrong)
+        with pytest.raises(InvalidArgument, match=r"^path"):
+            path_of(wrong)
+
+
+def test_flags() -> None:
+    assert flag_of(True, "deep") is True
+    for wrong in (1, None, "no"):
+        with pytest.raises(InvalidArgument, match="deep"):
+            flag_of(wrong, "deep")
