@@ -14,11 +14,11 @@ Edges of one weight may be taken in any order and never close a circle unnoticed
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.certified import MANY
 from lamina_kernels.forest import UNKNOWN, Best, Forest, best_of, near_order, single_rows, take_edges
 from lamina_kernels.layouts import BOOL, F32, F64, I64, Neighbors, Points, SpanningTree
 from lamina_kernels.neighbors import Seen, _floor_of, show_all
@@ -27,6 +27,11 @@ from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.survey import Survey
 from lamina_kernels.threads import Crew
 from lamina_kernels.union_find import join_equal, name_sets
+
+_MANY: Final = 1 / 8
+_MANY_IN_ALL: Final = 1 / 2
+"""Shares of all rows, in one round and in all, from which on a survey is taken: it costs as much as searching half of the
+rows one by one, so whoever searches that many would have done better to begin with it. Text searches a tenth to a quarter."""
 
 
 def spanning_tree(
@@ -102,7 +107,8 @@ class _Search:
         rows = rows[np.lexsort((forest.bound[rows], forest.component[rows]))]
         forest.weight[rows], forest.target[rows] = np.inf, UNKNOWN
         self._searched += rows.size
-        if not self._survey.taken and self._searched > MANY * forest.bound.size:
+        n = forest.bound.size
+        if not self._survey.taken and (rows.size > _MANY * n or self._searched > _MANY_IN_ALL * n):
             order = near_order(self._neighbors)
             order = order[np.argsort(forest.component[order], kind="stable")]
             self._survey.take(order, component=forest.component)
