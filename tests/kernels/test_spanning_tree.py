@@ -81,7 +81,8 @@ def test_weights_equal_prim_s_on_the_full_matrix_to_the_bit(
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
 def test_few_and_many_searched_rows_give_the_same(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MANY", share)
+    monkeypatch.setattr(module, "_MANY", share)
+    monkeypatch.setattr(module, "_MANY_IN_ALL", 100.0 * share)
     rows = islands(90, 15)
     matrix = distances(rows.astype(np.float64))
     ref = prim(mutual_reachability(matrix, core_distances(matrix, 3)))
