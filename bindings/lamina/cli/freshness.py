@@ -195,9 +195,9 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
 @click.option("--yes", is_flag=True, help="Do it; else it is only told.")
 @filter_options
 def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, yes: bool) -> None:
-    """Put away what nobody wrote for long; recalls count where a profile reinforces what is recalled.
+    """Put away what nobody wrote for long.
 
-    It is kept, out of recall and of `lamina list` (but --where '{"status": "archived"}' lists it), until `lamina
+    Recalls count where a profile reinforces what is recalled. It is kept, out of recall and of `lamina list` (but --where '{"status": "archived"}' lists it), until `lamina
     restore`. Never what is pinned or snoozed, nor preferences,
     antipatterns, hubs and deductions. Without --yes nothing changes.
     """
