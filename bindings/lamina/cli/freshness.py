@@ -197,8 +197,8 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
 def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, yes: bool) -> None:
     """Put away what nobody wrote for long.
 
-    Recalls count where a profile reinforces what is recalled. It is kept, out of recall and of `lamina list` (but --where '{"status": "archived"}' lists it), until `lamina
-    restore`. Never what is pinned or snoozed, nor preferences,
+    Recalls count where a profile reinforces what is recalled. It is kept, out of recall and of `lamina list` (but
+    --where '{"status": "archived"}' lists it), until `lamina restore`. Never what is pinned or snoozed, nor preferences,
     antipatterns, hubs and deductions. Without --yes nothing changes.
     """
     if ids and where:
