@@ -49,7 +49,8 @@ class VaultModel(RuleBasedStateMachine):
         self.root = self.top / "vault"
         self.clock = FixedClock("2026-03-01")
         self.known: dict[str, Known] = {}
-        self.words = (f"word{number}" for number in itertools.count())
+        # words without a part or a stem in common: "word1" would be found by the "word" of "word0"
+        self.words = ("".join("bcdfghjklm"[int(digit)] for digit in f"{number:05}") for number in itertools.count())
         Store.create(self.root, clock=self.clock, files=Quick())
         self.vaults = [self.handle(), self.handle()]
 
