@@ -70,9 +70,7 @@ class ProcessExecutor:
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
             raise InvalidArgument(f"workers={workers!r} must be a whole number from 1 up, or None for one per CPU")
-        self.workers = (
-            workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
-        )
+        self.workers = workers or usable_cpus()
 
     @property
     def remote(self) -> bool:
@@ -101,3 +99,8 @@ class ProcessExecutor:
                 yield pending.popleft().result()
         finally:  # also where the caller stops early
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def usable_cpus() -> int:
+    """Return how many CPUs this process may use; at least 1."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1

@@ -6,7 +6,6 @@ Everything up to the dendrogram depends on ``min_samples`` and the metric alone 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.executor import usable_cpus
 from lamina_engine.topics.cells import cell_neighbors
 from lamina_engine.topics.points import Metric, as_points
 from lamina_kernels.certified import nearest
@@ -151,7 +151,7 @@ def grow(
     approximate = method == "approx" or (method == "auto" and n > EXACT_ROWS)
     arithmetic = arithmetic or fastest()
     k = min(min_samples, n - 1)
-    crew = Crew(threads or _cores(), _ticker("neighbours", progress))
+    crew = Crew(threads or usable_cpus(), _ticker("neighbours", progress))
     survey = None
     if approximate:
         packed = pack(points, arithmetic, centred=metric == "euclidean")
@@ -259,10 +259,6 @@ def _ticker(stage: Literal["neighbours", "spanning tree"], progress: Report | No
     if progress is None:
         return None
     return lambda share: progress(Progress(stage, int(100 * share)))
-
-
-def _cores() -> int:
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()) or 1
 
 
 def _check(*, min_samples: int, metric: str, method: str, threads: int | None) -> None:

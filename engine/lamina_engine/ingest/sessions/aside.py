@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Final, Generic, TypeVar, cast
 
+from lamina_engine.executor import usable_cpus
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -45,8 +47,7 @@ def spare_workers() -> int:
     """Return how many processes would have a CPU of their own beside this one's, at most `MOST_WORKERS`."""
     if getattr(sys, "frozen", False) or not sys.executable:
         return 0  # there is no interpreter to start
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cpus - 1, MOST_WORKERS)
+    return min(usable_cpus() - 1, MOST_WORKERS)
 
 
 class AsideExecutor:
