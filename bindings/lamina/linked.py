@@ -59,7 +59,8 @@ class Linked:
 
         from lamina.linkresults import link_of
         from lamina_engine.chunks.reading import chunks_at, current_rows
-        from lamina_engine.links.log import Draft, links_of, write
+        from lamina_engine.links.log import Draft, write
+        from lamina_engine.links.standing import links_of
 
         memory = self._memory
         made = None if created_at is None else parse_instant(created_at, memory.config.tz, what="created_at")
@@ -126,7 +127,7 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
         from lamina.linkresults import link_of
-        from lamina_engine.links.log import links_of
+        from lamina_engine.links.standing import links_of
 
         found = links_of(self._memory.view(), id, direction=direction, relations=relations, hidden=hidden)  # type: ignore[arg-type]
         return [link_of(link) for link in found]

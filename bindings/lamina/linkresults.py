@@ -13,7 +13,7 @@ from lamina_engine.clock import format_instant
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.links.causes import Cause as Found
-    from lamina_engine.links.log import Link as Standing
+    from lamina_engine.links.standing import Link as Standing
     from lamina_engine.links.walks import Reached, Step
 
 

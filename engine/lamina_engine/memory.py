@@ -25,7 +25,7 @@ from lamina_engine.index import native
 from lamina_engine.index.indexer import Indexer
 from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.index.view import View
-from lamina_engine.profiles import Profiles
+from lamina_engine.known_profiles import Profiles
 from lamina_engine.settings import load as load_settings
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import Space

@@ -101,6 +101,15 @@ class Decoded:
     """What had to be guessed or replaced, if anything."""
 
 
+def is_unicode(name: str) -> bool:
+    """Whether a name from the file system is text: where its bytes are no UTF-8, Python puts surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def decode(data: bytes) -> Decoded | Refusal:
     """Read bytes as text.
 

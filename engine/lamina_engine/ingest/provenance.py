@@ -1,42 +1,18 @@
-"""What git knows about files: the commit checked out, blob ids, and when a file was first and last committed.
-
-A repository may come from anyone, and its own ``.git/config`` can name programs. Every call therefore runs with hooks,
-the file-system monitor, external diff, text conversion, signature checks and every transport off, without the system's
-configuration or any ``GIT_*`` variable of the caller (so a hook's ``GIT_DIR`` does not redirect it), without a shell,
-and with a time limit. The user's own global configuration is read, because it holds their decision which folders of
-other owners are safe; that decision is never made here.
-"""
+"""What git knows about files: the commit checked out, blob ids, and when a file was first and last committed."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import os
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
-
-TIMEOUT_S = 60.0
-"""Limit of one git call. One pass over 2,400 commits takes about 0.1 s."""
-
-_OPTIONS = (
-    "--no-pager",
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "diff.external="),
-    *("-c", "protocol.allow=never"),
-    *("-c", "log.showSignature=false"),
-)
-_LOG = (
-    *("log", "-z", "--format=%x01%H %at %P", "--topo-order", "--reverse", "--name-status", "-c"),
-    *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-relative", "--no-color", "-l1000"),
-)
-_KEPT_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CEILING_DIRECTORIES")
-_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
+from lamina_engine.ingest.commits import LOG, Commit, PathHistory, commits_of, replay
+from lamina_engine.ingest.decoding import is_unicode
+from lamina_engine.ingest.git import TIMEOUT_S, GitFailed, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +22,6 @@ class NoRepository:
     reason: str
     """no_git, no_repo, untrusted (owned by another user), bare, timeout or broken."""
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PathHistory:
-    """The commits of one file, through its renames."""
-
-    first_us: int | None
-    """Author date of the commit that created it, us UTC; None where that commit is not at hand or the date absurd."""
-    last_us: int | None
-    """Author date of the last commit that touched it, us UTC."""
-    last_commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One path in one commit."""
-
-    status: str
-    """A, M, D, R or T; a merge's own changes carry one letter per parent, such as MM."""
-    path: str
-    former: str | None = None
-    """Path before a rename."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit of the log."""
-
-    id: str
-    author_us: int | None
-    changes: tuple[Change, ...]
-    parents: tuple[str, ...] = ()
 
 
 class Repository:
@@ -176,16 +120,16 @@ class Repository:
             return []
         which = [self.head] if beyond is None else [self.head, f"^{beyond}"]
         try:
-            out = _run(self.root, *_LOG, "-M", *which, "--", timeout_s=self._timeout_s)
-        except _GitFailed as error:
+            out = run(self.root, *LOG, "-M", *which, "--", timeout_s=self._timeout_s)
+        except GitFailed as error:
             if error.reason == "timeout":
                 raise IngestError(f"git cannot read the history of {str(self.root)!r}: {error}") from error
             # a partial clone lacks the old blobs that similarity needs, and must not fetch them; equal ids need none
             try:
-                out = _run(self.root, *_LOG, "-M100%", *which, "--", timeout_s=self._timeout_s)
-            except _GitFailed as again:
+                out = run(self.root, *LOG, "-M100%", *which, "--", timeout_s=self._timeout_s)
+            except GitFailed as again:
                 raise IngestError(f"git cannot read the history of {str(self.root)!r}: {again}") from again
-        return list(_commits(out))
+        return list(commits_of(out))
 
     def git(self, *arguments: str) -> bytes:
         """Run git in the work tree and return what it wrote, as safely as everything here.
@@ -196,8 +140,8 @@ class Repository:
             When git fails or takes too long.
         """
         try:
-            return _run(self.root, *arguments, timeout_s=self._timeout_s)
-        except _GitFailed as error:
+            return run(self.root, *arguments, timeout_s=self._timeout_s)
+        except GitFailed as error:
             raise IngestError(f"git {arguments[0]} failed in {str(self.root)!r}: {error}") from error
 
     def blob_of(self, data: bytes) -> str:
@@ -211,8 +155,8 @@ class Repository:
     @functools.cached_property
     def _tracked(self) -> tuple[dict[str, str], frozenset[str]]:
         try:
-            out = _run(self.root, "ls-files", "-s", "-z", "--full-name", timeout_s=self._timeout_s)
-        except _GitFailed as error:
+            out = run(self.root, "ls-files", "-s", "-z", "--full-name", timeout_s=self._timeout_s)
+        except GitFailed as error:
             raise IngestError(f"git cannot list the files of {str(self.root)!r}: {error}") from error
         blobs: dict[str, str] = {}
         submodules = []
@@ -222,7 +166,7 @@ class Repository:
             path = os.fsdecode(name)
             if mode == "160000":
                 submodules.append(path)
-            elif mode.startswith("100") and _is_unicode(path) and (stage in ("0", "2") or path not in blobs):
+            elif mode.startswith("100") and is_unicode(path) and (stage in ("0", "2") or path not in blobs):
                 blobs[path] = blob
         return blobs, frozenset(submodules)
 
@@ -242,9 +186,9 @@ class Repository:
         if not self.shallow:
             return frozenset()
         try:
-            name = _run(self.root, "rev-parse", "--git-path", "shallow", timeout_s=self._timeout_s)
+            name = run(self.root, "rev-parse", "--git-path", "shallow", timeout_s=self._timeout_s)
             return frozenset((self.root / os.fsdecode(name[:-1])).read_text(encoding="ascii").split())
-        except (_GitFailed, OSError, ValueError) as error:
+        except (GitFailed, OSError, ValueError) as error:
             raise IngestError(f"git cannot tell where the history of {str(self.root)!r} ends: {error}") from error
 
 
@@ -273,14 +217,14 @@ def examine(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | NoRepos
     try:
         # the top comes last: a path may hold newlines, so it is all that remains
         facts = ("--is-inside-work-tree", "--is-shallow-repository", "--show-object-format", "--show-toplevel")
-        inside, shallow, object_format, top = _run(folder, "rev-parse", *facts, timeout_s=timeout_s).split(b"\n", 3)
+        inside, shallow, object_format, top = run(folder, "rev-parse", *facts, timeout_s=timeout_s).split(b"\n", 3)
         head: str | None = None
         try:
-            head = _run(folder, "rev-parse", "--verify", "-q", "HEAD^{commit}", timeout_s=timeout_s).decode().strip()
-        except _GitFailed as error:
+            head = run(folder, "rev-parse", "--verify", "-q", "HEAD^{commit}", timeout_s=timeout_s).decode().strip()
+        except GitFailed as error:
             if error.reason == "timeout":
                 raise
-    except _GitFailed as error:
+    except GitFailed as error:
         return NoRepository(error.reason, str(error))
     except ValueError:
         return NoRepository("broken", "git answered what this Lamina does not understand")
@@ -306,139 +250,3 @@ def blob_id(data: bytes, object_format: str = "sha1") -> str:
     digest = hashlib.new(object_format, b"blob %d\0" % len(data), usedforsecurity=False)
     digest.update(data)
     return digest.hexdigest()
-
-
-def replay(commits: list[Commit], boundary: frozenset[str] = frozenset()) -> dict[str, PathHistory]:
-    """Follow every path through a log, parents before children.
-
-    Parameters
-    ----------
-    commits : list of Commit
-        Oldest first.
-    boundary : frozenset of str
-        Commits without known parents in a shallow clone; what they add is older by an unknown time.
-
-    Returns
-    -------
-    dict of str to PathHistory
-        Also for paths that are deleted by now. O(changes).
-    """
-    first: dict[str, int | None] = {}
-    # a branch beside a rename may still change the old name, so the date it had stays at hand
-    renamed: dict[str, int | None] = {}
-    last: dict[str, Commit] = {}
-    for commit in commits:
-        created = None if commit.id in boundary else commit.author_us
-        for change in commit.changes:
-            path, former = change.path, change.former
-            if former is not None:
-                first[path] = first.pop(former, renamed.get(former, created))
-                renamed[former] = first[path]
-            elif path not in first:
-                first[path] = created if change.status.startswith("A") else renamed.get(path, created)
-            elif change.status == "A":
-                first[path] = _older(first[path], created)
-            last[path] = commit
-    return {path: PathHistory(first.get(path), commit.author_us, commit.id) for path, commit in last.items()}
-
-
-def _older(known: int | None, other: int | None) -> int | None:
-    """The older of two dates; unknown is older than any, for the true date lies before the history's end."""
-    return None if known is None or other is None else min(known, other)
-
-
-def _commits(out: bytes) -> Iterator[Commit]:
-    """Read ``git log -z --name-status`` with the format of `_LOG`.
-
-    Header, NUL, and for each change: status, NUL, path, NUL, and for a rename the new path, NUL. Before the first
-    status stands a newline, before a merge's an empty field.
-    """
-    fields = iter(out.split(b"\0"))
-    head = b""
-    changes: list[Change] = []
-    for field in fields:
-        status = field.lstrip(b"\n")
-        if status.startswith(b"\x01"):
-            if head:
-                yield _commit(head, changes)
-            head, changes = status, []
-        elif status:
-            path = os.fsdecode(next(fields, b""))
-            if status[:1] in b"RC" and status[1:].isdigit():
-                former, path = path, os.fsdecode(next(fields, b""))
-                changes.append(Change("R", path, former) if status[:1] == b"R" else Change("A", path))
-            else:
-                changes.append(Change(status.decode("ascii", "replace"), path))
-    if head:
-        yield _commit(head, changes)
-
-
-def _commit(head: bytes, changes: list[Change]) -> Commit:
-    commit, seconds_text, *parents = head[1:].decode("ascii").split(" ")
-    try:
-        seconds = int(seconds_text)
-    except ValueError:
-        seconds = _FIRST_S - 1
-    usable = _FIRST_S <= seconds <= _LAST_S
-    return Commit(commit, seconds * US_PER_S if usable else None, tuple(changes), tuple(filter(None, parents)))
-
-
-class _GitFailed(Exception):
-    """A git call that did not succeed."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-def _run(folder: Path, *arguments: str, timeout_s: float) -> bytes:
-    """Run git in a folder and return what it wrote."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", os.fspath(folder.absolute()), *_OPTIONS, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=_environment(),
-            timeout=timeout_s,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise _GitFailed("no_git", "the program git was not found; files are read without commit facts") from error
-    except subprocess.TimeoutExpired as error:
-        raise _GitFailed("timeout", f"git took longer than {timeout_s:g} s") from error
-    except (OSError, ValueError) as error:
-        raise _GitFailed("broken", f"git cannot be run ({error})") from error
-    if done.returncode == 0:
-        return done.stdout
-    said = done.stderr.decode("utf-8", "replace").strip()
-    raise _GitFailed(_reason(said), said.splitlines()[0] if said else f"git exited with {done.returncode}")
-
-
-def _reason(said: str) -> str:
-    """Name what git complained about; its messages are in English under ``LC_ALL=C``."""
-    if "dubious ownership" in said or "unsafe repository" in said:
-        return "untrusted"
-    if "must be run in a work tree" in said:
-        return "bare"
-    if "not a git repository" in said:
-        return "no_repo"
-    return "broken"
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
-    return kept | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C",
-    }
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

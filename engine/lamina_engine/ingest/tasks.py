@@ -17,7 +17,7 @@ from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, TaskFile
-from lamina_engine.links import log
+from lamina_engine.links import log, standing
 from lamina_engine.links.log import Draft, Written
 from lamina_engine.links.registry import STANDARD, Registry
 
@@ -294,7 +294,7 @@ def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: 
         known = best.get(draft[:3])
         if known is None or (draft.created_at or 0) < (known.created_at or 0):
             best[draft[:3]] = draft  # of a pair written twice the earliest stands
-    former = log.claims_of(memory.view(), ORIGIN)
+    former = standing.claims_of(memory.view(), ORIGIN)
     gone = [
         (link.source, link.target, link.relation)
         for link in former

@@ -26,7 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.ingest.decoding import is_unicode
 from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.globs import compile_globs
 
 MAX_BYTES = 50 * 2**20
 """Default limit for a file that is read as a whole."""
@@ -135,7 +137,7 @@ def walk(
     """
     if max_bytes < 0:
         raise InvalidArgument(f"max_bytes={max_bytes} is negative; give a number of bytes of 0 or more")
-    kept, dropped = _patterns(include, "include"), _patterns(exclude, "exclude")
+    kept, dropped = compile_globs(include, "include"), compile_globs(exclude, "exclude")
     try:
         top = Path(root).resolve(strict=True)
         info = top.stat()
@@ -243,7 +245,7 @@ class _Walker:
 
     def visit(self, path: str, entry: os.DirEntry[str]) -> tuple[str, Path] | None:
         """File one entry away; a folder to walk is returned."""
-        if not _is_unicode(entry.name):
+        if not is_unicode(entry.name):
             shown = os.fsencode(path).decode("utf-8", "backslashreplace")
             self.problem(shown, "encoding", "the name is not valid UTF-8; rename it to have it read")
             return None
@@ -372,41 +374,3 @@ def _configured_templates(vault: Path) -> str | None:
 
 def _suffix(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
-_GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _patterns(patterns: Sequence[str] | None, what: str) -> re.Pattern[str] | None:
-    """Compile glob patterns into one expression for ``fullmatch``; None where there are none."""
-    if patterns is None:
-        return None
-    if isinstance(patterns, str):
-        raise InvalidArgument(f"{what}={patterns!r} is one text; give a list of patterns such as ['*.md']")
-    parts = []
-    for pattern in patterns:
-        body = pattern.rstrip("/").removeprefix("./")
-        if not body.strip("/"):
-            raise InvalidArgument(f"{what} has the pattern {pattern!r}; give a glob such as '*.md' or 'notes/**'")
-        anchor = "" if "/" in body else "(?:.*/)?"
-        parts.append(anchor + "".join(_piece(token) for token in _TOKEN.findall(body.lstrip("/"))))
-    try:
-        return re.compile("(?:" + "|".join(parts) + ")(?:/.*)?", re.DOTALL) if parts else None
-    except re.error as error:
-        raise InvalidArgument(f"{what}={list(patterns)!r} has a malformed pattern ({error})") from error
-
-
-def _piece(token: str) -> str:
-    if len(token) > 1 and token[0] == "[":
-        inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-        return f"(?!/)[^{inner[1:]}]" if inner.startswith("!") else f"(?!/)[{inner}]"
-    return _GLOB.get(token) or re.escape(token)

@@ -20,7 +20,7 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.embed.chat import Purse, Stopped
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.links import log
+from lamina_engine.links import log, standing
 from lamina_engine.links.documents import documents_of
 from lamina_engine.links.judging import Budget, Judge
 from lamina_engine.links.log import Draft, Written
@@ -278,7 +278,7 @@ def _withdraw_former(memory: Memory, report: JudgedReport, name: str, kept: set[
         return
     said = [
         (link.source, link.target, link.relation)
-        for link in log.claims_of(view, ORIGIN)
+        for link in standing.claims_of(view, ORIGIN)
         if link.relation != CAUSAL and name in ((link.source,) if link.relation != SAME else (link.source, link.target))
     ]
     gone = [key for key in said if (key[1] if key[0] == name else key[0], key[2]) not in kept]

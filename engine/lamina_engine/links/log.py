@@ -1,24 +1,21 @@
-"""Links in the log: written, withdrawn, read. Nothing is changed in place; see `lamina_engine.index.claims`."""
+"""Links in the log: written and withdrawn. Nothing is changed in place; see `lamina_engine.index.claims`."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US
-from lamina_engine.errors import ChunkNotFound, InvalidArgument, LaminaError
+from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import nodes
-from lamina_engine.index.claims import origin_ranks, squash
-from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.links.ends import find_ends
-from lamina_engine.links.registry import DIRECTIONS, STANDARD, Direction, Registry
-from lamina_kernels import csr
+from lamina_engine.links.registry import STANDARD, Registry
+from lamina_engine.links.standing import claim_rows, claim_rows_at
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -41,26 +38,6 @@ class Draft(NamedTuple):
     note: str | None = None
     created_at: int | None = None
     """us UTC; the present unless given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A standing link, or one origin's claim about it. Instants are us UTC."""
-
-    source: str
-    target: str
-    relation: str
-    weight: float
-    origin: str
-    note: str | None
-    created_at: int | None
-    recorded_at: int
-    count: int | None
-    """How often, for relations that are counted."""
-    status: str
-    """Of the chunk at its other end, as seen from where it was asked."""
-    active: bool
-    """False where one of its ends was removed or forgotten: it is kept, and not walked."""
 
 
 @dataclass(slots=True)
@@ -220,51 +197,6 @@ def sync_starts(memory: Memory, stands: Sequence[Stand], *, registry: Registry =
     return written
 
 
-def links_of(
-    view: View, identity: str, *, direction: Direction = "both", relations: Sequence[str] | None = None,
-    registry: Registry = STANDARD, hidden: bool = False,
-) -> list[Link]:  # fmt: skip
-    """Return the standing links of a chunk: outward ones first, then by relation and the other end's id.
-
-    Parameters
-    ----------
-    view : View
-    identity : str
-        Its id, or an unambiguous short one.
-    direction : {"out", "in", "both"}
-        Links that begin at it, that end at it, or both. Symmetric relations have both.
-    relations : sequence of str, optional
-        Only these.
-    registry : Registry
-    hidden : bool
-        Also links whose other end was removed.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-    """
-    if direction not in DIRECTIONS:
-        raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-    wanted = None if relations is None else {registry.get(name).name for name in relations}
-    full, _ = find_ends(view, [identity])[identity]
-    found = [link for link in _standing_at(view, full, registry) if wanted is None or link.relation in wanted]
-    symmetric = {relation.name for relation in registry if relation.symmetric}
-    ways = {"out": (full,), "in": ()}
-    found = [
-        link
-        for link in found
-        if direction == "both" or link.relation in symmetric or (link.source in ways["out"]) == (direction == "out")
-    ]
-    found = [link for link in found if hidden or link.active]
-    return sorted(found, key=lambda link: (link.source != full, link.relation, link.source, link.target))
-
-
-def claims_of(view: View, origin: str) -> list[Link]:
-    """Return every link that an origin claims now, whether its word stands or not, in the order of the log."""
-    records = view.snapshot.records("links", _claim_rows(view, origin))
-    return [_link(view, record, origin, counted=False) for record in records]
-
-
 # ---------------------------------------------------------------------- checking
 
 
@@ -349,7 +281,7 @@ def _says(claim: _Claim, draft: Draft) -> bool:
 
 def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
     """Return what an origin claims now, of all sources or of some. Some microseconds a link."""
-    rows = _claim_rows(view, origin) if sources is None else _claim_rows_at(view, origin, list(sources))
+    rows = claim_rows(view, origin) if sources is None else claim_rows_at(view, origin, list(sources))
     if not len(rows):
         return {}
     source, target, relation, note = (
@@ -359,22 +291,6 @@ def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> d
     created = view.snapshot.numbers("links", "created_at", rows, MISSING_US).tolist()
     says = map(_Claim, weight, note, (None if made == MISSING_US else made for made in created))
     return dict(zip(zip(source, target, relation, strict=True), says, strict=True))
-
-
-def _claim_rows(view: View, origin: str) -> NDArray[np.int64]:
-    graph = nodes.state_of(view).graph
-    if origin not in graph.origins:
-        return np.empty(0, np.int64)
-    return np.sort(graph.claims.rows[graph.claims.origins == graph.origins.index(origin)])
-
-
-def _claim_rows_at(view: View, origin: str, starts: Iterable[str]) -> NDArray[np.int64]:
-    graph = nodes.state_of(view).graph
-    if origin not in graph.origins:
-        return np.empty(0, np.int64)
-    found = graph.node_of(sorted(starts))
-    _, entries = csr.entries(graph.claims.indptr, np.unique(found[found >= 0]))
-    return np.sort(graph.claims.rows[entries[graph.claims.origins[entries] == graph.origins.index(origin)]])
 
 
 def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> Written:
@@ -416,48 +332,3 @@ def keep_level(memory: Memory) -> None:
                     transaction.set_index(nodes.GRAPH, record)
     except (LaminaError, OSError) as error:  # the links are committed: their caller must not write them twice
         logger.warning("%s: the link graph was not saved, readers merge what it lacks: %r", memory.root, error)
-
-
-# ---------------------------------------------------------------------- reading
-
-
-def _standing_at(view: View, identity: str, registry: Registry) -> Iterator[Link]:
-    """Yield the standing links of a chunk."""
-    graph = nodes.state_of(view).graph
-    node = int(graph.node_of([identity])[0])
-    if node < 0:
-        return
-    claims, ranks = graph.claims, origin_ranks(graph.origins)
-    begin, end = int(graph.backward.indptr[node]), int(graph.backward.indptr[node + 1])
-    owners = dict.fromkeys([node, *graph.backward.indices[begin:end].tolist()])
-    best: dict[tuple[int, int, int], tuple[int, int]] = {}
-    for owner in owners:
-        for at in range(int(claims.indptr[owner]), int(claims.indptr[owner + 1])):
-            target = int(claims.targets[at])
-            if owner == node or target == node:
-                key = (owner, target, int(claims.relations[at]))
-                found = (int(ranks[claims.origins[at]]), at)
-                best[key] = min(best.get(key, found), found)
-    rows = claims.rows[[at for _, at in best.values()]]
-    counted = {relation.name for relation in registry if relation.counted}
-    for record in view.snapshot.records("links", rows):
-        yield _link(view, record, identity, counted=record["relation"] in counted)
-
-
-def _link(view: View, record: dict[str, Any], seen_from: str, *, counted: bool) -> Link:
-    other = record["target"] if record["source"] == seen_from else record["source"]
-    rows = view.rows_of_ids([record["source"], record["target"], other])
-    states = [STATUS_NAMES[view.state.status[row]] if row >= 0 else "unknown" for row in rows.tolist()]
-    weight = record["weight"]
-    return Link(
-        record["source"], record["target"], record["relation"],
-        float(squash(np.array([weight], np.float32))[0]) if counted else weight,
-        record["origin"], record["note"], record["created_at"], record["recorded_at"],
-        int(weight) if counted else None, states[2], all(state in ("active", "invalidated") for state in states[:2]),
-    )  # fmt: skip
-
-
-__all__ = [
-    "ChunkNotFound", "Draft", "Link", "Stand", "Written", "claims_of", "count", "keep_level", "links_of", "sync",
-    "sync_starts", "withdraw", "write",
-]  # fmt: skip

@@ -20,7 +20,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.claims import USAGE
 from lamina_engine.links import log
 from lamina_engine.links.ends import find_ends
-from lamina_engine.links.log import Link, links_of
+from lamina_engine.links.standing import Link, links_of
 
 if TYPE_CHECKING:
     from lamina_engine.index.tables import Tables

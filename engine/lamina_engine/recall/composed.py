@@ -190,7 +190,7 @@ def _together(view: View, names: Sequence[str]) -> dict[tuple[str, str], int]:
     if not view.snapshot.rows("links"):
         return {}
     from lamina_engine.index.nodes import state_of
-    from lamina_engine.links.log import links_of
+    from lamina_engine.links.standing import links_of
 
     if USAGE not in state_of(view).graph.relations:
         return {}

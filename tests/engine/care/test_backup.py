@@ -19,7 +19,7 @@ from lamina_engine.clock import FixedClock
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
 from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
-from lamina_engine.links import log
+from lamina_engine.links import log, standing
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files
@@ -194,7 +194,7 @@ def test_the_graph_of_links_is_copied_with_the_keys_of_its_nodes(
     monkeypatch.setattr(nodes, "build", None)
     copied = opened(tmp_path / "copy", mode="r")
     assert nodes.state_of(copied.view()).graph.rows == 10
-    assert [link.target for link in log.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+    assert [link.target for link in standing.links_of(copied.view(), "id5", direction="out")] == ["id6"]
 
 
 @pytest.mark.parametrize("suffix", [".links", ".nodes"])
@@ -209,4 +209,4 @@ def test_a_damaged_graph_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     report = backup(opened(tmp_path / "vault"), tmp_path / "copy")
     assert report.indexes == ("keys", "lexical")
     copied = opened(tmp_path / "copy")
-    assert [link.target for link in log.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+    assert [link.target for link in standing.links_of(copied.view(), "id5", direction="out")] == ["id6"]

@@ -15,6 +15,7 @@ from lamina_engine.errors import VaultCorrupt, VaultNotFound
 from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
 from lamina_engine.links import log as link_log
+from lamina_engine.links import standing
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import manifest as manifests
@@ -270,4 +271,4 @@ def test_a_flipped_link_graph_is_found_and_its_repair_keeps_the_links(
     assert [problem.where for problem in report.problems] == [f"index/{graph.name}"]
     assert not verify(tmp_path / "v", deep=True, repair=True).ok or not graph.exists()
     memory.close()
-    assert [link.target for link in link_log.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
+    assert [link.target for link in standing.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]

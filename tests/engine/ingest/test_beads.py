@@ -14,8 +14,9 @@ from lamina import FixedClock
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError
 from lamina_engine.ingest.beads import import_beads
-from lamina_engine.links import log
-from lamina_engine.links.log import Link, Written
+from lamina_engine.links import standing
+from lamina_engine.links.log import Written
+from lamina_engine.links.standing import Link
 from lamina_engine.memory import Memory
 
 CAUSAL = {"blocks", "conditional-blocks", "waits-for", "caused-by"}
@@ -47,7 +48,7 @@ def export(folder: Path, *issues: dict[str, Any] | str) -> Path:
 
 
 def links(memory: Memory) -> list[Link]:
-    return log.claims_of(memory.view(), "beads")
+    return standing.claims_of(memory.view(), "beads")
 
 
 def test_the_whole_export(data: Path, memory: Memory) -> None:

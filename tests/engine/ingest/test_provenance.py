@@ -13,17 +13,8 @@ from hypothesis import strategies as st
 
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
-from lamina_engine.ingest.provenance import (
-    Change,
-    Commit,
-    NoRepository,
-    PathHistory,
-    Repository,
-    blob_id,
-    discover,
-    examine,
-    replay,
-)
+from lamina_engine.ingest.commits import PathHistory
+from lamina_engine.ingest.provenance import NoRepository, Repository, blob_id, discover, examine
 
 BUNDLE = Path(__file__).parents[4] / "shared" / "data" / "notes-vault" / "til.bundle"
 T0 = 1_600_000_000
@@ -485,23 +476,6 @@ def test_variables_of_a_surrounding_hook_do_not_redirect(tmp_path: Path, monkeyp
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     assert set(found(git.root).blobs()) == {"a.md"}
     assert not (tmp_path / "trace").exists()
-
-
-def commit(number: int, *changes: Change) -> Commit:
-    return Commit(f"c{number}", number, changes)
-
-
-def test_replay_of_parallel_branches() -> None:
-    rename = Change("R", "b", "a")
-    got = replay([commit(5, Change("A", "a")), commit(6, rename), commit(7, Change("M", "a")), commit(8, rename)])
-    assert got["b"] == PathHistory(5, 8, "c8")
-    got = replay([commit(5, Change("A", "a")), commit(3, Change("A", "a"))])
-    assert got["a"].first_us == 3
-    got = replay([commit(5, Change("M", "lost")), commit(6, Change("R", "n", "never seen"))])
-    assert (got["lost"].first_us, got["n"].first_us) == (5, 6)
-    got = replay([commit(5, Change("A", "a")), commit(6, Change("A", "a"))], frozenset({"c6"}))
-    assert got["a"].first_us is None
-    assert replay([]) == {}
 
 
 @pytest.mark.skipif(not BUNDLE.exists(), reason="the notes vault's bundle is not on this machine")

@@ -6,8 +6,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.walk import (
@@ -15,7 +13,6 @@ from lamina_engine.ingest.walk import (
     KINDS,
     FileEntry,
     WalkReport,
-    _patterns,
     is_vault,
     read_entry,
     walk,
@@ -298,19 +295,6 @@ def test_patterns(tmp_path: Path, include: list[str] | None, exclude: list[str] 
 def test_bad_patterns_are_refused(tmp_path: Path, bad: list[str]) -> None:
     with pytest.raises(InvalidArgument, match="include"):
         walk(tmp_path, include=bad)
-
-
-@given(st.text(alphabet="ab.[]\\^!-é(+", min_size=1, max_size=8))
-def test_a_pattern_without_wildcards_matches_itself_only(name: str) -> None:
-    if "[" in name:
-        return  # a set is a wildcard
-    pattern = _patterns([name], "include")
-    if name in (".", "./"):
-        return
-    assert pattern is not None
-    assert pattern.fullmatch(name)
-    assert pattern.fullmatch(f"x/{name}/y")
-    assert not pattern.fullmatch(name + "z")
 
 
 def test_read_entry_gives_the_bytes(tmp_path: Path) -> None:

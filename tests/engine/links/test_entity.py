@@ -6,7 +6,8 @@ import pytest
 
 from lamina_engine.chunks import lifecycle
 from lamina_engine.links import entity
-from lamina_engine.links.log import Written, claims_of
+from lamina_engine.links.log import Written
+from lamina_engine.links.standing import claims_of
 from lamina_engine.memory import Memory
 from tests.engine.links.filling import claimed, fill
 

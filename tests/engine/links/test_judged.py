@@ -16,7 +16,7 @@ from lamina_engine.links import judged
 from lamina_engine.links.building import build
 from lamina_engine.links.judged import CAUSES_PROMPT, LINKS_PROMPT, pending, pending_groups, run
 from lamina_engine.links.judging import Budget, ChatJudge
-from lamina_engine.links.log import claims_of, links_of
+from lamina_engine.links.standing import claims_of, links_of
 from lamina_engine.memory import Memory
 from tests.engine.links.chatserver import ChatServer, serving
 from tests.engine.links.filling import claimed, fill

@@ -11,8 +11,9 @@ from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, LaminaError
 from lamina_engine.index import nodes
-from lamina_engine.links import log
-from lamina_engine.links.log import Draft, Link, Written
+from lamina_engine.links import log, standing
+from lamina_engine.links.log import Draft, Written
+from lamina_engine.links.standing import Link
 from lamina_engine.memory import Memory
 from tests.engine.links.filling import claimed, fill, tie
 
@@ -26,7 +27,7 @@ def three(memory: Memory) -> Memory:
 
 
 def only(memory: Memory, identity: str = A) -> Link:
-    (link,) = log.links_of(memory.view(), identity)
+    (link,) = standing.links_of(memory.view(), identity)
     return link
 
 
@@ -43,8 +44,8 @@ def test_written_and_read(three: Memory, clock: FixedClock) -> None:
         None,
     )
     assert only(three, B).status == "active"
-    assert log.links_of(three.view(), B, direction="out") == []
-    assert log.links_of(three.view(), B, relations=["semantic"]) == []
+    assert standing.links_of(three.view(), B, direction="out") == []
+    assert standing.links_of(three.view(), B, relations=["semantic"]) == []
 
 
 def test_a_second_time_changes_nothing(three: Memory) -> None:
@@ -70,7 +71,7 @@ def test_the_priority_of_origins_decides_not_the_order(three: Memory, first: str
     log.withdraw(three, [(A, B, "causal")])
     assert (only(three).origin, only(three).weight) == ("semantic", 0.75)
     log.withdraw(three, [(A, B, "causal")], origin="semantic")
-    assert log.links_of(three.view(), A) == []
+    assert standing.links_of(three.view(), A) == []
     assert log.withdraw(three, [(A, B, "causal")]) == Written()
 
 
@@ -78,9 +79,9 @@ def test_a_symmetric_pair_is_stored_once_in_sorted_order(three: Memory) -> None:
     got = log.write(three, [Draft(B, A, "semantic", 0.5), Draft(A, B, "semantic", 0.75)])
     assert got == Written(added=1)
     assert (only(three).source, only(three).target, only(three).weight) == (A, B, 0.75)
-    assert [link.source for link in log.links_of(three.view(), B, direction="out")] == [A]
+    assert [link.source for link in standing.links_of(three.view(), B, direction="out")] == [A]
     tie(three, f"{B}>{A} {A}>{B}", "causal")
-    assert len(log.links_of(three.view(), A, relations=["causal"])) == 2
+    assert len(standing.links_of(three.view(), A, relations=["causal"])) == 2
 
 
 @pytest.mark.parametrize("weight", [0, -0.5, 1.01, math.nan, math.inf, 1e-60, True, "1", None])
@@ -132,8 +133,8 @@ def test_usage_counts(three: Memory) -> None:
 def test_a_removed_chunk_keeps_its_links_and_hides_them(three: Memory) -> None:
     tie(three, f"{A}>{B}")
     lifecycle._event(three, B, "remove", None, None, unless=lambda *_: False)
-    assert log.links_of(three.view(), A) == []
-    (link,) = log.links_of(three.view(), A, hidden=True)
+    assert standing.links_of(three.view(), A) == []
+    (link,) = standing.links_of(three.view(), A, hidden=True)
     assert (link.status, link.active) == ("removed", False)
     lifecycle.restore(three, B)
     assert only(three).active
@@ -172,7 +173,7 @@ def test_forgetting_leaves_no_link(three: Memory) -> None:
     before = nodes.state_of(three.view()).graph
     assert before.links == 2
     forget(three, ids=[B], dry_run=False)
-    assert [link.target for link in log.links_of(three.view(), A)] == [C]
+    assert [link.target for link in standing.links_of(three.view(), A)] == [C]
     graph = nodes.state_of(three.view()).graph
     assert (graph.links, graph.nodes) == (1, 2)
 
@@ -187,8 +188,8 @@ def test_as_of(three: Memory, clock: FixedClock) -> None:
     tie(three, f"{A}>{C}")
     now = three.view()
     past = View(now.snapshot, now.tables, as_of_us=moment)
-    assert [link.target for link in log.links_of(past, A)] == [B]
-    assert len(log.links_of(now, A)) == 2
+    assert [link.target for link in standing.links_of(past, A)] == [B]
+    assert len(standing.links_of(now, A)) == 2
 
 
 def test_sync_withdraws_what_it_no_longer_stands_by(three: Memory) -> None:
@@ -201,7 +202,7 @@ def test_sync_withdraws_what_it_no_longer_stands_by(three: Memory) -> None:
     tie(three, f"{A}>{B}", "temporal", weight=0.5)
     assert sync((A, C)) == Written(added=1, withdrawn=2)
     assert claimed(three, "temporal") == {(A, C, "temporal"): 1.0}
-    assert [(link.target, link.origin) for link in log.links_of(three.view(), A)] == [(B, "user"), (C, "temporal")]
+    assert [(link.target, link.origin) for link in standing.links_of(three.view(), A)] == [(B, "user"), (C, "temporal")]
 
 
 def test_a_large_graph_is_saved_and_read_again(memory: Memory) -> None:

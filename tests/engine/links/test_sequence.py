@@ -8,7 +8,8 @@ import pytest
 from lamina import Vault
 from lamina_engine.chunks import lifecycle
 from lamina_engine.links import sequence
-from lamina_engine.links.log import Written, claims_of
+from lamina_engine.links.log import Written
+from lamina_engine.links.standing import claims_of
 from lamina_engine.memory import Memory
 from tests.engine.links.filling import claimed, fill
 from tests.notes import prose, write

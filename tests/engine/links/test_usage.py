@@ -12,7 +12,8 @@ from lamina_engine.care.forgetting import forget
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.index.view import View
 from lamina_engine.links import log
-from lamina_engine.links.log import Draft, claims_of, links_of
+from lamina_engine.links.log import Draft
+from lamina_engine.links.standing import claims_of, links_of
 from lamina_engine.links.usage import Use, used, uses
 from lamina_engine.links.walks import neighbours
 from lamina_engine.memory import Memory

@@ -10,7 +10,8 @@ from lamina import Vault
 from lamina_engine.ingest.drafts import SourceLink
 from lamina_engine.ingest.wikilinks import resolve
 from lamina_engine.links import wikilinks
-from lamina_engine.links.log import Written, claims_of
+from lamina_engine.links.log import Written
+from lamina_engine.links.standing import claims_of
 from lamina_engine.memory import Memory
 from tests.notes import prose, write
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lamina import FixedClock, InvalidArgument, Vault
-from lamina_engine.profiles import BUILT_IN
+from lamina_engine.known_profiles import BUILT_IN
 from lamina_engine.recall.boosts import length_penalty, recency_boost
 from lamina_engine.recall.explain import recompute
 

@@ -14,7 +14,7 @@ import lamina
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina.storyresults import Story
 from lamina_engine.embed.callable import CallableEmbedder
-from lamina_engine.profiles import Profiles
+from lamina_engine.known_profiles import Profiles
 from lamina_engine.recall.chained import angular_match, hop_weights
 from lamina_engine.recall.pipeline import matched, recall
 from tests.notes import CountingEmbedder

@@ -11,7 +11,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, InvalidConfig, Vault
-from lamina_engine.profiles import Profiles
+from lamina_engine.known_profiles import Profiles
 from lamina_engine.recall import composite as formulas
 from lamina_engine.recall.composite import Facts, quality_of
 from lamina_engine.recall.explain import recompute

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lamina
 from lamina import FixedClock, InvalidArgument, InvalidConfig, Vault
-from lamina_engine.profiles import Profiles
+from lamina_engine.known_profiles import Profiles
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.understand import understood
 from lamina_engine.recall.when.phrases import _WORDS, fold

@@ -14,7 +14,7 @@ from lamina_engine.ingest.sessions.cutting import SessionLimits
 from lamina_engine.ingest.sessions.ingest import ingest_sessions
 from lamina_engine.ingest.sessions.reading import SessionOptions
 from lamina_engine.links import sessions
-from lamina_engine.links.log import claims_of
+from lamina_engine.links.standing import claims_of
 from lamina_engine.memory import Memory
 
 START = parse_instant("2026-01-15T10:00:00Z")
