@@ -28,9 +28,12 @@ from lamina_engine.topics.hdbscan import cut, grow
 from lamina_engine.topics.incremental import usable_rows
 from lamina_engine.topics.partition import Settings, filled, partition
 from lamina_engine.topics.smoothing import unit_rows
+from lamina_engine.topics.thresholds import Curve, curve, regained
 
 Labels = NDArray[np.int64]
 LABELS = {"dialogue": "LoCoMo", "session": "LoCoMo", "folder": "notes"}
+THRESHOLDS = [0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.2, 0.25, 0.3, 0.325, 0.35, 0.375, 0.4, 0.45]
+"""Angular distances of the table in decision 0012."""
 MODELS = {"wordllama": "bundled model", "minilm": "MiniLM"}
 
 labels_of_people = pytest.mark.parametrize("label", LABELS)
@@ -120,6 +123,40 @@ def bench_evoc(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled]
         benchmark, f"EVoC {peer_version('evoc')}, median of 3 seeds", label, model, found, runs[middle],
         low=min(values), high=max(values),
     )  # fmt: skip
+
+
+@labels_of_people
+@models
+def bench_thresholds(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled], label: str, model: str) -> None:
+    """How well chunks find back to the label that people gave, by threshold; labels of at least four chunks."""
+    found = _load(benchmark, load, label, model)
+    counts = np.bincount(found.labels[label])
+    _, codes = np.unique(found.labels[label], return_inverse=True)
+    kept = counts[found.labels[label]] >= 4
+    names, inside = np.unique(codes[kept], return_inverse=True)
+    labels = np.full(codes.size, -1)
+    labels[kept] = inside
+
+    def by_threshold() -> Curve:
+        return curve(*regained(found.vectors, labels, names.size), np.array(THRESHOLDS))
+
+    got = repeat(benchmark, by_threshold, rounds=1)
+    for each in zip(*got, strict=True):
+        print(
+            f"{LABELS[label]:7} {label:9} {model:10} threshold {each[0]:.3f}: "
+            f"precision {each[1]:.3f}, recall {each[2]:.3f}, F1 {each[3]:.3f}"
+        )
+    best = int(got.f1.argmax())
+    describe(
+        benchmark, group=f"Thresholds for {LABELS[label]}, {label}, {MODELS[model]}", system="nearest centroid",
+        kind="value", settings=f"best at {THRESHOLDS[best]}", value=float(got.f1[best]), unit="F1",
+        curve={"threshold": THRESHOLDS, "precision": _short(got.precision), "recall": _short(got.recall),
+               "f1": _short(got.f1)},
+    )  # fmt: skip
+
+
+def _short(values: NDArray[np.float64]) -> list[float]:
+    return [round(value, 3) for value in values.tolist()]
 
 
 def _load(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelled], label: str, model: str) -> Labelled:

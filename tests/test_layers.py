@@ -15,6 +15,12 @@ HEAVY = {
     "yaml",
 }  # fmt: skip
 
+WRITING = {
+    "lamina_engine.chunks.batch", "lamina_engine.index.coding", "lamina_engine.index.indexer",
+    "lamina_engine.ingest.redact", "lamina_engine.store.writer", "secrets", "sqlite3", "zoneinfo",
+}  # fmt: skip
+"""What answering needs none of."""
+
 
 def loaded_by(code: str, folder: Path) -> set[str]:
     """Return the modules that are there after some code has run in a process of its own."""
@@ -38,6 +44,28 @@ def test_the_first_answer_of_a_process_needs_no_heavy_package(tmp_path: Path) ->
     assert loaded_by(made, tmp_path) & HEAVY == set()
     asked = "import lamina\nassert len(lamina.open('v', mode='r').recall('postgres', k=1)) == 1"
     assert loaded_by(asked, tmp_path) & HEAVY == set()
+
+
+def test_a_recall_loads_nothing_that_only_writers_and_other_commands_need(tmp_path: Path) -> None:
+    made = "import lamina\nwith lamina.open('v', create=True) as vault: vault.add('We moved to PostgreSQL 16.')"
+    loaded_by(made, tmp_path)
+    asked = "from lamina.cli import main\nassert main(['recall', 'postgres', '--vault', 'v', '--json']) == 0"
+    got = loaded_by(asked, tmp_path)
+    assert got & (HEAVY | WRITING) == set()
+    assert {name for name in got if name.startswith("lamina.cli.")} == {
+        f"lamina.cli.{name}"
+        for name in (
+            "app",
+            "command",
+            "documents",
+            "embedders",
+            "failures",
+            "filters",
+            "process",
+            "recalling",
+            "terminal",
+        )
+    }
 
 
 def test_every_part_of_the_engine_can_be_imported_without_a_heavy_package(tmp_path: Path) -> None:

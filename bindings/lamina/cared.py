@@ -190,7 +190,7 @@ class Cared:
         """Write the current chunks to a file, ``jsonl``, ``parquet`` or ``clawpy`` (tasks and their links); return how many.
 
         ``facts`` writes entities and facts as JSON lines in their place, ``graph-json`` what holds now for the viewer; both
-        return how many facts.
+        return how many facts. ``links`` writes the links as JSON lines, to be imported after the chunks.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class Cared:
         return export(self._memory, path_of(path), format, where)
 
     def import_(self, path: str | os.PathLike[str]) -> builtins.list[str]:
-        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids; none where it holds facts.
+        """Add what `export` wrote: ids, dates and metadata are kept. Return the ids; none where it holds facts or links.
 
         Raises
         ------

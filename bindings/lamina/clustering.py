@@ -21,7 +21,7 @@ class HDBSCAN:
     """Clusters of varying density, found exactly, and noise left out.
 
     Rows that are no cluster's get the label −1. The result depends on the distances alone: not on the order of rows
-    (but for which of two equally large clusters is named first), the number of threads or the processor.
+    (but for which of two clusters that no distance tells apart is named first), the number of threads or the processor.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class HDBSCAN:
     --------
     >>> import numpy as np
     >>> from lamina.clustering import HDBSCAN
-    >>> rows = np.repeat(np.eye(3, 8, dtype=np.float32), 5, axis=0) + 0.01 * np.arange(120).reshape(15, 8) % 0.1
-    >>> HDBSCAN(min_cluster_size=4).fit_predict(rows.astype(np.float32)).tolist()
-    [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    >>> rows = np.repeat(np.eye(3, 8), (6, 5, 4), axis=0) + 0.01 * np.arange(120).reshape(15, 8) % 0.1
+    >>> HDBSCAN(min_cluster_size=4, min_samples=3).fit_predict(rows.astype(np.float32)).tolist()
+    [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2]
     """
 
     labels_: NDArray[np.int64]
@@ -139,7 +139,7 @@ class HDBSCAN:
         k = self.min_cluster_size if self.min_samples is None else self.min_samples
         self._hierarchy = grow(
             rows,
-            min_samples=k,
+            min_samples=_plain(k),
             metric=self.metric,  # pyright: ignore[reportArgumentType]
             method=self.method,  # pyright: ignore[reportArgumentType]
             threads=_threads(self.n_jobs),
@@ -167,12 +167,16 @@ class HDBSCAN:
         hierarchy: Hierarchy | None = getattr(self, "_hierarchy", None)
         if hierarchy is None:
             raise InvalidArgument("this HDBSCAN has no tree yet: call fit(X) first")
+        self._check()
+        # a size beyond all rows says no more than one row more than there are
+        most = hierarchy.core_distances.size + 1
+        limit = None if self.max_cluster_size is None else min(_plain(self.max_cluster_size), max(most, 2))
         found: Clustering = cut(
             hierarchy,
-            min_cluster_size=self.min_cluster_size,
+            min_cluster_size=min(_plain(self.min_cluster_size), max(most, 2)),
             method=self.cluster_selection_method,  # pyright: ignore[reportArgumentType]
-            epsilon=self.cluster_selection_epsilon,
-            max_cluster_size=self.max_cluster_size,
+            epsilon=_plain(self.cluster_selection_epsilon),
+            max_cluster_size=limit,
             allow_single_cluster=self.allow_single_cluster,
         )
         self.labels_ = found.labels
@@ -182,9 +186,11 @@ class HDBSCAN:
         self.single_linkage_tree_ = SingleLinkageTree(hierarchy)
         return self
 
-    def fit_predict(self, X: ArrayLike | pa.FixedSizeListArray, y: object = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, X: ArrayLike | pa.FixedSizeListArray, y: object = None, *, progress: Report | None = None
+    ) -> NDArray[np.int64]:
         """Find the clusters of vectors and return `labels_`; see `fit`."""
-        return self.fit(X).labels_
+        return self.fit(X, progress=progress).labels_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; ``deep`` changes nothing, no parameter has parameters of its own."""
@@ -224,9 +230,11 @@ class HDBSCAN:
         from lamina_engine.topics.hdbscan import check_cut
 
         check_cut(
-            min_cluster_size=self.min_cluster_size, method=self.cluster_selection_method,
-            epsilon=self.cluster_selection_epsilon, max_cluster_size=self.max_cluster_size,
+            min_cluster_size=_plain(self.min_cluster_size), method=self.cluster_selection_method,
+            epsilon=_plain(self.cluster_selection_epsilon), max_cluster_size=_plain(self.max_cluster_size),
         )  # fmt: skip
+        if _plain(self.allow_single_cluster) not in (True, False):
+            raise InvalidArgument(f"allow_single_cluster={self.allow_single_cluster!r} must be True or False")
 
 
 _PARAMETERS = {
@@ -272,12 +280,12 @@ def _rows(given: Any) -> NDArray[Any]:
     """Return what was given as an array of rows of numbers."""
     import numpy as np
 
-    if type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "type"):
+    if type(given).__module__.partition(".")[0] == "pyarrow":
         rows = _arrow_rows(given)
     elif hasattr(given, "tocsr"):
         raise SchemaMismatch("sparse vectors are not supported; give a dense array, such as X.toarray()")
     else:
-        rows = np.asarray(given)
+        rows = _array(given)
     if np.iscomplexobj(rows):
         raise InvalidArgument("Complex data not supported; give float32 or float16")
     if rows.dtype.kind == "O":
@@ -289,6 +297,18 @@ def _rows(given: Any) -> NDArray[Any]:
     if rows.ndim == 2 and 0 in rows.shape:
         what = "sample" if rows.shape[0] == 0 else "feature"
         raise InvalidArgument(f"0 {what}(s) (shape={rows.shape}) while a minimum of 1 is required.")
+    return rows
+
+
+def _array(given: Any) -> NDArray[Any]:
+    import numpy as np
+
+    try:
+        rows = np.asarray(given)
+    except ValueError as error:
+        raise InvalidArgument(f"X cannot be read as rows of one length ({error}); give shape (n, d)") from error
+    if rows.ndim == 0:
+        raise SchemaMismatch(f"X is {type(given).__name__}, not vectors; give an array of shape (n, d)")
     return rows
 
 
@@ -304,23 +324,42 @@ def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _arrow_rows(given: Any) -> NDArray[Any]:
-    """Return a fixed-size list column without copying it."""
+    """Return a column of vectors, fixed-size lists or tensors of one dimension, without copying it."""
     import pyarrow as pa
 
+    if not isinstance(given, (pa.Array, pa.ChunkedArray)):
+        raise SchemaMismatch(f"X is a pyarrow {type(given).__name__}; give its column of vectors: X['NAME']")
     if isinstance(given, pa.ChunkedArray):
         given = given.chunk(0) if given.num_chunks == 1 else given.combine_chunks()
+    if isinstance(given, pa.FixedShapeTensorArray) and len(given.type.shape) == 1:
+        given = given.storage
     if not pa.types.is_fixed_size_list(given.type):
         raise SchemaMismatch(f"an Arrow column of type {given.type} is not vectors; give fixed_size_list<float>[d]")
-    if given.null_count:
-        row = given.is_null().to_pylist().index(True)
-        raise InvalidArgument(f"row {row} is null ({given.null_count} rows are); leave such rows out")
-    rows: NDArray[Any] = given.flatten().to_numpy(zero_copy_only=True).reshape(len(given), given.type.list_size)
+    _refuse_nulls(given, 1)
+    flat = given.flatten()
+    _refuse_nulls(flat, given.type.list_size)
+    rows: NDArray[Any] = flat.to_numpy(zero_copy_only=flat.type != pa.bool_()).reshape(len(given), given.type.list_size)
     return rows
+
+
+def _refuse_nulls(values: Any, each: int) -> None:
+    """Raise for the first row with a null; a row has so many of the values."""
+    if values.null_count:
+        row = values.is_null().to_pylist().index(True) // each
+        raise InvalidArgument(f"row {row} is null or has one ({values.null_count} nulls in all); leave such rows out")
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as Python's, such as a search over parameters gives; anything else as it is."""
+    import numpy as np
+
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _threads(n_jobs: int | None) -> int | None:
     if n_jobs is None or n_jobs == -1:
         return None
+    n_jobs = _plain(n_jobs)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < -1 or n_jobs == 0:
         raise InvalidArgument(f"n_jobs={n_jobs!r} must be a number of threads from 1 up, or −1 or None for all cores")
     return min(n_jobs, 4 * (os.cpu_count() or 1))

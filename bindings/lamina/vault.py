@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from lamina.following import Following
 from lamina.fresh import Fresh
 from lamina.linked import Linked
 from lamina.results import Hit, Hits
+from lamina.starting import uncollected
 from lamina.topical import Topical
 from lamina_engine.arguments import paths_of
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
@@ -85,23 +87,23 @@ def open_vault(
     ...     vault.recall("which database", k=1)[0].text
     'We moved to PostgreSQL 16.'
     """
-    from lamina_engine.index import native
+    with uncollected():
+        from lamina_engine.index import native
 
-    native.begin(*native.ARROW)
-    from lamina_engine.memory import Memory
+        native.begin(*native.ARROW)
+        from lamina_engine.memory import Memory
 
-    root = vault_path(path)
-    memory = Memory(
-        root,
-        mode=mode,
-        create=create,
-        clock=clock,
-        embedder=embedder,
-        redactor=redactor,
-        trust=trust,
-        lock_timeout_s=lock_timeout_s,
-        settings=settings,
-    )
+        memory = Memory(
+            vault_path(path),
+            mode=mode,
+            create=create,
+            clock=clock,
+            embedder=embedder,
+            redactor=redactor,
+            trust=trust,
+            lock_timeout_s=lock_timeout_s,
+            settings=settings,
+        )
     if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
         from lamina_engine.freshness.tiers import settings as freshness_settings
 
@@ -366,13 +368,14 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
         if (lanes is None or "vector" in lanes) and profile != "lexical":
             self._memory.begin_recall()
-        from lamina_engine.recall.pipeline import recall
+        with contextlib.nullcontext() if self._memory.recalled else uncollected():
+            from lamina_engine.recall.pipeline import recall
 
-        outcome = recall(
-            self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
-            token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent, session=session,
-            time=time, tz=tz,
-        )  # fmt: skip
+            outcome = recall(
+                self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
+                token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
+                session=session, time=time, tz=tz,
+            )  # fmt: skip
         hits = [_hit(found) for found in outcome.found]
         return Hits(
             hits, query=query, profile=outcome.profile, snapshot=outcome.version,

@@ -9,7 +9,6 @@ import functools
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lamina_engine.errors import InvalidArgument
 
@@ -72,6 +71,8 @@ def zone(name: str) -> tzinfo:
         raise InvalidArgument(f"tz={name!r} is a {type(name).__name__}; give an IANA name such as 'Europe/Berlin'")
     if name.upper() in ("UTC", "Z"):
         return UTC
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 2 ms, and most dates say their zone
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

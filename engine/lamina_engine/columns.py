@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lamina_engine.errors import VaultCorrupt
+
 
 def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
     """View a primitive column; nulls (if any) become ``missing`` in a copy.
@@ -60,23 +62,25 @@ Reader = Callable[[int], Any]
 """Gives the Python value at an offset of one column."""
 
 
-def reader(array: pa.Array) -> Reader:
+def reader(array: pa.Array, where: str = "a column") -> Reader:
     """Return a function that reads single values of a column, several times faster than Arrow's own scalars.
 
     Never ``take``, which copies the column. Text, fixed-size binary, dictionaries of text, integers and lists of text
     are read from the buffers themselves; any other type goes through Arrow.
+
+    The function raises `VaultCorrupt` for text that is not UTF-8, and names ``where`` that is.
     """
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _dictionary_reader(array)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _nullable(array, _text_reader(array))
+        return _nullable(array, _text_reader(array, where))
     if pa.types.is_fixed_size_binary(kind):
         return _nullable(array, _binary_reader(array, kind.byte_width))
     if pa.types.is_integer(kind):
         return _nullable(array, _plain(numbers(array)).__getitem__)
     if pa.types.is_list(kind) and pa.types.is_string(kind.value_type):
-        return _nullable(array, _list_reader(array))
+        return _nullable(array, _list_reader(array, where))
     return lambda offset: array[offset].as_py()
 
 
@@ -92,14 +96,21 @@ def _plain(values: NDArray[Any]) -> memoryview:
     return values.data
 
 
-def _text_reader(array: pa.Array) -> Reader:
+def _text_reader(array: pa.Array, where: str) -> Reader:
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
     bounds = _plain(
         np.frombuffer(array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize)
     )
     data = array.buffers()[2]
     text = memoryview(data) if data is not None else memoryview(b"")
-    return lambda offset: str(text[bounds[offset] : bounds[offset + 1]], "utf-8", "surrogatepass")
+
+    def read(offset: int) -> str:
+        try:
+            return str(text[bounds[offset] : bounds[offset + 1]], "utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise VaultCorrupt(f"{where}: {error}; `lamina verify --deep` names what can be saved") from error
+
+    return read
 
 
 def _binary_reader(array: pa.Array, width: int) -> Reader:
@@ -114,9 +125,9 @@ def _dictionary_reader(array: pa.DictionaryArray) -> Reader:
     return lambda offset: names[found[offset]]
 
 
-def _list_reader(array: pa.ListArray) -> Reader:
+def _list_reader(array: pa.ListArray, where: str) -> Reader:
     bounds = _plain(np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4))
-    inner = reader(array.values)
+    inner = reader(array.values, where)
     return lambda offset: [inner(i) for i in range(bounds[offset], bounds[offset + 1])]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401  here, since nobody can once the process ends, and a handler may still write
 import contextlib
 import logging
 import threading
@@ -14,32 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import config as configuration
+from lamina_engine import forking
 from lamina_engine.chunks import journal as accesses
-from lamina_engine.chunks.batch import checked_vectors
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import name_of, resolve
 from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
 from lamina_engine.index import native
-from lamina_engine.index.indexer import Indexer
 from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.index.view import View
 from lamina_engine.known_profiles import Profiles
 from lamina_engine.settings import load as load_settings
 from lamina_engine.store.files import Files
+from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store
-from lamina_engine.store.writer import LOCK_TIMEOUT_S, Transaction
 
 logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
+    from lamina_engine.index.indexer import Indexer
     from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.store.writer import Transaction
 
 DEFAULT_SPACE = "default"
 _WARM_AT = 2
+_CHECK_AT = 2
+"""The second write of a process says that more will come: its indexes are then read whole once."""
 
 
 class Memory:
@@ -100,7 +104,7 @@ class Memory:
         self._redactor = redactor
         self.lock_timeout_s = lock_timeout_s
         self.tables = Tables(root / INDEX)
-        self.indexer = Indexer(self.store, self.tables)
+        self._indexer: Indexer | None = None
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
         self._at_hand: dict[str, Embedder] = {}
@@ -108,10 +112,13 @@ class Memory:
         self._view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
+        self._writes = 0
+        self._soundness: threading.Thread | None = None
         self._begun = False
         self._closed = False
-        self._lock = threading.Lock()
-        self._view_lock = threading.Lock()
+        self._lock = forking.lock()
+        self._view_lock = forking.lock()
+        forking.keeper(self)
 
     @property
     def redactor(self) -> Redactor:
@@ -121,6 +128,18 @@ class Memory:
 
             self._redactor = Redactor()
         return self._redactor
+
+    @property
+    def indexer(self) -> Indexer:
+        """What keeps the indexes level with the log; made when first asked for: readers need none of its code."""
+        if self._indexer is None:
+            from lamina_engine.index.indexer import Indexer
+
+            with self._lock:
+                if self._indexer is None:
+                    self._indexer = Indexer(self.store, self.tables)
+                return self._indexer
+        return self._indexer
 
     @property
     def clock(self) -> Clock:
@@ -229,10 +248,18 @@ class Memory:
 
     def _begin_generation(self, generation: int) -> None:
         """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
-        self.tables = Tables(self.root / INDEX)
-        self.indexer = Indexer(self.store, self.tables)
-        self._view = None
+        self._begin_anew(Tables(self.root / INDEX))
         self._generation = generation
+
+    def begin_anew_in_child(self) -> None:
+        """In a forked child, whose parent was at work: derive again what a thread may have been deriving."""
+        self._begin_anew(Tables(self.root / INDEX, self.tables.distrusted))
+
+    def _begin_anew(self, tables: Tables) -> None:
+        with self._lock:
+            self.tables = tables
+            self._indexer = None
+        self._view = None
 
     @contextlib.contextmanager
     def write(self, *, journal: bool = True) -> Iterator[tuple[Transaction, View]]:
@@ -247,7 +274,7 @@ class Memory:
         ------
         VaultReadOnly, VaultLocked, OSError
         """
-        self.view()  # a closed vault is not written either
+        self.check_open()
         with self.store.exclusive(self.lock_timeout_s):
             try:
                 with self.store.transaction(self.lock_timeout_s) as transaction:
@@ -267,6 +294,9 @@ class Memory:
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
                 self.indexer.unstage()
                 logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)
+        self._writes += 1
+        if self._writes == _CHECK_AT:
+            self._check_soon()
 
     def ensure_space(self, vectors: NDArray[np.float32] | None) -> None:
         """Declare the vault's first embedding space before its first chunk.
@@ -276,11 +306,12 @@ class Memory:
         InvalidArgument
             When vectors are given that do not fit the embedder's dimension; nothing is written then.
         """
-        manifest = self.store.snapshot().manifest
-        if manifest.spaces or manifest.rows("chunks"):
+        if _has_begun(self.store.known) or _has_begun(self.store.snapshot()):
             return
         embedder = self.embedder
         if vectors is not None:
+            from lamina_engine.chunks.batch import checked_vectors
+
             checked_vectors(vectors, len(vectors), embedder.dim or None)
         if embedder.dim:
             with self.store.transaction(self.lock_timeout_s) as transaction:
@@ -326,6 +357,11 @@ class Memory:
             native.begin(*native.FAISS)
             threading.Thread(target=_read_codes, args=(self.tables, snapshot), name="lamina-codes").start()
 
+    @property
+    def recalled(self) -> bool:
+        """True once something has been recalled: all that it takes is loaded."""
+        return self._recalls > 0
+
     def count_recall(self) -> None:
         """Note a recall: the second one of a process says that more will come, and starts to warm the kernels on a thread.
 
@@ -337,6 +373,26 @@ class Memory:
             from lamina_kernels._jit import warm
 
             warm(KERNELS + WALK_KERNELS if self.store.snapshot().rows("links") else KERNELS)
+            self._check_soon()
+
+    def _check_soon(self) -> None:
+        """Begin to read, on a thread, what of the indexes was opened without being read: this process lives on."""
+        if self._soundness is None:
+            from lamina_engine.index import soundness
+
+            self._soundness = soundness.on_a_thread(self.check_indexes)
+
+    def check_indexes(self) -> None:
+        """Read every byte of the indexes; what is damaged is read no more from then on, and made again by the next write."""
+        from lamina_engine.index.soundness import damaged
+
+        with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told
+            found = damaged(self.tables, self.store.snapshot())
+            if found and not self._closed:
+                with self.store.unwritten(), self._view_lock:
+                    for name, wrong in found.items():
+                        self.tables.distrust(name, wrong)
+                    self._begin_anew(Tables(self.root / INDEX, self.tables.distrusted))
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""
@@ -350,6 +406,11 @@ class Memory:
         if not findings:
             return text, []
         return msgspec.json.encode(value, order="sorted").decode(), [finding.kind for finding in findings]
+
+
+def _has_begun(snapshot: Snapshot) -> bool:
+    """Tell whether a version has a space or a chunk: every later one then has, too."""
+    return bool(snapshot.manifest.spaces) or snapshot.rows("chunks") > 0
 
 
 def _read_codes(tables: Tables, snapshot: Snapshot) -> None:

@@ -2,7 +2,8 @@
 
 A record is what ``add`` takes, with what only the vault knows beside it: headings, place in its source, the chunk before
 it, commit, blob, version, status, pin. Vectors are not among it: they are made again from the text.
-Exporting, importing into an empty vault and exporting again gives the same bytes.
+Facts and links are files of their own, read after the chunks that they name. Exporting, importing into an empty vault and
+exporting again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.store.snapshot import Rows
 
-FORMATS: Final = ("jsonl", "parquet", "clawpy", "facts", "graph-json")
+FORMATS: Final = ("jsonl", "parquet", "clawpy", "facts", "links", "graph-json")
 _ROWS_AT_ONCE: Final = 8_192
 _PARQUET: Final = b"PAR1"
 _INSTEAD: Final = "give what `lamina export` wrote; other files are ingested"
@@ -73,7 +74,8 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     Invalidated, archived and snoozed ones too; removed ones where the filter names that status.
 
     ``clawpy`` writes tasks alone, see `lamina_engine.ingest.taskexport`; ``facts`` and ``graph-json`` write facts, see
-    `lamina_engine.facts.exporting`, and return how many. The file appears whole or not at all.
+    `lamina_engine.facts.exporting`, and ``links`` the links, see `lamina_engine.links.exporting`; they return how many. The
+    file appears whole or not at all.
 
     Raises
     ------
@@ -90,6 +92,12 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
         if filter_:
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all facts")
         return (export_facts if format_ == "facts" else export_graph)(memory, path)
+    if format_ == "links":
+        from lamina_engine.links.exporting import export_links
+
+        if filter_:
+            raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all links")
+        return export_links(memory, path)
     view = memory.view()
     node = where.parse(filter_, memory.config.tz)
     live = alive(view, node, invalidated=True)
@@ -194,7 +202,7 @@ class Exported(Struct, frozen=True):
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
-    """Add what `export` wrote; return the ids (none of facts). A ``.json`` file of tasks is read as one.
+    """Add what `export` wrote; return the ids (none of facts and links). A ``.json`` file of tasks is read as one.
 
     Raises
     ------
@@ -211,6 +219,11 @@ def import_(memory: Memory, path: Path) -> list[str]:
 
     if is_fact_file(path):
         import_facts(memory, path)
+        return []
+    from lamina_engine.links.exporting import import_links, is_link_file
+
+    if is_link_file(path):
+        import_links(memory, path)
         return []
     ids: list[str] = []
     for records in _read(path):

@@ -15,9 +15,11 @@ import numpy as np
 from lamina_kernels._jit import kernel
 from lamina_kernels.forest import near_order
 from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
-from lamina_kernels.neighbors import Seen, _floor_of, _insert_nearest, measured, search, show_all
-from lamina_kernels.ordering import is_clumped, tree_order
+from lamina_kernels.leaders import leader_order
+from lamina_kernels.neighbors import _floor_of, _insert_nearest, measured, search
+from lamina_kernels.ordering import is_clumped, is_grouped, steps, tree_order
 from lamina_kernels.packed import Packed
+from lamina_kernels.showing import Seen, show_all
 from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.survey import Survey
 from lamina_kernels.threads import Crew
@@ -65,12 +67,13 @@ def nearest(points: Points, packed: Packed, k: int, listed: int, crew: Crew, sur
 
 
 def _first_look(points: Points, packed: Packed, k: int, listed: int, crew: Crew, survey: Survey) -> Neighbors:
-    """Return lists whose core distances may be uncertain; where rows lie in tight groups, by a survey."""
+    """Return lists whose core distances may be uncertain; where rows lie in groups, by a survey."""
     n = points.factors.size
     if n >= _LEAST:
-        order = tree_order(points)
-        if is_clumped(points, order, packed.blurred):
-            found = survey.take(order, k, listed)
+        order = tree_order(points, crew)
+        step = steps(points, order)
+        if is_clumped(step, order, packed.blurred) or is_grouped(points, step, order, listed):
+            found = survey.take(leader_order(points, packed, order, crew), k, listed)
             if found is not None:
                 return found
     scores, rows = search(n, packed, listed, crew)

@@ -10,11 +10,13 @@ What is chosen from the condensed tree stands in `lamina_kernels.selection`.
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import numpy as np
 
-from lamina_kernels._jit import kernel
+from lamina_kernels._jit import Kernel, is_ready, kernel
+from lamina_kernels.dense import MOST_ROWS
 from lamina_kernels.layouts import BOOL, F64, I64, CondensedTree, MergeTree, SpanningTree
 from lamina_kernels.union_find import find
 
@@ -47,7 +49,8 @@ def merge_tree(tree: SpanningTree, ties: Literal["joint", "binary"] = "joint") -
     n = tree.weights.size + 1
     parent, size = np.full(2 * n - 1, -1), np.ones(2 * n - 1, np.int64)
     height = np.empty(n - 1)
-    nodes = merge_edges(tree.source, tree.target, tree.weights, ties == "joint", parent, height, size)
+    merge = merge_edges if _is_worth_it(merge_edges, n) else merge_edges_plain
+    nodes = merge(tree.source, tree.target, tree.weights, ties == "joint", parent, height, size)
     return MergeTree(parent[:nodes].copy(), height[: nodes - n].copy(), size[:nodes].copy())
 
 
@@ -70,16 +73,25 @@ def condense(tree: MergeTree, min_cluster_size: int) -> CondensedTree:
     """
     nodes = tree.parent.size
     n = nodes - tree.height.size
+    if n == 0:
+        none, nothing = np.empty(0, np.int64), np.empty(0)
+        return CondensedTree(none, nothing, none, nothing, none)
     density = densities(tree.height)
     cluster, fallen = np.zeros(nodes, np.int64), np.full(nodes, -1.0)
     parent, birth, size = np.full(n, -1), np.zeros(n), np.zeros(n, np.int64)
     large = np.zeros(nodes, np.int64)
-    count = part_clusters(
+    part = part_clusters if _is_worth_it(part_clusters, n) else part_clusters.py_func
+    count = part(
         tree.parent, tree.size, density, min_cluster_size, large, cluster, fallen, parent, birth, size
     )  # fmt: skip
     return CondensedTree(
         cluster[:n].copy(), fallen[:n].copy(), parent[:count].copy(), birth[:count].copy(), size[:count].copy()
     )
+
+
+def _is_worth_it(kernel: Kernel[..., object], n: int) -> bool:
+    """Return whether to call a kernel: it is at hand, or n rows are so many that loading it costs less than they do."""
+    return n > MOST_ROWS or is_ready(kernel)
 
 
 def densities(height: F64) -> F64:
@@ -155,6 +167,43 @@ def merge_edges(
                 made[root] = -1
         first = last
     return count
+
+
+def merge_edges_plain(
+    source: I64, target: I64, weights: F64, joint: bool, out_parent: I64, out_height: F64, out_size: I64
+) -> int:
+    """Merge the ends of edges, lightest first; see `merge_edges`."""
+    n = weights.size + 1
+    sets, parent, size = list(range(n)), out_parent.tolist(), out_size.tolist()
+    node = list(range(n))
+    height: list[float] = []
+
+    def name(i: int) -> int:
+        while sets[i] != i:
+            sets[i] = i = sets[sets[i]]
+        return i
+
+    edges = zip(weights.tolist(), source.tolist(), target.tolist(), strict=True)
+    for weight, group in itertools.groupby(edges, lambda edge: edge[0]) if joint else ((e[0], (e,)) for e in edges):
+        ends = [(name(i), name(j)) for _, i, j in group]
+        for i, j in ends:
+            a, b = name(i), name(j)
+            sets[max(a, b)] = min(a, b)
+        made: dict[int, int] = {}
+        for i, j in ends:
+            root = name(i)
+            if root not in made:
+                made[root] = n + len(height)
+                height.append(weight)
+                size[made[root]] = 0
+            for below in (node[i], node[j]):
+                if parent[below] < 0 and below != made[root]:
+                    parent[below] = made[root]
+                    size[made[root]] += size[below]
+        for root, new in made.items():
+            node[root] = new
+    out_parent[:], out_size[:], out_height[: len(height)] = parent, size, height
+    return n + len(height)
 
 
 def _part_examples() -> tuple[object, ...]:

@@ -10,13 +10,12 @@ that bound, it is the core distance. Rows that fail this are searched again with
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
+from lamina_kernels.layouts import F32, F64, I32, Neighbors, Points
 from lamina_kernels.packed import Packed, gather, score
 from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.threads import Crew
@@ -24,6 +23,9 @@ from lamina_kernels.threads import Crew
 TILE_ROWS: Final = 192
 TILE_COLUMNS: Final = 384
 """A tile of float32 takes 288 KiB: with its rows it stays in the second cache. Both are multiples of 6 or 64."""
+
+_LISTS: Final = 512
+"""Lists that a thread works on at a time."""
 
 SHRINK: Final = 1.0 - 1e-12
 """A bound loses this before it is believed: squares and roots of float64 round."""
@@ -40,49 +42,6 @@ def make_tiles(packed: Packed) -> Tiles:
     """Return a thread's memory for tiles."""
     block = np.empty(TILE_ROWS * (packed.groups + 2), np.int32)
     return Tiles(block, np.empty((TILE_ROWS, TILE_COLUMNS), np.float32))
-
-
-class Seen(NamedTuple):
-    """A tile of scores, and what is needed to make use of it."""
-
-    scores: F32
-    rows: I64
-    columns: I64  # −1 where there is none
-    margin: F64  # (n,)
-    scale: float
-
-
-def show_all(packed: Packed, rows: I64, needs: Callable[[I64], F64], look: Callable[[Seen], None], crew: Crew) -> None:
-    """Show all pairs of some rows with every row.
-
-    Parameters
-    ----------
-    packed : Packed
-    rows : int64 (m,)
-    needs : callable
-        Below which distance another row matters to each of some rows; −inf where nothing does. Asked when a tile
-        begins, so it may fall meanwhile.
-    look : callable
-        Called on several threads, each with rows of its own.
-    crew : Crew
-    """
-    n = packed.margin.size
-    tiles = [make_tiles(packed) for _ in range(crew.threads)]
-
-    def work(slot: int, start: int) -> None:
-        asked = rows[start : start + TILE_ROWS]
-        asked = asked[needs(asked) > -np.inf]
-        if asked.size == 0:
-            return
-        block = gather(packed, asked, tiles[slot].block)
-        out = tiles[slot].scores[: block.size // (packed.groups + 2)]
-        for column in range(0, n, TILE_COLUMNS):
-            crew.check()
-            last = min(column + TILE_COLUMNS, n)
-            score(packed, block, column, last, out)
-            look(Seen(out, asked, np.arange(column, last), packed.margin, packed.scale))
-
-    crew.run(work, range(0, rows.size, TILE_ROWS))
 
 
 def uncertain_share(points: Points, packed: Packed, k: int, listed: int, crew: Crew) -> float:
@@ -112,8 +71,13 @@ def search(n: int, packed: Packed, listed: int, crew: Crew) -> tuple[F32, I32]:
             keep_best(out, start, stop, column, column, last, rows[slot], scores[slot], floors)
 
     crew.run(work, blocks, costs=[n - start for start in blocks])
-    for other in slots[1:]:
-        join_best(rows[other], scores[other], rows[0], scores[0])
+
+    def join(_: int, start: int) -> None:
+        part = slice(start, start + _LISTS)
+        for other in slots[1:]:
+            join_best(rows[other][part], scores[other][part], rows[0][part], scores[0][part])
+
+    crew.run(join, range(0, n, _LISTS) if len(slots) > 1 else ())
     return scores[0], rows[0]
 
 
@@ -125,10 +89,10 @@ def measured(points: Points, packed: Packed, scores: F32, rows: I32, k: int, cre
 
     def work(_: int, start: int) -> None:
         crew.check()
-        stop = min(start + 2048, n)
+        stop = min(start + _LISTS, n)
         measure_rows(points.values, points.factors, points.size, start, stop, rows, distances)
 
-    crew.run(work, range(0, n, 2048))
+    crew.run(work, range(0, n, _LISTS))
     return Neighbors(rows, distances, bound, distances[:, k - 1].copy())
 
 
@@ -288,49 +252,3 @@ def _floor_of(distance: float, margin: float, scale: float) -> np.float32:
         return np.float32(np.inf)
     below = -0.5 * (distance * scale) * (distance * scale) - margin
     return np.float32(below - 1e-6 * abs(below) - 1e-30)
-
-
-def _widen_examples() -> tuple[object, ...]:
-    lists = np.array([[1], [0]], np.int32), np.zeros((2, 1))
-    return np.zeros(16, np.float32), np.ones(2), 8, 0, 2, lists[0], lists[0].copy(), lists[1]
-
-
-@kernel(examples=[_widen_examples])
-def widen_lists(
-    values: F32, factors: F64, size: int, start: int, stop: int, rows: I32, out_rows: I32, out_distances: F64
-) -> None:
-    """Measure the neighbours of each row's neighbours, and keep the nearest: what approximate lists have missed.
-
-    Parameters
-    ----------
-    values, factors, size
-        The points.
-    start, stop : int
-        Rows whose lists are widened.
-    rows : int32 (n, K)
-        Lists of all rows as they were.
-    out_rows, out_distances : int32 and float64 (n, K)
-        Nearest first; changed from ``start`` to ``stop``.
-
-    Notes
-    -----
-    O(K² d) a row: one step of Dong, Charikar and Li, "Efficient k-nearest neighbor graph construction", 2011.
-    """
-    k = rows.shape[1]
-    for i in range(start, stop):
-        for p in range(k):
-            for q in range(k):
-                j = rows[rows[i, p], q]
-                if j == i or _holds(out_rows, i, j):
-                    continue
-                distance = np.sqrt(square_distance(values, i * size, factors[i], values, j * size, factors[j], size))
-                if distance < out_distances[i, k - 1]:
-                    _insert_nearest(out_rows, out_distances, i, j, distance)
-
-
-@kernel
-def _holds(rows: I32, i: int, row: int) -> bool:
-    held = False
-    for p in range(rows.shape[1]):
-        held |= rows[i, p] == row
-    return held

@@ -21,6 +21,7 @@ from lamina_kernels import products
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F32, F64, I32, I64, Points
 from lamina_kernels.products import ROWS, UNSIGNED
+from lamina_kernels.threads import Crew
 
 Arithmetic = Literal["float32", "int16", "int16-portable", "int8", "int8-portable"]
 
@@ -29,6 +30,13 @@ _ROUND: Final = 2.0**-24
 
 _NORM: Final = 46_000.0
 """Length of a row in int16: below √2³¹, so that no sum of products leaves int32."""
+
+
+_PANELS: Final = 32
+"""Panels that a thread packs at a time."""
+
+# What these sums measure bounds estimates, which have slack for any order; rows are finite.
+_REORDER: Final = ("reassoc", "contract", "nnan", "nsz")
 
 
 class _Kind(NamedTuple):
@@ -91,7 +99,7 @@ def fastest() -> Arithmetic:
     return "int16" if "avx2" in features else "float32"
 
 
-def pack(points: Points, arithmetic: Arithmetic, *, centred: bool) -> Packed:
+def pack(points: Points, arithmetic: Arithmetic, *, centred: bool, crew: Crew | None = None) -> Packed:
     """Pack points.
 
     Parameters
@@ -101,6 +109,8 @@ def pack(points: Points, arithmetic: Arithmetic, *, centred: bool) -> Packed:
     arithmetic : str
     centred : bool
         Take the mean away and scale the longest row to 1 first: what Euclidean data needs and unit rows have already.
+    crew : Crew, optional
+        The caller's thread alone unless given.
 
     Returns
     -------
@@ -108,7 +118,7 @@ def pack(points: Points, arithmetic: Arithmetic, *, centred: bool) -> Packed:
 
     Notes
     -----
-    O(n d), one thread; 4, 2 or 1 bytes a number.
+    O(n d); 4, 2 or 1 bytes a number.
     """
     n, d = points.factors.size, points.size
     kind = _KINDS[arithmetic]
@@ -117,16 +127,28 @@ def pack(points: Points, arithmetic: Arithmetic, *, centred: bool) -> Packed:
     panels = -(-n // kind.columns)
     words = np.zeros(panels * kind.columns * (groups + 3), np.int32)
     lengths, residues = np.empty(n), np.empty(n)
-    pack_rows(
-        points.values, points.factors, centre, scale, kind.parts, kind.columns,
-        words, words.view(np.float32), lengths, residues,
-    )  # fmt: skip
+    part_rows, row_words = _PANELS * kind.columns, groups + 3
+
+    def work(_: int, start: int) -> None:
+        part = slice(start, min(start + part_rows, n))
+        own = words[start * row_words : (start + part_rows) * row_words]
+        pack_rows(
+            points.values[part.start * d : part.stop * d], points.factors[part], centre, scale, kind.parts, kind.columns,
+            own, own.view(np.float32), lengths[part], residues[part],
+        )  # fmt: skip
+
+    Crew(crew.threads if crew else 1).run(work, range(0, n, part_rows))
+    return Packed(arithmetic, words, groups, kind.columns, margins(arithmetic, d, lengths, residues), scale)
+
+
+def margins(arithmetic: Arithmetic, d: int, lengths: F64, residues: F64) -> F64:
+    """Return how far off no score of each row is, from the lengths of all rows and of what packing took from them."""
     longest, worst = float(lengths.max()), float(residues.max())
     rounding = 16 * _ROUND * (1.0 + longest * longest)
     if arithmetic == "float32":  # any order of d sums
         rounding += (d + 8) * _ROUND * longest * longest
-    margin = lengths * worst + (longest + worst) * residues + rounding
-    return Packed(arithmetic, words, groups, kind.columns, margin, scale)
+    margin: F64 = lengths * worst + (longest + worst) * residues + rounding
+    return margin
 
 
 def _centre(points: Points) -> tuple[F64, float]:
@@ -189,6 +211,58 @@ def _limits(parts: int) -> tuple[float, float]:
     return 32767.0, _NORM
 
 
+@kernel(fastmath=_REORDER)
+def _place(values: F32, start: int, factor: float, centre: F64, scale: float, out: F64) -> tuple[float, float]:
+    """Write a row as it is to be packed; return its squared length and its greatest number."""
+    square, peak = 0.0, 0.0
+    for k in range(centre.size):
+        x = (values[start + k] * factor - centre[k]) * scale
+        out[k] = x
+        square += x * x
+        peak = max(peak, abs(x))
+    return square, peak
+
+
+@kernel(fastmath=_REORDER)
+def _round(row: F64, step: float, out: I32) -> float:
+    """Write a row in whole steps; return the square of what that takes away."""
+    inverse, lost = 1.0 / step, 0.0
+    for k in range(row.size):
+        q = np.rint(row[k] * inverse)
+        out[k] = np.int32(q)
+        rest = row[k] - q * step
+        lost += rest * rest
+    return lost
+
+
+@kernel
+def _round_floats(row: F64, columns: int, base: int, out_floats: F32) -> float:
+    """Write a row in float32 into its panel; return the square of what that takes away."""
+    lost = 0.0
+    for k in range(row.size):
+        out_floats[base + k * columns] = row[k]
+        rest = row[k] - np.float64(out_floats[base + k * columns])
+        lost += rest * rest
+    return lost
+
+
+@kernel
+def _write_words(steps: I32, parts: int, groups: int, columns: int, base: int, out_words: I32) -> np.int64:
+    """Write whole steps into a panel, several a word; return their sum."""
+    bits = 32 // parts
+    keep = np.int64(0xFFFFFFFF) >> (32 - bits)
+    total = np.int64(0)
+    for g in range(groups):
+        word = np.int64(0)
+        for p in range(parts):
+            q = np.int64(steps[g * parts + p])
+            total += q
+            word |= (q & keep) << (bits * p)
+        word = (word ^ 0x80000000) - 0x80000000  # the same 32 bits, as a signed number
+        out_words[base + g * columns] = np.int32(word)
+    return total
+
+
 @kernel(examples=[_pack_examples])
 def pack_rows(
     values: F32, factors: F64, centre: F64, scale: float, parts: int, columns: int,
@@ -220,47 +294,28 @@ def pack_rows(
     n, d = factors.size, centre.size
     groups = (d + parts - 1) // parts
     most, norm = _limits(parts)
-    bits = 32 // parts
-    keep = np.int64(0xFFFFFFFF) >> (32 - bits)
-    row = np.empty(d)
-    panel_words = columns * (groups + 3)
+    row, steps = np.empty(d), np.zeros(groups * parts, np.int32)
     for i in range(out_words.size // (groups + 3)):
-        base = (i // columns) * panel_words + i % columns
+        base = (i // columns) * columns * (groups + 3) + i % columns
         after = base + groups * columns
         if i >= n:
             out_floats[after + columns] = np.inf
             continue
-        square, peak = 0.0, 0.0
-        for k in range(d):
-            x = (values[i * d + k] * factors[i] - centre[k]) * scale
-            row[k] = x
-            square += x * x
-            peak = max(peak, abs(x))
+        square, peak = _place(values, i * d, factors[i], centre, scale, row)
         length = np.sqrt(square)
-        step, lost, total = 1.0, 0.0, np.int64(0)
+        step = 1.0
         if parts == 1:
-            for k in range(d):
-                out_floats[base + k * columns] = row[k]
-                rest = row[k] - np.float64(out_floats[base + k * columns])
-                lost += rest * rest
+            lost = _round_floats(row, columns, base, out_floats)
         else:
             step = np.float64(np.float32(max(peak / most, length / norm) * 1.0000002))
             if step == 0.0:
                 step = 1.0
-            inverse = 1.0 / step
-            for k in range(d):
-                q = np.int64(np.rint(row[k] * inverse))
-                rest = row[k] - q * step
-                lost += rest * rest
-                total += q
-                place = base + (k // parts) * columns
-                shifted = (q & keep) << (bits * (k % parts))
-                shifted = (shifted ^ 0x80000000) - 0x80000000  # the same 32 bits, as a signed number
-                out_words[place] = np.int32(out_words[place] | shifted)
+            lost = _round(row, step, steps)
+            total = _write_words(steps, parts, groups, columns, base, out_words)
+            if parts == 4:
+                out_words[after + 2 * columns] = np.int32(128 * total)
         out_floats[after] = step
         out_floats[after + columns] = 0.5 * square
-        if parts == 4:
-            out_words[after + 2 * columns] = np.int32(128 * total)
         out_lengths[i] = length
         out_residues[i] = np.sqrt(lost)
 

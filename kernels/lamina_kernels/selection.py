@@ -24,7 +24,8 @@ class Flat(NamedTuple):
     Attributes
     ----------
     labels : int64 (n,)
-        −1 is noise; 0 is the largest cluster, and of equal ones that with the lowest row.
+        −1 is noise; 0 is the largest cluster, of equally large ones the densest. The order of rows decides only between
+        clusters that no distance tells apart.
     probabilities : float64 (n,)
         How firmly each row belongs to its cluster, in [0, 1]; 0 for noise.
     clusters : int64 (labels,)
@@ -156,7 +157,8 @@ def flatten(tree: CondensedTree, chosen: BOOL, *, epsilon: float) -> Flat:
     lowest = np.full(chosen.size, owner.size)
     np.minimum.at(lowest, owner[rows], rows)
     held = np.bincount(owner[rows], minlength=chosen.size)
-    clusters = clusters[np.lexsort((lowest[clusters], -held[clusters]))]
+    keys = (lowest, -stabilities(tree), -tree.birth, -peak, -held)  # the last is the first to decide
+    clusters = clusters[np.lexsort([key[clusters] for key in keys])]
     label = np.full(chosen.size + 1, -1)
     label[clusters] = np.arange(clusters.size)
     top = np.append(peak, 1.0)[owner]

@@ -4,7 +4,8 @@ Borůvka's rounds (1926), made lazy: a component knows its best listed edge and,
 edge that is not listed could be at least. Where the former is no heavier, it belongs to a minimum spanning tree (the
 cut property) and is taken. Only when no component can prove its edge are rows searched, and only those whose bound is
 below their component's best edge; never those of the largest component, since a tree needs one edge from each of the
-others. A search of one row measures its exact best edge out of its component and so settles it for good.
+others. Nor are they compared with all others: an edge that neither end lists is no lighter than either's bound, so only
+rows with a bound below the component's best edge can be its other end. On text that is a tenth to a fifth of all rows.
 
 Edges of one weight may be taken in any order and never close a circle unnoticed: the union would be one with itself.
 """
@@ -20,23 +21,22 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.forest import UNKNOWN, Best, Forest, best_of, near_order, single_rows, take_edges
-from lamina_kernels.layouts import BOOL, F32, F64, I64, Neighbors, Points, SpanningTree
-from lamina_kernels.neighbors import Seen, _floor_of, show_all
+from lamina_kernels.layouts import BOOL, F32, F64, I32, I64, Neighbors, Points, SpanningTree
+from lamina_kernels.neighbors import _floor_of
 from lamina_kernels.packed import Packed
+from lamina_kernels.showing import Reach, Seen, show_all
 from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.survey import Survey
 from lamina_kernels.threads import Crew
 from lamina_kernels.union_find import join_equal, name_sets
 
 _MANY: Final = 1 / 8
-_MANY_IN_ALL: Final = 1 / 2
-"""Shares of all rows, in one round and in all, from which on a survey is taken: it costs as much as searching half of the
-rows one by one, so whoever searches that many would have done better to begin with it. Text searches a tenth to a quarter."""
+"""Searches, as a share of all rows compared with all others, from which on a survey is taken: it costs as much as half of
+the rows, and what has to be searched once has to be searched again. Text needs a hundredth."""
 
 
 def spanning_tree(
-    points: Points, packed: Packed, neighbors: Neighbors, crew: Crew, survey: Survey | None = None, *,
-    searched: int | None = None,
+    points: Points, packed: Packed, neighbors: Neighbors, crew: Crew, survey: Survey | None = None
 ) -> SpanningTree:  # fmt: skip
     """Return a minimum spanning tree over mutual reachability.
 
@@ -49,9 +49,6 @@ def spanning_tree(
     crew : Crew
     survey : Survey, optional
         Of the same; taken where many rows have to be searched.
-    searched : int, optional
-        For an approximate tree: the lists are believed to hold all that matters, and a component that they do not
-        connect is connected by the best edge of so many of its rows.
 
     Returns
     -------
@@ -66,7 +63,7 @@ def spanning_tree(
     """
     n = points.factors.size
     bound = np.maximum(neighbors.bound, neighbors.core)
-    forest = single_rows(bound if searched is None else np.full(n, np.inf))
+    forest = single_rows(bound)
     search = _Search(points, packed, neighbors, crew, survey or Survey(points, packed, crew))
     starts = np.zeros(n, np.int64)
     source, target, weights = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1)
@@ -78,10 +75,8 @@ def spanning_tree(
         taken += more
         if more:
             name_sets(forest.parent, forest.component)
-        elif searched is None:
-            search.settle(forest, best)
         else:
-            search.connect(forest, best, searched)
+            search.settle(forest, best)
     order = np.lexsort((np.maximum(source, target), np.minimum(source, target), weights))
     low, high = np.minimum(source, target)[order], np.maximum(source, target)[order]
     return SpanningTree(low, high, weights[order])
@@ -93,22 +88,24 @@ class _Search:
     def __init__(self, points: Points, packed: Packed, neighbors: Neighbors, crew: Crew, survey: Survey) -> None:
         self._points, self._packed, self._neighbors = points, packed, neighbors
         self._crew, self._survey = crew, survey
-        self._searched = 0
+        self._searched = 0.0
         self._equal = np.arange(neighbors.core.size)
         join_equal(neighbors.rows, neighbors.distances, self._equal)
         name_sets(self._equal, self._equal)
 
     def settle(self, forest: Forest, best: Best) -> None:
         """Measure the best edge of every row that may have a lighter one than its component knows."""
-        unsettled = np.flatnonzero(_outside_largest(forest) & (forest.bound < best.weight[forest.component]))
+        outside = _outside_largest(forest)
+        self._take_offers(forest, best, outside)
+        unsettled = np.flatnonzero(outside & (forest.bound < best.weight[forest.component]))
         one = self._one_of_equals(forest, unsettled)
         rows = np.unique(one)
         # rows of one component stand together, the one that may have the lightest edge first
-        rows = rows[np.lexsort((forest.bound[rows], forest.component[rows]))]
-        forest.weight[rows], forest.target[rows] = np.inf, UNKNOWN
-        self._searched += rows.size
-        n = forest.bound.size
-        if not self._survey.taken and (rows.size > _MANY * n or self._searched > _MANY_IN_ALL * n):
+        component = forest.component[rows]
+        rows = rows[np.lexsort((forest.bound[rows], component, best.weight[component]))]
+        n, reach = forest.bound.size, Reach.by(forest.bound)
+        self._searched += int(reach.within(best.weight[forest.component[rows]]).sum()) / n
+        if not self._survey.taken and self._searched > _MANY * n:
             order = near_order(self._neighbors)
             order = order[np.argsort(forest.component[order], kind="stable")]
             self._survey.take(order, component=forest.component)
@@ -121,28 +118,24 @@ class _Search:
         if self._survey.taken:
             self._survey.near_others(rows, needs, look, forest.component)
         else:
-            show_all(self._packed, rows, needs, look, self._crew)
+            show_all(self._packed, rows, needs, look, self._crew, reach)
         least = np.minimum(forest.weight[one], best.weight[forest.component[one]])
         forest.bound[unsettled] = np.maximum(forest.bound[unsettled], least)
+
+    def _take_offers(self, forest: Forest, best: Best, wanted: BOOL) -> None:
+        """Forget edges that do not leave their component any more, and note those that only the other end lists."""
+        stale = (forest.target >= 0) & (forest.component[forest.target] == forest.component)
+        forest.weight[stale], forest.target[stale] = np.inf, UNKNOWN
+        lists = self._neighbors
+        take_offers(
+            lists.rows, lists.distances, lists.core, forest.component, wanted, best.weight, forest.target, forest.weight
+        )  # fmt: skip
+        np.minimum.at(best.weight, forest.component, forest.weight)
 
     def _one_of_equals(self, forest: Forest, rows: I64) -> I64:
         """Return for each row an equal one of its component that can answer for it: their edges weigh the same."""
         found = self._equal[rows]
         return np.where(forest.component[found] == forest.component[rows], found, rows)
-
-    def connect(self, forest: Forest, best: Best, searched: int) -> None:
-        """Measure the best edge of some rows of each component that knows none; the largest waits for the others."""
-        rows = np.flatnonzero(_outside_largest(forest) & np.isinf(best.weight[forest.component]))
-        rows = rows[np.argsort(forest.component[rows], kind="stable")]
-        _, first, count = np.unique(forest.component[rows], return_index=True, return_counts=True)
-        place = np.arange(rows.size) - np.repeat(first, count)
-        step = np.repeat(-(-count // searched), count)
-        rows = rows[place % step == 0]
-        forest.weight[rows], forest.target[rows] = np.inf, UNKNOWN
-        unlimited = best._replace(weight=np.full(best.weight.size, np.inf))
-        show_all(
-            self._packed, rows, lambda some: np.full(some.size, np.inf), self._look(forest, unlimited), self._crew
-        )  # fmt: skip
 
     def _look(self, forest: Forest, best: Best) -> Callable[[Seen], None]:
         """Return what keeps the lightest edges of a tile."""
@@ -164,6 +157,45 @@ def _outside_largest(forest: Forest) -> BOOL:
     sizes = np.bincount(forest.component, minlength=forest.component.size)
     outside: BOOL = forest.component != int(np.argmax(sizes))
     return outside
+
+
+def _offer_examples() -> tuple[object, ...]:
+    return (
+        np.array([[1], [0]], np.int32), np.ones((2, 1)), np.ones(2), np.arange(2), np.ones(2, np.bool_),
+        np.full(2, np.inf), np.full(2, -1), np.full(2, np.inf),
+    )  # fmt: skip
+
+
+@kernel(examples=[_offer_examples])
+def take_offers(
+    rows: I32, distances: F64, core: F64, component: I64, wanted: BOOL, most: F64, out_target: I64, out_weight: F64
+) -> None:
+    """Note for each row the lightest edge out of its component that another row lists.
+
+    Parameters
+    ----------
+    rows, distances, core
+        The neighbour lists.
+    component : int64 (n,)
+    wanted : bool (n,)
+        Rows that matter.
+    most : float64 (n,)
+        Edges at least so heavy are of no interest to the component of that name.
+    out_target, out_weight : int64 and float64 (n,)
+        The lightest edge of each row so far; changed.
+
+    Notes
+    -----
+    O(n K).
+    """
+    n, k = rows.shape
+    for j in range(n):
+        for p in range(k):
+            i = rows[j, p]
+            if wanted[i] and component[i] != component[j]:
+                weight = max(distances[j, p], core[i], core[j])
+                if weight < out_weight[i] and weight < most[component[i]]:
+                    out_target[i], out_weight[i] = j, weight
 
 
 def _edges_examples() -> tuple[object, ...]:

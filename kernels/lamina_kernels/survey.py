@@ -22,7 +22,6 @@ from lamina_kernels.neighbors import (
     SHRINK,
     TILE_COLUMNS,
     TILE_ROWS,
-    Seen,
     Tiles,
     bounds_of,
     join_best,
@@ -32,6 +31,7 @@ from lamina_kernels.neighbors import (
 )
 from lamina_kernels.ordering import steps
 from lamina_kernels.packed import Packed, gather, pack, repack, score, take_panels
+from lamina_kernels.showing import Seen
 from lamina_kernels.stretches import cut_stretches, note_best
 from lamina_kernels.threads import Crew
 
@@ -42,7 +42,7 @@ _MOST_STRETCHES: Final = 4096
 """Any two of which have a number: 64 MiB, and up to four times as much where groups are small."""
 
 _SMALLEST_CLUMP: Final = 64
-_SMALLEST_SHARE: Final = 1 / 256
+_SMALLEST_SHARE: Final = 1 / 512
 """Smaller clumps are not packed again: measuring all of their pairs costs little."""
 
 _LARGE: Final = 1 / 64

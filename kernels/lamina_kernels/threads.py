@@ -37,6 +37,13 @@ class Crew:
         self.tick = tick
         self._stop = threading.Event()
 
+    def part(self, begin: float, end: float) -> Crew:
+        """Return the same crew, for work that takes a stage from one share to another."""
+        tick = self.tick
+        made = Crew(self.threads, None if tick is None else lambda share: tick(begin + share * (end - begin)))
+        made._stop = self._stop
+        return made
+
     def check(self) -> None:
         """Raise `Halted` where work is to end; called between kernels."""
         if self._stop.is_set():

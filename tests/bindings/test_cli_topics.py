@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 import lamina
 from lamina.cli.app import program
+from lamina_engine.memory import Memory
+from tests.engine.topics.vaults import Given, fill
 
 TEXTS = {
     "garden": "roses and tulips in the garden need soil, water and sun, plant number {}",
@@ -61,8 +68,8 @@ def test_exit_codes(folder: Path, tmp_path: Path) -> None:
     assert run(folder, "cluster", "--threshold", "2").exit_code == 2
     assert run(folder, "cluster", "--min-cluster-size", "1").exit_code == 2
     assert run(folder, "topics", "t0", "--map", str(tmp_path / "m.html")).exit_code == 2
-    with lamina.open(tmp_path / "words", create=True, embedder="none"):
-        pass
+    with lamina.open(tmp_path / "words", create=True, embedder="none") as vault:
+        vault.add("found by its words alone")
     assert run(tmp_path / "words", "cluster").exit_code == 1
     assert "lamina cluster" in run(tmp_path / "words", "topics").stdout
 
@@ -71,3 +78,42 @@ def test_the_threshold_of_the_source_system(folder: Path) -> None:
     report = json.loads(run(folder, "cluster", "--threshold", "0.09", "--json").stdout)
     assert report["threshold"] == 0.09
     assert json.loads(run(folder, "cluster", "--threshold", "auto", "--json").stdout)["threshold"] != 0.09
+
+
+def test_an_empty_vault_has_no_topics_and_nothing_is_wrong_with_it(tmp_path: Path) -> None:
+    assert run(tmp_path / "new", "init").exit_code == 0
+    got = run(tmp_path / "new", "cluster")
+    assert (got.exit_code, got.stdout.split(";")[0]) == (0, "no chunks with vectors yet, so no topics")
+    report = json.loads(run(tmp_path / "new", "cluster", "--json").stdout)
+    assert (report["topics"], report["chunks"], report["written"]) == (0, 0, False)
+    assert json.loads(run(tmp_path / "new", "topics", "--json").stdout) == {"topics": []}
+
+
+class Wide(Given):
+    dim = 64
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_ends_a_long_clustering_within_a_second_and_leaves_the_vault_as_it_was(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).standard_normal((40_000, 64)).astype(np.float32)
+    memory = Memory(tmp_path / "vault", create=True, embedder=Wide())
+    fill(memory, rows, [0] * len(rows))
+    memory.close()
+    before = sorted((path, path.read_bytes()) for path in (tmp_path / "vault").rglob("*") if path.is_file())
+    command = [sys.executable, "-m", "lamina", "--vault", str(tmp_path / "vault"), "cluster"]
+    took = []
+    for wait_s in (2.0, 3.0, 4.0):  # among them: neighbours before smoothing, and after
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+            with pytest.raises(subprocess.TimeoutExpired):
+                job.communicate(timeout=wait_s)
+            asked = time.monotonic()
+            job.send_signal(signal.SIGINT)
+            out, err = job.communicate(timeout=30)
+            took.append(time.monotonic() - asked)
+        assert (job.returncode, out) == (130, b"")
+        assert b"interrupted" in err
+    assert min(took) < 1.0
+    assert max(took) < 2.0, "the machine may be busy"
+    assert before == sorted((path, path.read_bytes()) for path in (tmp_path / "vault").rglob("*") if path.is_file())
+    assert run(tmp_path / "vault", "topics").stdout.startswith("no topics yet")

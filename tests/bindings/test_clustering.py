@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import pickle
 import signal
 import subprocess
@@ -48,7 +49,11 @@ def test_parameters() -> None:
     assert HDBSCAN(**model.get_params()).get_params() == model.get_params()
     with pytest.raises(InvalidArgument, match="no parameter 'eps'"):
         model.set_params(eps=1)
-    for wrong in ({"n_jobs": 0}, {"n_jobs": "2"}, {"min_cluster_size": 1}, {"min_samples": 0}, {"metric": "l1"}):
+    for wrong in (
+        {"n_jobs": 0}, {"n_jobs": "2"}, {"n_jobs": -2}, {"min_cluster_size": 1}, {"min_samples": 0}, {"metric": "l1"},
+        {"method": "fast"}, {"cluster_selection_method": "best"}, {"cluster_selection_epsilon": -0.1},
+        {"max_cluster_size": 3}, {"allow_single_cluster": "no"},
+    ):  # fmt: skip
         with pytest.raises(InvalidArgument, match=next(iter(wrong))):
             HDBSCAN().set_params(**wrong).fit(blobs(9))
     assert HDBSCAN(n_jobs=-1).fit_predict(blobs(50)).tolist() == HDBSCAN(n_jobs=1).fit_predict(blobs(50)).tolist()
@@ -60,11 +65,33 @@ def test_arrow_columns_are_read_where_they_are() -> None:
     ref = HDBSCAN().fit(rows)
     for given in (column, pa.chunked_array([column]), pa.chunked_array([column[:20], column[20:]])):
         assert HDBSCAN().fit_predict(given).tolist() == ref.labels_.tolist()
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(rows)
+    assert HDBSCAN().fit_predict(tensors).tolist() == ref.labels_.tolist()
     with_null = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
-    with pytest.raises(InvalidArgument, match="row 1 is null"):
-        HDBSCAN().fit(with_null)
+    null_within = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0, 3.0, None], pa.float32()), 2)
+    for given in (with_null, null_within, pa.chunked_array([null_within])):
+        with pytest.raises(InvalidArgument, match="row 1 is null or has one"):
+            HDBSCAN().fit(given)
     with pytest.raises(SchemaMismatch, match="not vectors"):
         HDBSCAN().fit(pa.array([1.0]))
+    with pytest.raises(SchemaMismatch, match="give its column"):
+        HDBSCAN().fit(pa.table({"vector": column}))
+
+
+def test_arrow_s_memory_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lamina_engine.topics import hdbscan, points
+
+    rows, used = blobs(60), []
+    column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 16)
+    real = points.as_points
+
+    def watched(vectors: Any, metric: Any) -> Any:
+        used.append(real(vectors, metric))
+        return used[-1]
+
+    monkeypatch.setattr(hdbscan, "as_points", watched)
+    HDBSCAN().fit(column[10:])
+    assert used[0].values.ctypes.data == column.values.buffers()[1].address + 10 * 16 * 4
 
 
 @pytest.mark.parametrize(
@@ -75,6 +102,9 @@ def test_arrow_columns_are_read_where_they_are() -> None:
         (np.zeros(4), "Reshape your data"),
         (np.zeros((4, 2), complex), "Complex"),
         ([["a", "b"], ["c", "d"]], "dtype"),
+        ([[1.0, 2.0], [3.0]], "rows of one length"),
+        (None, "NoneType, not vectors"),
+        ("text", "str, not vectors"),
         (np.array([[object(), 1.0]], object), "no numbers"),
     ],
 )
@@ -89,10 +119,56 @@ def test_scikit_learn_takes_it_for_one_of_its_own() -> None:
     base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     assert base.clone(HDBSCAN(min_cluster_size=7)).min_cluster_size == 7
-    results = checks.check_estimator(HDBSCAN(metric="euclidean"), on_fail=None, on_skip=None)
-    failed = {each["check_name"]: each["exception"] for each in results if each["status"] == "failed"}
-    assert failed == {}
-    assert len(results) > 30
+    for model, not_for_it in ((HDBSCAN(metric="euclidean"), set()), (HDBSCAN(), {"check_estimators_dtypes"})):
+        results = checks.check_estimator(model, on_fail=None, on_skip=None)
+        failed = {each["check_name"]: str(each["exception"]) for each in results if each["status"] == "failed"}
+        assert failed.keys() == not_for_it
+        assert all("is zero" in why for why in failed.values()), "rows that it gives have no direction"
+        assert len(results) > 30
+
+
+def test_it_is_a_step_of_scikit_learn_s_pipelines() -> None:
+    pipeline = pytest.importorskip("sklearn.pipeline", reason="scikit-learn is not installed")
+    scaler = importlib.import_module("sklearn.preprocessing").StandardScaler()
+    selection = importlib.import_module("sklearn.model_selection")
+    rows = blobs(200)
+    model = pipeline.make_pipeline(scaler, HDBSCAN(10, metric="euclidean"))
+    ref = HDBSCAN(10, metric="euclidean").fit_predict(scaler.fit_transform(rows))
+    assert model.fit_predict(rows).tolist() == ref.tolist()
+    assert model.set_params(hdbscan__min_cluster_size=20).fit_predict(rows).max() <= ref.max()
+    search = selection.GridSearchCV(
+        HDBSCAN(metric="euclidean"), {"min_cluster_size": np.array([5, 60])}, cv=2,
+        scoring=lambda model, given, _=None: float(model.fit_predict(given).max()),
+    )  # fmt: skip
+    assert search.fit(rows).best_params_ == {"min_cluster_size": 5}
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """Such as a search over parameters gives."""
+    rows = blobs(60)
+    ref = HDBSCAN(6, min_samples=3, cluster_selection_epsilon=0.5, max_cluster_size=40, n_jobs=1).fit_predict(rows)
+    given: dict[str, Any] = {
+        "min_cluster_size": np.int64(6), "min_samples": np.int32(3), "cluster_selection_epsilon": np.float32(0.5),
+        "max_cluster_size": np.uint8(40), "n_jobs": np.int64(1), "allow_single_cluster": np.False_,
+    }  # fmt: skip
+    assert HDBSCAN(**given).fit_predict(rows).tolist() == ref.tolist()
+
+
+@pytest.mark.parametrize("size", [60, 61, 10**9, 10**30])
+def test_sizes_beyond_all_rows(size: int) -> None:
+    rows = blobs(60)
+    assert set(HDBSCAN(min_cluster_size=size, min_samples=3).fit_predict(rows).tolist()) == {-1}
+    assert set(HDBSCAN(min_samples=size).fit_predict(rows)) == set(HDBSCAN(min_samples=59).fit_predict(rows))
+    ref = HDBSCAN(min_samples=3).fit_predict(rows)
+    assert HDBSCAN(min_samples=3, max_cluster_size=size).fit_predict(rows).tolist() == ref.tolist()
+    assert HDBSCAN(min_cluster_size=size).fit_predict(rows[:1]).tolist() == [-1]
+
+
+def test_steps_are_told() -> None:
+    steps: list[Any] = []
+    HDBSCAN().fit_predict(blobs(900), progress=steps.append)
+    assert steps
+    assert all(0 <= step.done <= step.total for step in steps)
 
 
 SETTINGS = [

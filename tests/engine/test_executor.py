@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import lamina
+import lamina_engine
+import lamina_kernels
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import Executor, InlineExecutor, ProcessExecutor
 
@@ -61,3 +65,10 @@ def test_only_the_pool_works_elsewhere() -> None:
 def test_a_pool_has_at_least_one_process(workers: int) -> None:
     with pytest.raises(InvalidArgument):
         ProcessExecutor(workers)
+
+
+def test_nothing_else_knows_where_work_runs() -> None:
+    packages = [Path(package.__path__[0]) for package in (lamina, lamina_engine, lamina_kernels)]
+    sources = {path.name: path.read_text(encoding="utf-8") for root in packages for path in root.rglob("*.py")}
+    knowing = {name for name, text in sources.items() if "ProcessPoolExecutor" in text or "multiprocessing" in text}
+    assert knowing == {"executor.py"}

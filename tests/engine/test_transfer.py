@@ -166,3 +166,72 @@ def test_an_empty_vault_is_carried_over_too(opened: Open, tmp_path: Path) -> Non
         for format_ in ("jsonl", "parquet"):
             assert one.export(tmp_path / format_, format_) == 0
             assert one.import_(tmp_path / format_) == []
+
+
+AWKWARD: list[dict[str, Any]] = [
+    {
+        "id": "ünï/1 \u2028", "text": "naïve 日本 \u0000 🎉\r\nline", "title": "ti\ttle", "tags": ["a", "ü"],
+        "created_at": "0001-01-01", "metadata": {"n": {"deep": [None, 1, 1.5, True, {"z": "é"}]}, "big": 2**60, "none": {}},
+    },
+    {"id": "long", "text": "x" * 100_000, "success": False, "agent": "me", "created_at": "9999-12-31T23:59:59.999999Z"},
+    *({"id": name, "text": f"{name} text", "project": "p"} for name in ("edited", "wrong", "pinned", "asleep", "old")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+def test_awkward_values_and_every_state_are_carried_over_byte_for_byte(
+    opened: Open, tmp_path: Path, format_: str
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with opened("one") as one, opened("two") as two:
+        one.add(AWKWARD)
+        one.update("edited", text="edited text anew")
+        one.invalidate("wrong", "it was")
+        one.pin("pinned")
+        one.snooze("asleep", "2099-01-01")
+        assert one.archive(where={"title": "ti\ttle"}, after_days=1, dry_run=False).chunks == 1
+        assert one.export(first, format_) == len(AWKWARD)
+        two.import_(first)
+        two.export(second, format_)
+        assert second.read_bytes() == first.read_bytes()
+        assert two.stats()["status"] == {**one.stats()["status"], "superseded": 0}
+        assert two.get("ünï/1 \u2028").metadata == AWKWARD[0]["metadata"]
+
+
+def test_links_and_facts_are_carried_over_after_their_chunks(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one, opened("two") as two:
+        ids = one.add(records(20))
+        one.link(ids[0], ids[1], "causal", weight=0.3, note="nöte", created_at="2025-01-01")
+        one.link(ids[2], ids[3], "related")
+        one.build_links(kinds=["temporal"])
+        one.facts.add("Keystone", "port", "7411", source=ids[0], valid_from="2026-01-01")
+        counts = {}
+        for format_ in ("jsonl", "links", "facts"):
+            counts[format_] = one.export(tmp_path / f"1.{format_}", format_)
+            two.import_(tmp_path / f"1.{format_}")
+            two.export(tmp_path / f"2.{format_}", format_)
+            assert (tmp_path / f"2.{format_}").read_bytes() == (tmp_path / f"1.{format_}").read_bytes(), format_
+        assert counts["links"] > 2
+        said = [[{**link.to_dict(), "recorded_at": None} for link in vault.links(ids[0])] for vault in (one, two)]
+        assert said[0] == said[1]
+        before = two.stats()["snapshot"]
+        assert two.import_(tmp_path / "1.links") == []
+        assert two.stats()["snapshot"] == before, "a second time changes nothing"
+        with pytest.raises(InvalidArgument, match="all links"):
+            one.export(tmp_path / "x", "links", where={"project": "p"})
+
+
+def test_links_of_forgotten_chunks_are_not_exported_and_bad_lines_are_named(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one, opened("two") as two:
+        ids = one.add(records(4))
+        assert one.export(tmp_path / "none", "links") == 0
+        one.link(ids[0], ids[1], "causal")
+        one.link(ids[1], ids[2], "causal")
+        one.forget(ids[0], dry_run=False)
+        assert one.export(tmp_path / "x", "links") == 1
+        with pytest.raises(lamina.ChunkNotFound):
+            two.import_(tmp_path / "x")
+        with (tmp_path / "x").open("a") as file:
+            file.write('{"record": "link", "source": "a"}\n')
+        with pytest.raises(InvalidArgument, match=":2 is no link"):
+            one.import_(tmp_path / "x")

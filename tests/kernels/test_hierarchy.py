@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina_kernels import hierarchy
 from lamina_kernels.hierarchy import condense, densities, descendants, merge_tree
 from lamina_kernels.layouts import F64, CondensedTree, SpanningTree
 from lamina_kernels.union_find import join
@@ -125,3 +126,31 @@ def test_descendants_belong_to_the_uppermost_choice() -> None:
     )
     assert descendants(tree, np.array([False, True, False, True, False])).tolist() == [-1, 1, -1, 1, 1]
     assert descendants(tree, np.array([True, False, False, False, True])).tolist() == [0] * 5
+
+
+@given(cases, st.booleans())
+def test_the_plain_twins_make_the_same_tree(case: Case, joint: bool) -> None:
+    edges = tree_of(matrix_of(case))
+    n = case[0]
+    made = []
+    for merge in (hierarchy.merge_edges, hierarchy.merge_edges_plain):
+        parent, height, size = np.full(2 * n - 1, -1), np.full(n - 1, -1.0), np.ones(2 * n - 1, np.int64)
+        nodes = merge(edges.source, edges.target, edges.weights, joint, parent, height, size)
+        made.append((nodes, parent[:nodes].tolist(), height[: nodes - n].tolist(), size[:nodes].tolist()))
+    got, ref = made
+    assert got == ref
+
+
+def test_what_is_not_at_hand_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tree_of(np.random.default_rng(1).random((30, 30)).round(1))
+    ref = condense(merge_tree(tree), 3)
+    asked: list[object] = []
+
+    def is_ready(kernel: object) -> bool:
+        asked.append(kernel)
+        return False
+
+    monkeypatch.setattr(hierarchy, "is_ready", is_ready)
+    got = condense(merge_tree(tree), 3)
+    assert asked == [hierarchy.merge_edges, hierarchy.part_clusters]
+    assert all(a.tolist() == b.tolist() for a, b in zip(got, ref, strict=True))

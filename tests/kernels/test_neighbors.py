@@ -7,7 +7,7 @@ import pytest
 
 from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, Neighbors, Points
-from lamina_kernels.neighbors import uncertain_share, widen_lists
+from lamina_kernels.neighbors import uncertain_share
 from lamina_kernels.packed import Arithmetic, pack
 from lamina_kernels.threads import Crew
 from tests.oracles.density import core_distances, distances
@@ -126,18 +126,3 @@ def test_a_worker_s_failure_is_the_caller_s() -> None:
     done: list[int] = []
     crew.run(lambda _, item: done.append(item), range(4), costs=[1, 2, 3, 4])  # the crew can be used again
     assert sorted(done) == [0, 1, 2, 3]
-
-
-def test_neighbours_of_neighbours_are_found() -> None:
-    rows = np.zeros((6, 8), np.float32)
-    rows[:, 0] = np.arange(6)
-    points = as_points(rows)
-    before = np.array([[1, 5], [2, 5], [3, 5], [4, 5], [5, 0], [4, 0]], np.int32)
-    matrix = distances(rows.astype(np.float64))
-    lists, far = before.copy(), np.take_along_axis(matrix, before.astype(np.int64), 1)
-    far.sort(axis=1)
-    widen_lists(points.values, points.factors, 8, 0, 6, before, lists, far)
-    for i in range(6):
-        known = {*before[i].tolist(), *before[before[i]].ravel().tolist()} - {i}
-        assert far[i].tolist() == sorted(matrix[i, sorted(known)].tolist())[:2]
-        assert far[i].tolist() == matrix[i, lists[i]].tolist()

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lamina_kernels.ordering import is_clumped, steps, tree_order
+from lamina_kernels import ordering
+from lamina_kernels.ordering import is_clumped, is_grouped, steps, tree_order
+from lamina_kernels.threads import Crew
 from tests.kernels.test_neighbors import as_points
 from tests.oracles.density import distances
 
@@ -25,8 +27,25 @@ def test_groups_stand_together() -> None:
     order = tree_order(as_points(rows))
     changes = np.count_nonzero(np.diff(group[order]))
     assert changes <= 12  # of 119 steps; nine at best
-    assert is_clumped(as_points(rows), order, np.full(120, 0.01))
-    assert not is_clumped(as_points(rows), order, np.full(120, 1e-6))
+    step = steps(as_points(rows), order)
+    assert is_clumped(step, order, np.full(120, 0.01))
+    assert not is_clumped(step, order, np.full(120, 1e-6))
+    assert is_grouped(as_points(rows), step, order, 8)
+    assert not is_grouped(as_points(rows), step, order, 40)
+
+
+def test_noise_and_few_rows_are_no_groups() -> None:
+    rows = np.random.default_rng(3).standard_normal((300, 8)).astype(np.float32)
+    for n in (1, 2, 300):
+        order = tree_order(as_points(rows[:n]))
+        assert not is_grouped(as_points(rows[:n]), steps(as_points(rows[:n]), order), order, 8)
+
+
+def test_the_number_of_threads_changes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "_PIECE", 4)
+    points = as_points(np.random.default_rng(4).standard_normal((150, 8)).astype(np.float32))
+    ref = tree_order(points)
+    assert tree_order(points, Crew(2)).tolist() == tree_order(points, Crew(3)).tolist() == ref.tolist()
 
 
 def test_equal_rows_end_the_splitting() -> None:

@@ -26,11 +26,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code; see the module's first lines.
     """
+    from lamina.cli import process
+
+    if arguments is None:
+        process.begin()
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:  # also while modules are being imported
         sys.stderr.write("lamina: interrupted\n")
         return 130
+    finally:
+        process.end()
 
 
 def _run(given: list[str]) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from lamina.cli import process
 from lamina.cli.command import SETTINGS, Call, call_options
 
 COMMANDS: Final = {
@@ -50,6 +51,9 @@ COMMANDS: Final = {
 }
 """By name: the module in this package, and the command in it."""
 
+ONE_ANSWER: Final = frozenset({"recall", "get", "list", "history", "facts", "chain", "timeline", "context"})
+"""Commands that look something up and end: a second core has nothing to multiply for them."""
+
 _EPILOG: Final = """\b
 Environment:
   LAMINA_VAULT           the vault, where --vault does not name it
@@ -83,6 +87,8 @@ class Program(click.Group):
         """Import a command; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in ONE_ANSWER:
+            process.one_answer()
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         found: click.Command = getattr(import_module(f"lamina.cli.{module}"), attribute)
         return found

@@ -79,6 +79,9 @@ def cluster(call: Call, no_progress: bool, max_tokens: int | None, **options: An
 def _cluster_lines(report: ClusterReport) -> Iterator[str]:
     if report.note:
         yield printable(report.note)
+    if not report.chunks:
+        yield "no chunks with vectors yet, so no topics; `lamina ingest` and `lamina add` bring some"
+        return
     if not report.written:
         yield f"nothing changed: {report.topics:,} topics of {report.members:,} chunks"
         return

@@ -112,18 +112,21 @@ def _size(count: int) -> str:
 @command("export", "lamina export notes.jsonl", "lamina export api.parquet --project api")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--format", type=click.Choice(["jsonl", "parquet", "clawpy", "facts", "graph-json"]),
+    "--format", type=click.Choice(["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]),
     help="By the file's name unless given.",
 )  # fmt: skip
 @filter_options
 def export(call: Call, path: Path, format: str | None, where: Where | None) -> None:
-    """Write the vault's chunks to a file that import reads."""
+    """Write the vault's chunks to a file that import reads.
+
+    Facts and links go into files of their own, which are imported after the chunks.
+    """
     kind = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     with call.open(mode="r") as vault:
         count = vault.export(path, kind, where=where)
-    is_facts = kind in ("facts", "graph-json")
-    document = {"path": str(path), "format": kind, "facts" if is_facts else "chunks": count}
-    said = f"{count:,} {'fact' if count == 1 else 'facts'}" if is_facts else _chunks(count)
+    what = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")
+    said = f"{count:,} {what if count == 1 else f'{what}s'}"
+    document = {"path": str(path), "format": kind, f"{what}s": count}
     call.answer(document, lambda: [f"wrote {said} to {printable(str(path))} ({kind})"])
 
 

@@ -21,6 +21,7 @@ from lamina_engine.index.categories import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_engine.topics.erasing import Said, Unsaid
 
 Values = Mapping[str, Sequence[Any]]
 """By column, the new values of some rows; columns that are not named become null."""
@@ -76,6 +77,7 @@ class Erasure:
         names = [tombstones[name] for name in snapshot.values("chunks", "id", rows)]
         self._name_of_row = dict(zip(rows.tolist(), names, strict=True))
         self._said = FactErasure(snapshot, tombstones)
+        self._unsaid = Unsaid(snapshot, rows)
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
         self._previous = past_forgotten(self._before, self._gone)
 
@@ -196,22 +198,26 @@ class Erasure:
                 yield Change(segment, partial(rewritten, segment, offsets, values), len(offsets))
 
     def topics(self) -> Iterator[Change]:
-        """Yield the segments with topics that name them as examples; the topics stay, without those."""
+        """Yield the segments with topics that name them as examples, or by words of theirs alone; the topics stay."""
         for segment in self._snapshot.segments("topics"):
             named = zip(segment.column("medoid").to_pylist(), segment.column("exemplars").to_pylist(), strict=True)
+            less = self._unsaid.topics(segment)
             offsets = np.array(
                 [
                     i
                     for i, (medoid, others) in enumerate(named)
-                    if not self._tombstones.keys().isdisjoint({medoid, *others})
+                    if i in less or not self._tombstones.keys().isdisjoint({medoid, *others})
                 ],
                 np.int64,
             )
             if len(offsets):
-                yield Change(segment, partial(self._topic_rows, segment, offsets), len(offsets))
+                yield Change(segment, partial(self._topic_rows, segment, offsets, less), len(offsets))
 
-    def _topic_rows(self, segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordBatch:
+    def _topic_rows(self, segment: Segment, offsets: NDArray[np.int64], less: Mapping[int, Said]) -> pa.RecordBatch:
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
+        for place, offset in enumerate(offsets.tolist()):
+            if offset in less:
+                values["name"][place], values["words"][place] = less[offset]
         values["medoid"] = [None if name in self._tombstones else name for name in values["medoid"]]
         values["exemplars"] = [
             [name for name in names if name not in self._tombstones] for names in values["exemplars"]

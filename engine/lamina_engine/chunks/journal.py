@@ -56,14 +56,8 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
 
 def take(root: Path, transaction: Transaction, view: View) -> bool:
     """Add what readers noted to a transaction; return whether there was anything, and `drop` is to be called after it."""
-    taken = f"{root}/{FOLDER}/{_TAKEN}"
-    with contextlib.suppress(OSError):
-        # what an interrupted writer took stays in its place until it is in the log
-        if not os.path.exists(taken):  # noqa: PTH110  a Path costs as much again, and every write asks
-            os.rename(f"{root}/{FOLDER}/{_FILE}", taken)  # noqa: PTH104
-    try:
-        data = Path(taken).read_bytes()
-    except OSError:
+    data = _taken(f"{root}/{FOLDER}/{_FILE}", f"{root}/{FOLDER}/{_TAKEN}")
+    if data is None:
         return False
     from lamina_engine.chunks.writing import add_events
 
@@ -80,6 +74,17 @@ def take(root: Path, transaction: Transaction, view: View) -> bool:
         ids = view.snapshot.values("chunks", "id", rows)
         add_events(transaction, ACCESS, ids, rows, transaction.stamps(len(rows)), [None] * len(rows), details)
     return True
+
+
+def _taken(path: str, taken: str) -> bytes | None:
+    """Return what there is to take in; None for nothing, which every write finds out in two calls."""
+    for late in (False, True):
+        with contextlib.suppress(OSError):
+            if late:  # what an interrupted writer took stays in its place until it is in the log
+                os.rename(path, taken)  # noqa: PTH104  a Path costs as much again
+            with open(taken, "rb", buffering=0) as file:  # noqa: PTH123
+                return file.read()
+    return None
 
 
 def drop(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
+_FEW_ROWS = 64
+"""Fewer are analysed while the disk writes them: that takes less time than the disk. Of more, Tantivy gets them first."""
 _COMPARED = (
     "version",
     "text",
@@ -142,7 +145,11 @@ def append(
     _supersede(transaction, view, picked, older, first, stamps)
     if picked.origins:
         add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
-    memory.indexer.stage(view.snapshot, first, picked, values["created_at"], previous)
+    stage = functools.partial(memory.indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
+    if len(fresh) < _FEW_ROWS:
+        transaction.meanwhile(stage)
+    else:
+        stage()
     return written
 
 

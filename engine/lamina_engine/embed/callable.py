@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import forking
 from lamina_engine.embed.asked import AskedEmbedder
 from lamina_engine.embed.rows import unit_rows
 from lamina_engine.errors import EmbeddingError, InvalidArgument
@@ -81,7 +81,7 @@ class CallableEmbedder(AskedEmbedder):
         )  # fmt: skip
         self._fn = fn
         self._function = identity.strip()
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
 
     def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         source = f"the embedding function {self._function!r}"

@@ -5,7 +5,6 @@ A book is made for a view and is as immutable as that; what it reads from is sha
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import forking
 from lamina_engine.facts.about import RowTexts, fact_texts
 from lamina_engine.facts.lexicon import ENTITY, Lexicon, lexicon_of
 from lamina_engine.facts.predicates import Registry, read_registry
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Book", "Entity", "Fact", "Mention", "Resolution", "book_at", "book_of"]
 
 
+@forking.guarded
 class Book:
     """One version's facts; see `book_of`."""
 
@@ -215,7 +216,7 @@ class Book:
         return texts(self, start, stop)
 
 
-_lock = threading.Lock()
+_lock = forking.lock()
 _books: weakref.WeakKeyDictionary[View, Book] = weakref.WeakKeyDictionary()
 
 

@@ -6,7 +6,6 @@ ambiguous, and all of them are returned: nothing is guessed.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine import forking
 from lamina_engine.facts import names
 from lamina_engine.facts.book import Book
 from lamina_engine.facts.shapes import HOW, Entity, Mention, Resolution
@@ -247,7 +247,7 @@ def similar_names(book: Book, text: str) -> Iterator[Called]:
     yield from _sorted_names(book).sharing(names.fold(text))
 
 
-_lock = threading.Lock()
+_lock = forking.lock()
 _sorted: weakref.WeakKeyDictionary[Book, SortedNames] = weakref.WeakKeyDictionary()
 
 

@@ -28,6 +28,9 @@ class GraphDamaged(LaminaError, OSError):
 _SEAL: Final = Seal(b"LMNAGRF\n", 1, "QQQQQ", what="link graph", damaged=GraphDamaged)
 """Fields: nodes, claims, links, rows of the links log covered, bytes of names. Payload: names, then `_COLUMNS`."""
 
+_CHECKED_BYTES: Final = 1 << 24
+"""Up to here all of a graph is read before the first write of a process: some ten milliseconds."""
+
 _COLUMNS: Final = (
     (np.uint64, "nodes"), (np.int64, "rows"), (np.int64, "claims"), (np.int64, "rows"), (np.int64, "rows"),
     (np.int32, "claims"), (np.float32, "claims"), (np.int32, "links"), (np.float32, "links"),
@@ -90,6 +93,17 @@ def open_graph(path: Path, keys: Path, *, verify: bool = False) -> LinkGraph:
     if wrong is not None:
         raise GraphDamaged(f"{path}: the link graph is damaged: {wrong}; rebuild it from the log")
     return graph
+
+
+def are_whole(path: Path, keys: Path) -> bool:
+    """Tell whether both files are there, with the headers and the sizes that were written; small ones with every byte."""
+    try:
+        small = path.stat().st_size <= _CHECKED_BYTES
+        _SEAL.open(path, verify=small)
+        KeyIndex.open(keys, verify=small)
+    except (GraphDamaged, KeysDamaged, OSError):
+        return False
+    return True
 
 
 def _wrong(graph: LinkGraph) -> str | None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.index import nodes
 from lamina_engine.index.ahead import Ahead
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import FIELDS, facet
@@ -90,6 +91,7 @@ class Indexer:
         self._filed: dict[str, None] = {}
         """Files of forward lists that this process has seen whole; empty before its first write."""
         self._tidy = False
+        self._graph_seen = False
         self._keys_are_whole = False
         self.more_follows = False
         """Whether the writer has further rows at hand, which it will write next."""
@@ -203,6 +205,7 @@ class Indexer:
                 vectors, keys = self._extend_vectors(snapshot, view), self._save_keys(snapshot)
             lexical = None if finished is None else self._finished(finished, snapshot)
             records = {LEXICAL: lexical or self._extend_lexical(snapshot), VECTORS: vectors, KEYS: keys}
+            records[nodes.GRAPH] = nodes.save(view(), anew=True) if self._graph_is_lost(view) else None
         finally:
             self.unstage()
         changed = {name: record for name, record in records.items() if record is not None}
@@ -211,6 +214,13 @@ class Indexer:
                 for name, record in changed.items():
                     transaction.set_index(name, record)
             self.remove_stale()
+
+    def _graph_is_lost(self, view: Callable[[], View]) -> bool:
+        """Tell whether the saved graph of links cannot be used; its files are looked at before this process's first write."""
+        if nodes.GRAPH not in self._store.snapshot().manifest.indexes:
+            return False
+        first, self._graph_seen = not self._graph_seen, True
+        return nodes.is_damaged(view(), look=first)
 
     def _may_wait(self, snapshot: Snapshot) -> bool:
         """Tell whether vector codes and keys are better made once, after the batches that follow at once.
@@ -234,17 +244,20 @@ class Indexer:
             folder.mkdir(parents=True, exist_ok=True)
         named = {terms_name(segment): segment for segment in snapshot.segments("chunks")}
         for name, segment in named.items():
-            if name not in self._filed:
+            if name not in self._filed or not self._tables.trusts(name):
                 if segment.rows < UNFILED_ROWS:
                     rows = self._assemble(snapshot, segment.start, segment.start + segment.rows)
                     self._tables.put_terms(segment, copy_terms(rows))
                     continue
                 path = folder / name
                 try:
+                    if not self._tables.trusts(name):
+                        raise TermsDamaged(f"{path} was found damaged")
                     rows = open_terms(path, verify=False)
                 except TermsDamaged:  # missing as a rule: the segment is new
                     write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
                     rows = open_terms(path, verify=False)
+                    self._tables.trust(name)
                 self._tables.put_terms(segment, rows)
         self._tables.drop(snapshot)
         gone = (

@@ -23,6 +23,8 @@ PAST_ROWS: Final = 200_000
 
 _SPARE_CANDIDATES: Final = 3
 """Times k: rows scored exactly where many are wanted."""
+_TIED: Final = 64
+"""Rows asked for beside the candidates, so that what ties with the last of them by its codes is among them; they cost nothing."""
 _MOST: Final = 8
 """A proposal of an eighth of a million rows takes three times as long as one of 200; of a fiftieth, a quarter more."""
 
@@ -118,11 +120,16 @@ def _proposed(
         fetch = min(wanted if share == 1.0 else math.ceil(1.25 * wanted / share), index.rows)
         if fetch > max(index.rows // _MOST, CANDIDATES):
             return None
-        rows, promises = index.search(query, fetch)
-        fits = rows < covered if live is None else (rows < covered) & (live[np.minimum(rows, covered - 1)] != 0)
-        best, promise = _scored(blocks, rows[fits], promises[fits], query)
-        # copies of one vector promise the same: where the last proposal ties with a hit, the newest copy may be missing
-        settled = fetch == index.rows or (len(promise) >= k and promise[:k].min() > promises[-1])
+        rows, promises = index.search(query, min(fetch + _TIED, index.rows))
+        # a row with the codes of another promises the same, and which of them the index names is left to chance
+        end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))
+        fits = rows[:end] < covered
+        if live is not None:
+            fits &= live[np.minimum(rows[:end], covered - 1)] != 0
+        best, promise = _scored(blocks, rows[:end][fits], promises[:end][fits], query)
+        # copies of one vector promise the same: where so many tie with a hit, the newest copy may be missing
+        whole = end < len(promises) or len(promises) == index.rows
+        settled = whole or (len(promise) >= k and promise[:k].min() > promises[-1])
         if settled and len(best.rows) >= max(k, wanted // 2):
             return best
         if fetch == index.rows:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine import forking
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index.claims import read_rows
 from lamina_engine.index.graph import LinkGraph, build, empty
-from lamina_engine.index.graphfile import GraphDamaged, open_graph, write_graph
+from lamina_engine.index.graphfile import GraphDamaged, are_whole, open_graph, write_graph
 from lamina_engine.index.keys import hash_ids
 from lamina_engine.index.rowcolumn import RowColumn
 from lamina_engine.index.state import ACTIVE, INVALIDATED, SUPERSEDED
@@ -46,7 +46,7 @@ class NodeState(NamedTuple):
     """The same, and invalidated ones."""
 
 
-_lock = threading.RLock()
+_lock = forking.rlock()
 _graphs: weakref.WeakKeyDictionary[Tables, LinkGraph] = weakref.WeakKeyDictionary()
 _states: weakref.WeakKeyDictionary[View, NodeState] = weakref.WeakKeyDictionary()
 _nodes: weakref.WeakKeyDictionary[View, I32] = weakref.WeakKeyDictionary()
@@ -154,14 +154,24 @@ def _graph_of(view: View) -> LinkGraph:
 def _saved(view: View) -> LinkGraph | None:
     """Return the graph that a version names; None where there is none, or it cannot be read."""
     record = view.snapshot.manifest.indexes.get(GRAPH)
-    if record is None or int(record["rows"]) > view.snapshot.rows("links"):
+    name = str(record["file"]) if record is not None else ""
+    if record is None or int(record["rows"]) > view.snapshot.rows("links") or not view.tables.trusts(name):
         return None
     folder = view.tables.folder
     try:
-        return open_graph(folder / str(record["file"]), folder / str(record["keys"]))
+        return open_graph(folder / name, folder / str(record["keys"]), verify=True)
     except (GraphDamaged, OSError) as error:
-        logger.warning("the link graph %s cannot be read (%s); it is made again from the log", record["file"], error)
+        view.tables.distrust(name, error)
         return None
+
+
+def is_damaged(view: View, *, look: bool) -> bool:
+    """Tell whether the graph that a version names was found damaged; ``look``: or is missing or torn."""
+    record = view.snapshot.manifest.indexes.get(GRAPH)
+    if record is None:
+        return False
+    folder, name = view.tables.folder, str(record["file"])
+    return not view.tables.trusts(name) or (look and not are_whole(folder / name, folder / str(record["keys"])))
 
 
 def is_behind(view: View) -> bool:
@@ -171,14 +181,15 @@ def is_behind(view: View) -> bool:
     return rows - covered >= max(_TAIL_ROWS, covered // _TAIL_SHARE)
 
 
-def save(view: View) -> dict[str, Any] | None:
-    """Save a view's graph where it `is_behind`; return its record for the next version, None where it is not."""
+def save(view: View, *, anew: bool = False) -> dict[str, Any] | None:
+    """Save a view's graph where it `is_behind`, or in any case; return its record for the next version, None for neither."""
     snapshot = view.snapshot
     rows = snapshot.rows("links")
-    if not is_behind(view):
+    if not anew and not is_behind(view):
         return None
     generation = snapshot.manifest.rewritten
     stem = f"{GRAPH}-{rows:012d}" + (f"-{generation}" if generation else "")
     names = {"file": f"{stem}.links", "keys": f"{stem}.nodes"}
     write_graph(state_of(view).graph, view.tables.folder / names["file"], view.tables.folder / names["keys"])
+    view.tables.trust(names["file"])
     return {**names, "rows": rows}

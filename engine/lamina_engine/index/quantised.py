@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from lamina_engine.errors import LaminaError
+from lamina_engine.index import fastscan
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
 
@@ -156,7 +157,7 @@ class QuantisedIndex:
             )
         if covered == self.rows:
             return self
-        index = _faiss().clone_index(self._faiss)
+        index = _faiss().clone_index(fastscan.whole(self._faiss))
         if not _add(index, blocks, covered, threads, progress, cancelled):
             return None
         return QuantisedIndex(index, self.dim, self.trained_on, self.faiss_version)
@@ -173,7 +174,7 @@ class QuantisedIndex:
             A query of another dimension, or not finite.
         """
         vector = _padded(as_query(query, self.dim)[np.newaxis])
-        with _threads(1):  # a second OpenMP thread doubles the time of one query
+        with _threads(1, fastscan.openmp(self._faiss)):  # a second OpenMP thread doubles the time of one query
             promises, rows = self._faiss.search(vector, min(n, self.rows))
         return Nearest(rows[0], promises[0])
 
@@ -189,7 +190,7 @@ class QuantisedIndex:
         """
         parts: list[bytes] = []
         faiss = _faiss()
-        faiss.write_index(self._faiss, faiss.PyCallbackIOWriter(parts.append, 1 << 20))
+        faiss.write_index(fastscan.whole(self._faiss), faiss.PyCallbackIOWriter(parts.append, 1 << 20))
         version = self.faiss_version.encode("ascii", "replace")[:16]
         _SEAL.write(path, (self.dim, self.rows, self.trained_on, version), parts, sync=sync)
 
@@ -212,14 +213,17 @@ class QuantisedIndex:
         FileNotFoundError
             There is no file.
         """
-        faiss = _faiss()
         (dim, rows, trained_on, version), payload = _SEAL.open(path, verify=verify)
         data = np.frombuffer(payload, np.uint8)
         try:
-            index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(data), data.size))
+            index = fastscan.read(data)
         except (RuntimeError, MemoryError) as error:
             raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
-        if not isinstance(index, faiss.IndexPQFastScan) or index.ntotal != rows or index.d != _even(dim):
+        except TypeError as error:
+            raise VectorsDamaged(
+                f"{path}: the vector index is not what its header says ({error}); rebuild it"
+            ) from error
+        if index.ntotal != rows or index.d != _even(dim):
             raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
         return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
 
@@ -279,9 +283,9 @@ def _add(
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _threads(count: int, library: Any = None) -> Iterator[None]:
     """Set how many OpenMP threads FAISS uses in calls from this thread; other threads keep their own number."""
-    faiss = _faiss()
+    faiss = library or _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(count)
     try:

@@ -6,13 +6,13 @@ first rows. (What rewrites rows, forgetting, begins new tables.)
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import forking
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ class RowColumn:
         self._values: NDArray[Any] | None = None
         self._room: NDArray[Any] | None = None
         self._rows = 0
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
 
     def of(self, snapshot: Snapshot) -> NDArray[Any]:
         """Return the column for a version, (rows,) or (rows, d), read-only. O(rows that are new)."""

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
-import threading
-import weakref
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import columns
+from lamina_engine import columns, forking
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.categories import CategoryTable
+from lamina_engine.index.inverted import InvertedLists, InvertedSegment
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.postings import TailPostings
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.rowcolumn import RowColumn
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_inverted, open_terms, slice_terms
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels.inverted import LEAST_ROWS, invert
 from lamina_kernels.layouts import TermRows
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,9 @@ TERMS = "terms"
 KEYS = "keys"
 LEXICAL = "lexical"
 VECTORS = "vectors"
+_MADE_ROWS: Final = 16_384
+"""Rows whose inverted lists a reader makes itself, a tenth of a second's work; those of more are in files, or an older
+version wrote these, and `lamina reindex` adds them."""
 
 
 def terms_path(folder: Path, segment: Segment) -> Path:
@@ -48,7 +52,7 @@ def terms_name(segment: Segment) -> str:
 class Tables:
     """Caches keyed by segment name, and the growing key indexes. Safe to share between threads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, distrusted: Collection[str] = ()) -> None:
         self.folder = folder
         """The vault's index folder."""
         self.categories = CategoryTable()
@@ -61,6 +65,8 @@ class Tables:
         self.contents: dict[int, bytes] = {}
         """Content hashes of rows that were compared; see `lamina_engine.recall.diversify`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
+        self._inverted: dict[str, InvertedSegment | None] = {}
+        """None where the segment's file has no inverted lists."""
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
@@ -69,14 +75,11 @@ class Tables:
         self._analyzer = Analyzer()
         self._lexical: tuple[str, LexicalIndex] | None = None
         self._quantised: tuple[str, QuantisedIndex] | None = None
+        self._distrusted = set(distrusted)
+        """Names below `folder` that were found damaged: they are not read, and the next writer makes them again."""
         self._vectors: tuple[str, RowColumn] | None = None
-        self._begin_in_child()
-        _made.add(self)
-
-    def _begin_in_child(self) -> None:
-        """Have new locks: in a forked child, threads that held the old ones are not there."""
-        self._lock = threading.RLock()
-        self._codes_lock = threading.Lock()
+        self._lock = forking.rlock()
+        self._codes_lock = forking.lock()
 
     def lexical(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return the Tantivy index that a version names, opened once; None where there is none or it cannot be read."""
@@ -84,20 +87,22 @@ class Tables:
         if record is None or record.get("analysis") != ANALYSIS_ID:
             return None
         name = str(record["folder"])
+        if name in self._distrusted:
+            return None
         with self._lock:
             if self._lexical is None or self._lexical[0] != name:
                 try:
                     self._lexical = (name, LexicalIndex.open(self.folder / name))
-                except (LexicalDamaged, OSError, ValueError) as error:  # ValueError: what parsers say of damage
-                    logger.warning(
-                        "the lexical index %s cannot be read (%s); every row is scanned until it is rebuilt",
-                        name,
-                        error,
-                    )
+                except (LexicalDamaged, OSError) as error:
+                    self.distrust(name, error)
                     return None
             index = self._lexical[1]
             if index.rows < int(record["rows"]):
-                index.reload()
+                try:
+                    index.reload()
+                except LexicalDamaged as error:
+                    self.distrust(name, error)
+                    return None
             return index
 
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
@@ -116,6 +121,29 @@ class Tables:
                     )
                     return None
             return self._quantised[1]
+
+    def trusts(self, name: str) -> bool:
+        """Tell whether a file or folder below the index folder was not found damaged."""
+        return name not in self._distrusted
+
+    def distrust(self, name: str, error: object) -> None:
+        """Read a file or folder no more, as it is damaged: the log stands in for it until a writer has made it again."""
+        if name not in self._distrusted:
+            logger.warning(
+                "index %s is damaged (%s); the log is read in its place, the next write makes it again", name, error
+            )
+        self._distrusted.add(name)
+        if self._lexical is not None and self._lexical[0] == name:
+            self._lexical = None
+
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """What was found damaged and has not been made again."""
+        return frozenset(self._distrusted)
+
+    def trust(self, name: str) -> None:
+        """Read what has been made again."""
+        self._distrusted.discard(name)
 
     def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
         borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
@@ -143,6 +171,8 @@ class Tables:
                 found = self._terms.get(segment.ref.name)
                 if found is None:
                     try:
+                        if not self.trusts(terms_name(segment)):
+                            raise TermsDamaged("it was found damaged")
                         rows = open_terms(terms_path(self.folder, segment), verify=False)
                         if len(rows.lengths) != segment.rows:
                             raise TermsDamaged("another number of rows")
@@ -152,9 +182,35 @@ class Tables:
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
+    def inverted(self, snapshot: Snapshot) -> InvertedLists | None:
+        """Return the inverted lists of a version, up to the last segment of `LEAST_ROWS` rows; None without the files of them."""
+        segments = snapshot.segments("chunks")
+        last = max((i for i, segment in enumerate(segments) if segment.rows >= LEAST_ROWS), default=-1)
+        with self._lock:
+            for segment in segments[: last + 1]:
+                if segment.ref.name not in self._inverted:
+                    self._open_inverted(snapshot, segment)
+            missing = [segment for segment in segments[: last + 1] if self._inverted[segment.ref.name] is None]
+            if sum(segment.rows for segment in missing) > _MADE_ROWS:
+                return None
+            for segment in missing:
+                rows = self.terms(snapshot, segment)
+                self._inverted[segment.ref.name] = InvertedSegment(segment.start, rows, invert(rows))
+            found = [self._inverted[segment.ref.name] for segment in segments[: last + 1]]
+        return InvertedLists([segment for segment in found if segment is not None])
+
+    def _open_inverted(self, snapshot: Snapshot, segment: Segment) -> None:
+        rows, inverted = self.terms(snapshot, segment), None
+        if segment.rows >= LEAST_ROWS and self.trusts(terms_name(segment)):
+            with contextlib.suppress(TermsDamaged):
+                inverted = open_inverted(terms_path(self.folder, segment))
+        found = None if inverted is None else InvertedSegment(segment.start, rows, inverted)
+        self._inverted[segment.ref.name] = found
+
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, rows)
+        self._inverted.pop(segment.ref.name, None)
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
         """Return (first row, forward lists) of all segments in memory, those merged away included."""
@@ -182,6 +238,7 @@ class Tables:
             gone = [name for name in self._terms if name not in keep]
             for name in gone:
                 del self._terms[name]
+                self._inverted.pop(name, None)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:
@@ -192,7 +249,7 @@ class Tables:
                 start = self._ids.rows
                 for segment in snapshot.segments("chunks"):
                     if segment.start + segment.rows > start:
-                        names = segment.column("id").slice(max(0, start - segment.start)).to_pylist()
+                        names = segment.texts("id", max(0, start - segment.start))
                         self._ids = self._ids.extend(hash_ids(names))
             return self._ids
 
@@ -216,6 +273,7 @@ class Tables:
         """Let go of everything."""
         with self._lock:
             self._terms.clear()
+            self._inverted.clear()
             self._lexical = self._quantised = None
 
     def _open_keys(self, snapshot: Snapshot) -> None:
@@ -232,18 +290,6 @@ class Tables:
                 self._versions_space = snapshot.manifest.space
         except (KeysDamaged, OSError):
             self._ids, self._versions = KeyIndex(), KeyIndex()
-
-
-_made: weakref.WeakSet[Tables] = weakref.WeakSet()
-
-
-def _begin_in_child() -> None:
-    for tables in list(_made):
-        tables._begin_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def _has_vector(snapshot: Snapshot, begin: int, end: int) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Forward lists: for every row of the log its terms and how often they stand in each zone.
 
 One file per log segment, derived and deletable: a damaged one is built again from the log. Lamina's own scores are
-computed from these counts, so they do not depend on which index found a row, or on whether one did.
+computed from these counts, so they do not depend on which index found a row, or on whether one did. Behind the lists
+of many rows stand the same by term (`lamina_engine.index.inverted`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lamina_engine.index.sealed import ALIGNMENT, Seal
 from lamina_engine.index.separators import ASCII_BLANKS
 from lamina_kernels._jit import is_ready
 from lamina_kernels.counting import count_keys
+from lamina_kernels.inverted import CODES, LEAST_ROWS, MOST_ROWS, Inverted, invert
 from lamina_kernels.layouts import I64, U8, U16, U32, TermRows
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ _FEW_PIECES = 256
 """Pieces up to which they are counted one by one."""
 _SMALL_BYTES = 1 << 16
 """Bytes up to which a file of forward lists is not flushed: some hundred rows."""
+CHECKED_BYTES = 1 << 22
+"""Up to here every byte of such a file is checked when it is opened: two milliseconds."""
+_MOST_POSTINGS = 1 << 32
 _MAX_COUNT = 255
 _MAX_LENGTH = 65_535
 
@@ -50,8 +55,9 @@ class TermsDamaged(LaminaError, OSError):
     """A file of forward lists that is torn, flipped or made under other rules: build it again from the log."""
 
 
-_SEAL: Final = Seal(b"LAMTERMS", 2, "24sQQ", what="file of forward lists", damaged=TermsDamaged)
-"""Fields: analysis, rows, entries. Payload: the arrays of `TermRows`, each starting at a multiple of 64."""
+_SEAL: Final = Seal(b"LAMTERMS", 2, "24sQQQQ", what="file of forward lists", damaged=TermsDamaged)
+"""Fields: analysis, rows, entries; terms and postings, 0 where there are no inverted lists. Payload: the arrays of
+`TermRows`, then those of `Inverted`, each starting at a multiple of 64."""
 
 
 def build_term_rows(
@@ -283,7 +289,7 @@ def copy_terms(rows: TermRows) -> TermRows:
 
 
 def write_terms(path: Path, rows: TermRows) -> None:
-    """Write forward lists to a file that appears whole or not at all.
+    """Write forward lists to a file that appears whole or not at all, and behind those of many rows the inverted lists.
 
     A small file is not flushed, which would cost a small write a tenth of its time: it is read with its checksum.
 
@@ -294,12 +300,15 @@ def write_terms(path: Path, rows: TermRows) -> None:
     rows : TermRows
         What to write.
     """
+    n = len(rows.lengths)
+    inverted = invert(rows) if LEAST_ROWS <= n <= MOST_ROWS and rows.hashes.size < _MOST_POSTINGS else None
     parts: list[bytes | memoryview] = []
-    for array in rows:
+    for array in (*rows, *(inverted or ())):
         if array.size:
             parts += [np.ascontiguousarray(array).data, bytes(-array.nbytes % ALIGNMENT)]
     size = sum(memoryview(part).nbytes for part in parts)
-    _SEAL.write(path, (ANALYSIS_ID.encode(), len(rows.lengths), rows.hashes.size), parts, sync=size > _SMALL_BYTES)
+    found = (0, 0) if inverted is None else (inverted.terms.size, inverted.rows.size)
+    _SEAL.write(path, (ANALYSIS_ID.encode(), n, rows.hashes.size, *found), parts, sync=size > _SMALL_BYTES)
 
 
 def open_terms(path: Path, *, verify: bool) -> TermRows:
@@ -310,8 +319,8 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     path : Path
         Written by `write_terms`.
     verify : bool
-        Read every byte and compare its checksum; otherwise only the header, the size and the row offsets are checked,
-        which keeps every later read inside the file. Small files, which were not flushed, are read whole anyway.
+        Read every byte and compare its checksum, which is done in any case up to `CHECKED_BYTES`; otherwise only the
+        header, the size and the row offsets are checked, which keeps every later read inside the file.
 
     Returns
     -------
@@ -323,9 +332,33 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     TermsDamaged
         When the file is missing, torn, flipped, or made by another version or under other rules of analysis.
     """
+    forward, _ = _mapped(path, verify=verify)
+    indptr, hashes, body, header, context, lengths = forward
+    return TermRows(indptr, hashes, body, header, context, lengths.reshape(-1, _ZONES))
+
+
+def open_inverted(path: Path) -> Inverted | None:
+    """Map the inverted lists of a file; None where it has none: few rows, or an older version wrote it.
+
+    Raises
+    ------
+    TermsDamaged
+        As `open_terms`.
+    """
+    _, found = _mapped(path, verify=False)
+    if not found:
+        return None
+    terms, starts, rows, codes, triples = found
+    if starts[0] != 0 or starts[-1] != rows.size or (starts[1:] < starts[:-1]).any():
+        raise TermsDamaged(f"{path} has inverted lists out of order; build it again from the log")
+    return Inverted(terms, starts, rows, codes, triples.reshape(CODES, _ZONES))
+
+
+def _mapped(path: Path, *, verify: bool) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Return the arrays of the forward lists and of the inverted ones, flat."""
     try:
-        small = path.stat().st_size <= _SEAL.header_bytes + _SMALL_BYTES
-        (analysis, n, entries), data = _SEAL.open(path, verify=verify or small)
+        small = path.stat().st_size <= _SEAL.header_bytes + CHECKED_BYTES
+        (analysis, n, entries, terms, postings), data = _SEAL.open(path, verify=verify or small)
     except TermsDamaged:
         raise
     except OSError as error:
@@ -333,7 +366,10 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     made_by = analysis.rstrip(b"\0").decode()
     if made_by != ANALYSIS_ID:
         raise TermsDamaged(f"{path} was made by {made_by}, other rules than {ANALYSIS_ID}; build it again from the log")
-    layout = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
+    forward = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
+    named = ((np.uint32, terms), (np.uint32, terms + 1))
+    listed = ((np.uint16, postings), (np.uint8, postings), (np.uint8, CODES * _ZONES))
+    layout = (*forward, *named, *listed) if terms else forward
     arrays: list[NDArray[Any]] = []
     offset = 0
     for dtype, size in layout:
@@ -345,4 +381,4 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     indptr = arrays[0]
     if offset != len(data) or indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
         raise TermsDamaged(f"{path} has a wrong size or row offsets out of order; build it again from the log")
-    return TermRows(indptr, arrays[1], arrays[2], arrays[3], arrays[4], arrays[5].reshape(n, _ZONES))
+    return arrays[: len(forward)], arrays[len(forward) :]

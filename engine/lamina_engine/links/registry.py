@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from lamina_engine import forking
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.frontier import RELATIONS
 from lamina_kernels.layouts import U8
@@ -86,7 +86,7 @@ class Registry:
 
     def __init__(self, relations: Iterable[Relation] = BUILT_IN) -> None:
         self._known = {relation.name: relation for relation in relations}
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
 
     def __iter__(self) -> Iterator[Relation]:
         return iter(list(self._known.values()))

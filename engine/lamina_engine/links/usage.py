@@ -6,7 +6,6 @@ by whoever made it: a recall alone says only what was offered.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine import forking
 from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import writing
 from lamina_engine.errors import InvalidArgument
@@ -79,7 +79,7 @@ def used(memory: Memory, identities: Sequence[str]) -> list[Link]:
 
 # ---------------------------------------------------------------------- reading
 
-_lock = threading.Lock()
+_lock = forking.lock()
 _known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.WeakKeyDictionary()
 """Uses by chunk as last read, and how many rows of the events log that was."""
 

@@ -15,10 +15,12 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.index import nearest
-from lamina_engine.index.analysis import QueryTerm, term_hash
-from lamina_engine.index.lexical import LexicalIndex
+from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.inverted import InvertedLists, Sought
+from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.postings import TailPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, asked, weigh
+from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import EMPTY, Lane, ranked
 from lamina_kernels.layouts import F32, F64, I64, U32
@@ -57,10 +59,25 @@ class Words:
     """
 
     def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
-        self.view, self.bm25 = view, bm25
-        self.stems = [term.stem for term in asked(terms)]
+        self.view, self.bm25, self._terms = view, bm25, asked(terms)
+        self.stems = [term.stem for term in self._terms]
         self._hashes: U32 = np.array([term_hash(stem) for stem in self.stems], np.uint32)
-        index = view.tables.lexical(view.snapshot)
+        self._sought: Sought | None = None
+        """The postings of the query's words."""
+        try:
+            self._weigh()
+        except LexicalDamaged as error:
+            self._without_index(error)
+
+    def _without_index(self, error: LexicalDamaged) -> None:
+        """Weigh the words anew without Tantivy's index, which turned out to be damaged."""
+        self.view.tables.distrust(str(self.view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        view, bm25 = self.view, self.bm25
+        self.inverted: InvertedLists | None = view.inverted
+        index = view.tables.lexical(view.snapshot) if self.inverted is None else None
         # an index that has rows which this view does not see would count them
         self.index: LexicalIndex | None = (
             None if view.is_past or (index is not None and index.rows > view.rows) else index
@@ -69,18 +86,28 @@ class Words:
         self._known: Lane | None = None
         self._tail_scores: F64 | None = None
         """Of the rows from ``indexed`` on, where all of them have been scored."""
-        self.query: WeightedQuery = weigh(asked(terms), self._frequencies(), view.statistics.rows, bm25)
+        self.query: WeightedQuery = weigh(self._terms, self._frequencies(), view.statistics.rows, bm25)
+        if self._sought is not None:
+            self._sought = self._sought.only(self.query.hashes)
         self._average = view.statistics.average_length(bm25)
         self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
         """What no score can exceed: every word, as often as one likes."""
 
     @property
     def indexed(self) -> int:
-        """Rows below this are found through Tantivy, the others through the tail."""
+        """Rows below this are found through the inverted lists, or Tantivy; the others through the tail."""
+        if self.inverted is not None:
+            return self.inverted.rows
         return self.index.rows if self.index is not None else 0
 
     def _frequencies(self) -> list[int]:
         view = self.view
+        if self.inverted is not None:
+            self._tail = view.tables.tail(view.snapshot, self.inverted.rows)
+            self._sought = self.inverted.seek(self._forms(), stop=view.rows)
+            found = self._sought.frequencies()[: len(self._hashes)]
+            total: list[int] = (found + self._tail.document_frequencies(self._hashes, stop=view.rows)).tolist()
+            return total
         if view.is_past or view.rows < self.indexed:
             counts: list[int] = view.forward.document_frequencies(self._hashes, view.rows).tolist()
             return counts
@@ -89,6 +116,11 @@ class Words:
         if self.index is None:
             return recent
         return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, recent, strict=True)]
+
+    def _forms(self) -> U32:
+        """Return the hashes of all stems, then of the surfaces that differ from theirs, and that `weigh` weighs too."""
+        surfaces = [surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem]
+        return np.concatenate([self._hashes, np.array(surfaces, np.uint32)])
 
     def score(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, float64 (n,)."""
@@ -125,19 +157,31 @@ class Words:
         """Return the rows that hold the query's words best, at most ``depth``."""
         if not len(self.query.idf) or not selection.count:
             return EMPTY
-        view = self.view
-        if view.is_past or self._is_narrow(selection):
+        best = self._best(selection, depth)
+        if best is None:
             return self._scan(selection, depth)
-        found = self._find(selection, depth)
-        if found is None:
-            return self._scan(selection, depth)
-        scores = self.score(found)
+        found, scores = best
         order = np.argsort(found)
         self._known = Lane(found[order], scores[order])
         tail = self._score_tail(selection)
         if len(found):
             tail = Lane(np.concatenate([found, tail.rows]), np.concatenate([scores, tail.scores]))
         return ranked(tail.rows, tail.scores, depth)
+
+    def _best(self, selection: Selection, depth: int) -> tuple[I64, F64] | None:
+        """Return the best of the indexed rows with their scores; None where every row is to be scored."""
+        view = self.view
+        if self._sought is not None:
+            live = None if selection.live is None else selection.live.view(np.uint8)
+            return self._sought.best(self.query.idf, self.bm25, self._average, depth, live=live)
+        if view.is_past or self._is_narrow(selection):
+            return None
+        try:
+            found = self._find(selection, depth)
+        except LexicalDamaged as error:
+            self._without_index(error)
+            return None
+        return None if found is None else (found, self.score(found))
 
     def _score_tail(self, selection: Selection) -> Lane:
         """Return the selected rows of the tail that hold any of the words, with their scores, in row order."""

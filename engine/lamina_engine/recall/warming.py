@@ -12,6 +12,7 @@ from lamina_kernels import (
     distances,
     exact,
     injection,
+    inverted,
     khop,
     leads,
     postings,
@@ -23,6 +24,9 @@ from lamina_kernels._jit import Kernel
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     exact.gather_exact_dots,
     distances.row_dots,
+    inverted.find_terms,
+    inverted.code_lengths,
+    inverted.best_postings,
     terms.score_bm25,
     postings.bucket_order,
     postings.posting_frequencies,

@@ -18,13 +18,21 @@ def out_of_bounds(array: pa.Array) -> str | None:
     """
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return _codes(array) or out_of_bounds(array.dictionary)
+        return _codes(array) or out_of_bounds(array.dictionary) or _not_text(array.dictionary)
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _offsets(array, np.dtype(np.int32), _size(array.buffers()[2]))
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return _offsets(array, np.dtype(np.int64), _size(array.buffers()[2]))
     if pa.types.is_list(kind):
         return _offsets(array, np.dtype(np.int32), len(array.values)) or out_of_bounds(array.values)
+    return None
+
+
+def _not_text(array: pa.Array) -> str | None:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return str(error)
     return None
 
 

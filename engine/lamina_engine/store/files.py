@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from lamina_engine.store import flushing
+
 TEMPORARY_SUFFIX = ".tmp"
-_WRITTEN_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
-_FLUSHERS = 4
+_WRITTEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
 _ALONE = 2
 """Fewer are flushed by the caller itself."""
+_HOLDS = os.name == "posix"
+"""Elsewhere a file that is open cannot be replaced."""
 
 
 Name: TypeAlias = str | os.PathLike[str]
@@ -25,6 +27,7 @@ class Begun(NamedTuple):
 
     descriptor: int
     aside: str
+    """Where it lies; the same as ``path`` where it was written under its own name."""
     path: str
 
 
@@ -46,11 +49,20 @@ class Files:
         """Create one folder in a folder that exists; one that is there already is fine."""
         path.mkdir(exist_ok=True)
 
-    def begin(self, path: Name, parts: Iterable[bytes | memoryview]) -> Begun:
-        """Write a file aside, from its parts, without waiting for the disk; a failure leaves nothing."""
-        name = os.fspath(path)
-        aside = name + TEMPORARY_SUFFIX
-        begun = Begun(os.open(aside, _WRITTEN_ANEW, 0o666), aside, name)
+    def begin(self, path: Name, parts: Iterable[bytes | memoryview], *, aside: bool = True) -> Begun:
+        """Write a file from its parts, without waiting for the disk; a failure leaves nothing.
+
+        Parameters
+        ----------
+        path : path
+            The name it is to have.
+        parts : iterable of bytes
+            Its content.
+        aside : bool
+            Write it under another name until `place`. False for a file that nobody looks for before something else names
+            it: a name that is taken already is left alone, and it is written aside all the same.
+        """
+        begun = self._made(os.fspath(path), aside=aside)
         try:
             for part in parts:
                 view = memoryview(part).cast("B")
@@ -62,12 +74,38 @@ class Files:
             raise
         return begun
 
-    def settle(self, files: Sequence[Begun]) -> None:
-        """Flush files that were begun, side by side, and close them: they then wait for `place`."""
+    def _made(self, name: str, *, aside: bool) -> Begun:
+        if not aside:
+            with contextlib.suppress(FileExistsError):
+                return Begun(os.open(name, _WRITTEN | os.O_EXCL, 0o666), name, name)
+        other = name + TEMPORARY_SUFFIX
+        return Begun(os.open(other, _WRITTEN | os.O_TRUNC, 0o666), other, name)
+
+    def settle(
+        self,
+        files: Sequence[Begun],
+        folders: Sequence[Path] = (),
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        """Flush files that were begun, and folders, side by side, and close the files: those aside then wait for `place`.
+
+        Parameters
+        ----------
+        files, folders
+            What to flush.
+        meanwhile : callable, optional
+            What is done beside it. Where it raises, so does this, when all is closed.
+        """
         try:
-            self.together(self.flush, [begun.descriptor for begun in files])
+            self.together(self._flush_either, [*(begun.descriptor for begun in files), *folders], meanwhile)
         finally:
             self.close(files)
+
+    def _flush_either(self, what: int | Path) -> None:
+        if isinstance(what, int):
+            self.flush(what)
+        else:
+            self.flush_folder(what)
 
     def close(self, files: Iterable[Begun]) -> None:
         """Close files that were begun and are not to be settled."""
@@ -77,27 +115,39 @@ class Files:
     def place(self, files: Iterable[Begun]) -> None:
         """Give settled files their names; their folders are left to the caller to flush."""
         for begun in files:
-            self.replace(begun.aside, begun.path)
+            if begun.aside != begun.path:
+                self.replace(begun.aside, begun.path)
+
+    def swap(self, file: Begun) -> None:
+        """Give a settled file the name of another, and flush their folder; the other is let go of on a thread.
+
+        A file that loses its last name is freed by whoever took it: on a disk that is told of free blocks that is a wait.
+        """
+        held = _opened(file.path) if _HOLDS else None
+        try:
+            self.replace(file.aside, file.path)
+            self.flush_folder(Path(file.path).parent)
+        finally:
+            if held is not None:
+                flushing.soon(os.close, held)
 
     def abandon(self, files: Iterable[Begun]) -> None:
-        """Remove what was written aside and has not been given its name."""
+        """Remove what was begun and is not to be."""
         for begun in files:
             with contextlib.suppress(OSError):
                 self.remove(begun.aside)
 
-    def together(self, act: Callable[[Any], None], items: Sequence[Any]) -> None:
+    def together(
+        self, act: Callable[[Any], None], items: Sequence[Any], meanwhile: Callable[[], None] | None = None
+    ) -> None:
         """Do something to several files or folders at once, and wait for all: a disk takes flushes that wait together."""
         if len(items) < _ALONE:
             for item in items:
                 act(item)
-            return
-        done = [_on_a_thread(act, item) for item in items[1:]]
-        try:
-            act(items[0])  # one by the caller, who would only wait
-        finally:
-            wait(done)
-        for each in done:
-            each.result()
+            if meanwhile is not None:
+                meanwhile()
+        else:
+            flushing.together(act, items, meanwhile)
 
     def write_some(self, descriptor: int, view: memoryview) -> int:
         """Write what the system takes at once; return how many bytes that was."""
@@ -149,7 +199,7 @@ class Files:
 
     def discard_soon(self, paths: Iterable[Name], left_behind: Callable[[], None]) -> None:
         """`discard` on a thread: taking a file off a disk may wait for what that disk is writing."""
-        _on_a_thread(self.discard, paths, left_behind)
+        flushing.soon(self.discard, paths, left_behind)
 
     def publish(self, path: Name, parts: Iterable[bytes | memoryview]) -> None:
         """Write aside, flush, and rename into place; the folder is left to the caller to flush.
@@ -165,26 +215,8 @@ class Files:
             raise
 
 
-def _on_a_thread(act: Callable[..., None], *given: Any) -> Future[None]:
-    """Begin something on one of the threads that wait for the disk; when the process ends, do it at once."""
+def _opened(path: str) -> int | None:
     try:
-        return _threads().submit(act, *given)
-    except RuntimeError:  # the interpreter has stopped its pools, and a handler of the exit still writes
-        done: Future[None] = Future()
-        try:
-            act(*given)
-            done.set_result(None)
-        except OSError as error:
-            done.set_exception(error)
-        return done
-
-
-def _threads() -> ThreadPoolExecutor:
-    """Return the process's threads that wait for the disk; a forked child makes its own."""
-    global _pool
-    if _pool is None or _pool[0] != os.getpid():
-        _pool = (os.getpid(), ThreadPoolExecutor(_FLUSHERS, thread_name_prefix="lamina-flush"))
-    return _pool[1]
-
-
-_pool: tuple[int, ThreadPoolExecutor] | None = None
+        return os.open(path, os.O_RDONLY)
+    except OSError:  # there is none yet
+        return None

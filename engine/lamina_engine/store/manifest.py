@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,12 @@ def _digest(content: bytes) -> str:
 
 
 def publish(
-    files: Files, root: Path, manifest: Manifest, segments: Sequence[Begun] = (), folders: Sequence[Path] = ()
+    files: Files,
+    root: Path,
+    manifest: Manifest,
+    segments: Sequence[Begun] = (),
+    folders: Sequence[Path] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> str:
     """Write a manifest, then swap CURRENT to it; after this returns the version is committed. Return the manifest's name.
 
@@ -100,30 +105,37 @@ def publish(
         Files that the manifest names and that are not on disk yet; they are closed, and gone if this fails.
     folders : sequence of Path
         The folders they lie in.
+    meanwhile : callable, optional
+        What is done while the disk writes; where it raises, nothing is committed.
 
     Notes
     -----
-    Three waits for the disk: all bytes; all names that the manifest needs, and its own; the name of CURRENT. Nothing refers
-    to a file before the last.
+    Two waits for the disk: all bytes and all names but one, in any order; then the name of CURRENT. Nothing refers to a
+    file before the last, so it matters to nobody that one has its own name before it is whole.
     """
     name, content = encode(manifest)
     folder = root / MANIFESTS
     begun = list(segments)
     settled = False
     try:
-        begun.append(files.begin(f"{folder}{os.sep}{name}", [content]))
+        begun.append(files.begin(f"{folder}{os.sep}{name}", [content], aside=False))
         begun.append(files.begin(f"{root}{os.sep}{CURRENT}", [current_of(name)]))
         settled = True
-        files.settle(begun)
-        files.place(begun[:-1])
-        files.flush_folders([*folders, folder])
-        files.place(begun[-1:])
+        files.settle(begun, [*folders, folder], meanwhile)
+        late = [each for each in begun[:-1] if each.aside != each.path]
+        if late:  # a name was taken, as an interrupted commit may leave it
+            files.place(late)
+            files.flush_folders([*folders, folder])
     except BaseException:
         if not settled:
             files.close(begun)
         files.abandon(begun)
         raise
-    files.flush_folder(root)
+    try:
+        files.swap(begun[-1])
+    except BaseException:  # it may have happened: what the manifest names is left to whoever reads CURRENT
+        files.abandon(begun[-1:])
+        raise
     return name
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import columns
+from lamina_engine import columns, forking, schema
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.store.bounds import out_of_bounds
 from lamina_engine.store.files import Begun, Files
@@ -44,17 +43,18 @@ def path_of(root: Path, log: str, name: str) -> str:
 
 
 def begin(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> tuple[SegmentRef, Begun]:
-    """Begin to write one segment; return its reference and the file that is to be settled and placed."""
+    """Begin to write one segment; return its reference and the file that is to be settled, and placed where it lies aside."""
     parts, digest = _content(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
-    begun = files.begin(path_of(root, log, name), parts)
+    begun = files.begin(path_of(root, log, name), parts, aside=False)
     last = columns.numbers(batch.column("recorded_at"))[-1]
     return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), begun
 
 
 def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
     """Return a segment's bytes in parts, and their digest."""
-    if batch.nbytes < _LARGE_BYTES:
+    # the second asks every column, and is asked only of what shares its memory with something large
+    if batch.get_total_buffer_size() < _LARGE_BYTES or batch.nbytes < _LARGE_BYTES:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, batch.schema, options=_OPTIONS) as writer:
             writer.write_batch(batch)
@@ -127,7 +127,7 @@ class Segment:
         self._columns: dict[str, pa.Array] = {}
         self._readers: dict[str, columns.Reader] = {}
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
 
     def _opened(self) -> pa.MemoryMappedFile:
         path = path_of(self._root, self.log, self.ref.name)
@@ -178,12 +178,17 @@ class Segment:
             reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
             batch.validate()  # the lengths of all buffers; what lies in them is checked column by column
+            known = _is_layout_of(self.log, batch.schema)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise VaultCorrupt(
                 f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved"
             ) from error
         if batch.num_rows != self.ref.rows:
             raise VaultCorrupt(f"{self.path} has {batch.num_rows} rows where {self.ref.rows} were written")
+        if not known:
+            raise VaultCorrupt(
+                f"{self.path} does not have the columns of {self.log}; `lamina verify` names what can be saved"
+            )
         return batch
 
     def column(self, name: str) -> pa.Array:
@@ -214,13 +219,29 @@ class Segment:
         """Return a function that gives the Python value of one column at an offset."""
         read = self._readers.get(name)
         if read is None:
-            read = self._readers[name] = columns.reader(self.column(name))
+            read = self._readers[name] = columns.reader(self.column(name), f"{self.path}, column {name}")
         return read
 
     def values(self, name: str, offsets: NDArray[np.int64]) -> list[Any]:
         """Return the Python values of one column at some offsets."""
         read = self.reader(name)
         return [read(offset) for offset in offsets.tolist()]
+
+    def texts(self, name: str, first: int = 0) -> list[Any]:
+        """Return the Python values of one column of text, from an offset on.
+
+        Raises
+        ------
+        VaultCorrupt
+            When one of them is not UTF-8.
+        """
+        try:
+            found: list[Any] = self.column(name).slice(first).to_pylist()
+        except UnicodeDecodeError as error:
+            raise VaultCorrupt(
+                f"{self.path}, column {name}: {error}; `lamina verify --deep` names what can be saved"
+            ) from error
+        return found
 
     def content(self) -> memoryview:
         """Return the whole file's bytes: they stay readable when the file has been merged away."""
@@ -243,6 +264,20 @@ class Segment:
         except (pa.ArrowException, VaultCorrupt) as error:
             return f"{self.path.name}: {error}"
         return None
+
+
+def _is_layout_of(log: str, found: pa.Schema) -> bool:
+    """Tell whether columns are those that a log has: bytes flipped in a file's schema leave it an Arrow file."""
+    if not log.startswith(schema.vector_log("")):
+        return log not in schema.LOGS or found.equals(_layout(log))
+    vectors = found.field(found.names.index("vector")).type if "vector" in found.names else None
+    dim = vectors.list_size if vectors is not None and pa.types.is_fixed_size_list(vectors) else None
+    return dim is not None and found.equals(schema.log_schema(log, dim))
+
+
+@functools.cache
+def _layout(log: str) -> pa.Schema:
+    return schema.log_schema(log)
 
 
 def size_class(rows: int) -> int:

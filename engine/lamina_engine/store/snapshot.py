@@ -36,7 +36,7 @@ class Snapshot:
         self.name = name
         self._segments = segments
         self._rows = {log: manifest.rows(log) for log in manifest.logs}
-        self._starts = {log: np.array([s.start for s in parts] or [0], np.int64) for log, parts in segments.items()}
+        self._starts: dict[str, NDArray[np.int64]] = {}
 
     def followed_by(self, manifest: Manifest, name: str, open_: Callable[[str, SegmentRef], Segment]) -> Snapshot:
         """Return a later version; segments that both have are shared, ``open_`` opens the others.
@@ -48,6 +48,11 @@ class Snapshot:
         """
         opened: dict[str, tuple[Segment, ...]] = {}
         for log, refs in manifest.logs.items():
+            if (
+                log in self._segments and refs is self.manifest.logs[log]
+            ):  # as a writer leaves the logs that it adds nothing to
+                opened[log] = self._segments[log]
+                continue
             known = {segment.ref.name: segment for segment in self.segments(log)}
             opened[log] = tuple(known.get(ref.name) or open_(log, ref) for ref in refs)
         return Snapshot(manifest, opened, name)
@@ -97,7 +102,7 @@ class Snapshot:
         parts = self.segments(log)
         if len(parts) == 1:
             return [(parts[0], np.arange(len(rows)), rows - parts[0].start)]
-        owner = np.searchsorted(self._starts[log], rows, side="right") - 1 if parts else np.empty(0, np.int64)
+        owner = np.searchsorted(self._starts_of(log), rows, side="right") - 1 if parts else np.empty(0, np.int64)
         found = []
         for index in np.flatnonzero(np.bincount(owner)).tolist():  # np.unique would load numpy.ma, 20 ms
             positions = np.flatnonzero(owner == index)
@@ -133,11 +138,18 @@ class Snapshot:
             {name: read(offset) for name, read in readers[owner]} for owner, offset in zip(owners, offsets, strict=True)
         ]
 
+    def _starts_of(self, log: str) -> NDArray[np.int64]:
+        """Return the first row of each segment, int64; most versions of a vault that is written are never asked."""
+        found = self._starts.get(log)
+        if found is None:
+            found = self._starts[log] = np.array([s.start for s in self._segments[log]] or [0], np.int64)
+        return found
+
     def _homes(self, log: str, rows: Rows) -> tuple[list[int], list[int]]:
         """Return the number of each row's segment, and the row's place in it."""
         if not len(rows):
             return [], []
-        starts = self._starts[log]
+        starts = self._starts_of(log)
         owners = np.searchsorted(starts, rows, side="right") - 1
         return owners.tolist(), (rows - starts[owners]).tolist()
 

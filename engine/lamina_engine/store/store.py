@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lamina_engine.clock import Clock, SystemClock
 from lamina_engine.errors import VaultCorrupt, VaultExists, VaultLocked, VaultNotFound, VaultReadOnly, VaultUntrusted
@@ -20,7 +20,9 @@ from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
 from lamina_engine.store.manifest import Manifest, SegmentRef
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
-from lamina_engine.store.writer import Transaction, remove_orphans
+
+if TYPE_CHECKING:
+    from lamina_engine.store.writer import Transaction
 
 INDEX = "index"
 _OPEN_ATTEMPTS = 100
@@ -110,9 +112,14 @@ class Store:
                 ) from error
             with write_lock(root, lock_timeout_s):
                 if not (root / manifests.CURRENT).exists():
-                    empty = Manifest(FORMAT_VERSION, 1, secrets.token_hex(8), 0, {}, {}, "", {})
+                    empty = Manifest(FORMAT_VERSION, 1, os.urandom(8).hex(), 0, {}, {}, "", {})
                     manifests.publish(layer, root, empty)
         return cls(root, clock=clock, files=files, trust=trust)
+
+    @property
+    def known(self) -> Snapshot:
+        """The newest version that this process has seen; nothing is read."""
+        return self._newest[1]
 
     def snapshot(self) -> Snapshot:
         """Return the newest committed version; the same object until another is committed.
@@ -139,6 +146,8 @@ class Store:
         OSError
             When the disk refuses; nothing has changed.
         """
+        from lamina_engine.store.writer import Transaction
+
         process = os.getpid()
         with self.exclusive(timeout_s):
             transaction = Transaction(self.root, self.files, self.clock, self.snapshot(), self._leave_behind)
@@ -170,6 +179,8 @@ class Store:
         self._swept = False
 
     def _sweep(self) -> None:
+        from lamina_engine.store.writer import remove_orphans
+
         with contextlib.suppress(OSError):
             snapshot = self.snapshot()
             remove_orphans(self.root, self.files, snapshot)
@@ -207,6 +218,12 @@ class Store:
         finally:
             if os.getpid() == process:
                 lock.release()
+
+    @contextlib.contextmanager
+    def unwritten(self) -> Iterator[None]:
+        """Wait until no thread of this process writes, and hold up those that want to; other processes go on."""
+        with self._writing:
+            yield
 
     def _begin_in_child(self) -> None:
         """Start afresh in a forked child: threads that held these locks are not there, and the parent is the writer."""

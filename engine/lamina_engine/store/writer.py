@@ -1,6 +1,6 @@
 """Writing: one transaction at a time, under an operating-system lock that dies with its process.
 
-Commit: segments are written aside, flushed, renamed, and their folders flushed; then the manifest the same way; then
+Commit: segments, the manifest that names them and the next CURRENT are written, and flushed with their folders; then
 CURRENT is swapped. Before the swap nothing of a transaction can be seen, after it everything is durable.
 """
 
@@ -64,6 +64,7 @@ class Transaction:
         self._fresh: dict[tuple[str, str], pa.RecordBatch] = {}
         """Small segments just written, by log and name."""
         self._left_behind = left_behind
+        self._meanwhile: list[Callable[[], None]] = []
         self.successor: Snapshot | None = None
         """The version that `commit` made, opened; None where it made none."""
 
@@ -124,6 +125,10 @@ class Transaction:
     def merge(self, log: str) -> int:
         """Join neighbouring segments of a log wherever they fit into one; return how many segments fewer that gives."""
         return self._rewrites.join(log)
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        """Have something done while `commit` waits for the disk; where it fails, nothing is committed."""
+        self._meanwhile.append(act)
 
     def set_space(self, name: str, space: Space, *, default: bool) -> None:
         """Declare an embedding space; ``default`` makes it the one that recall uses."""
@@ -190,7 +195,7 @@ class Transaction:
             rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
         )  # fmt: skip
         folders = [segments.folder(self._root, log) for log in written]
-        name = manifests.publish(self._files, self._root, new, begun, folders)
+        name = manifests.publish(self._files, self._root, new, begun, folders, self._do_meanwhile)
         with contextlib.suppress(OSError):  # it is committed: whoever reads next opens it
             self.successor = self.snapshot.followed_by(new, name, self._segment)
         self._sweep(replaced, new, soon=not rewritten and not self._dropped)
@@ -198,6 +203,10 @@ class Transaction:
         self._rewrites = Rewrites(self.snapshot)
         self._touched = False
         return new
+
+    def _do_meanwhile(self) -> None:
+        while self._meanwhile:
+            self._meanwhile.pop(0)()
 
     def _segment(self, log: str, ref: SegmentRef) -> Segment:
         return segments.Segment(self._root, log, ref, self._fresh.get((log, ref.name)))

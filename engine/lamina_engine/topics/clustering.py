@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import numpy as np
 
+from lamina_engine.arguments import flag_of
 from lamina_engine.embed.chat import Budget, Chat, ChatSpec
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.index.view import View
@@ -69,11 +71,21 @@ class _Run:
             found[part] = self.view.vectors.gather(rows[part])
         return unit_rows(found, found)
 
-    def partition(self, rows: I64, threshold: float | None) -> Partition:
+    def partition(self, rows: I64, threshold: float | None, *, sample: bool = False) -> Partition:
         """Return the topics of some rows; their vectors are read as often as is needed."""
+        tell = self._of_sample if sample and self.progress is not None else self.progress
         return partition_of(
-            lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=self.progress
+            lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=tell
         )
+
+    def tell(self, stage: Literal["words", "agreement", "naming"], done: int, total: int) -> None:
+        """Tell of a step, where anyone listens."""
+        if self.progress is not None:
+            self.progress(Progress(stage, done, total))
+
+    def _of_sample(self, step: Progress) -> None:
+        """Tell of a step of the sample's clustering: one stage for all of it."""
+        self.tell("agreement", step.done, step.total)
 
     def labels(self, vectors: F32, found: Partition) -> I64:
         return filled(vectors, found) if self.settings.selection == "topics" else found.labels
@@ -154,13 +166,18 @@ def cluster(
     started = time.perf_counter()
     given = checked_threshold(threshold)
     samples = min_cluster_size if min_samples is None else min_samples
-    settings = Settings(min_cluster_size, samples, given, method, selection)
+    settings = Settings(_plain(min_cluster_size), _plain(samples), given, method, selection)
     settings.check()
+    full = flag_of(full, "full")
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidArgument(f"budget={budget!r} must be a Budget, such as Budget(tokens=20_000), or None")
     chat = namer_of(names, namer)
     view = memory.view()
     if memory.store.mode == "r":  # said before the work, not after it
         raise VaultReadOnly(f"{memory.root} is open for reading; open it with mode='w' to cluster")
     if view.snapshot.space is None:
+        if not view.rows and memory.embedder.dim:  # new, and nothing wrong with it
+            return ClusterReport(0, 0, 0, 0, 0, 0, 0.5 if given is None else given, False, False, 0, 0, 0, 1.0, 0.0)
         raise InvalidArgument(
             f"{memory.root} has no vectors, and topics need them; give it a model with `lamina reindex --embedder NAME`"
         )
@@ -178,6 +195,11 @@ def cluster(
     draft = _with_names(memory, run, draft, before, chat, budget)
     detail = write(memory, draft.detail, draft.topics, draft.members)
     return _report(run, detail, draft, incremental, started)
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as Python's; anything else as it is."""
+    return value.item() if isinstance(value, np.integer) else value
 
 
 def _is_same(before: Detail, run: _Run) -> bool:
@@ -246,7 +268,8 @@ def _agreement_now(run: _Run, before: Detail, members: Members) -> float:
     labels[np.searchsorted(run.rows, members.rows)] = [names[topic] for topic in members.topics]
     chosen = np.flatnonzero(sampled(run.rows, before.sample))
     rows = run.rows[chosen]
-    return agreement(labels[chosen], run.labels(run.vectors(rows), run.partition(rows, before.threshold)))
+    found = run.partition(rows, before.threshold, sample=True)
+    return agreement(labels[chosen], run.labels(run.vectors(rows), found))
 
 
 def _anew(run: _Run, before: Detail | None) -> _Draft:
@@ -261,8 +284,9 @@ def _anew(run: _Run, before: Detail | None) -> _Draft:
     share, alike = _baseline(run, vectors, found)
     generation = before.generation + 1 if before is not None else 1
     described = describe(
-        view, run.rows, vectors, found, old, generation=generation, plain=settings.selection != "topics"
-    )
+        view, run.rows, vectors, found, old, generation=generation, plain=settings.selection != "topics",
+        tell=partial(run.tell, "words"),
+    )  # fmt: skip
     detail = Detail(
         generation, settings.min_cluster_size, settings.min_samples, settings.method, settings.selection,
         found.threshold, settings.threshold is None, space_of(view), view.rows, view.state.events, run.rows.size,
@@ -277,7 +301,7 @@ def _baseline(run: _Run, vectors: F32, found: Partition) -> tuple[float, float]:
         return 1.0, 1.0
     share = SAMPLE / run.rows.size
     chosen = np.flatnonzero(sampled(run.rows, share))
-    again = run.partition(run.rows[chosen], found.threshold)
+    again = run.partition(run.rows[chosen], found.threshold, sample=True)
     alike = agreement(run.labels(vectors, found)[chosen], run.labels(vectors[chosen], again))
     return share, alike
 
@@ -290,11 +314,7 @@ def _with_names(
     known = tuple(name for name in (before.named if before is not None else ()) if name in ids)
     if chat is None:
         return replace(draft, detail=msgspec.structs.replace(draft.detail, named=known))
-
-    def tell(done: int, total: int) -> None:
-        if run.progress is not None:
-            run.progress(Progress("naming", done, total))
-
+    tell = partial(run.tell, "naming")
     found = name_topics(run.view, draft.topics, known, chat, budget=budget, clean=memory.redact, tell=tell)
     detail = msgspec.structs.replace(draft.detail, named=found.named)
     return replace(draft, detail=detail, topics=found.topics, named=found.fresh, note=found.note)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.view import View
 from lamina_engine.topics.angles import directions, sums
 from lamina_engine.topics.assignment import assign_some, confidence
 from lamina_engine.topics.generation import Members, TopicRow, chunk_ids
 from lamina_engine.topics.identity import matched, new_id
-from lamina_engine.topics.labels import SAMPLE, WordCounts, best_words, count_words, name_of
+from lamina_engine.topics.labels import WordCounts, WordReader, best_words, names_of, texts_read
 from lamina_engine.topics.partition import Partition
 from lamina_kernels.layouts import F32, F64, I64
+
+Tell = Callable[[int, int], None]
 
 _EXEMPLARS: Final = 5
 _BLOCK: Final = 8192
@@ -71,7 +72,15 @@ def former(topics: list[TopicRow], members: Members) -> Before:
 
 
 def describe(
-    view: View, rows: I64, vectors: F32, found: Partition, before: Before, *, generation: int, plain: bool
+    view: View,
+    rows: I64,
+    vectors: F32,
+    found: Partition,
+    before: Before,
+    *,
+    generation: int,
+    plain: bool,
+    tell: Tell = lambda done, total: None,
 ) -> Described:
     """Return topics as they are written.
 
@@ -88,6 +97,8 @@ def describe(
         Its number, for new ids.
     plain : bool
         Members are the tree's alone; else noise within the threshold is taken in.
+    tell : callable
+        Gets the topics whose words were read, of how many; what it raises ends the run.
     """
     chunks = chunk_ids(view.snapshot, rows)
     tree, kept = _named(chunks, found, before, generation)
@@ -103,7 +114,7 @@ def describe(
         [tree.ids[tree.lowest[label]] for label in labels[inside].tolist()], [chunks[i] for i in inside.tolist()],
         rows[inside], probabilities[inside], origins[inside].tolist(),
     )  # fmt: skip
-    return Described(_topics(view, rows, vectors, chunks, tree, labels, before.names), members, kept)
+    return Described(_topics(view, rows, vectors, chunks, tree, labels, before.names, tell), members, kept)
 
 
 def _named(chunks: list[str], found: Partition, before: Before, generation: int) -> tuple[_Tree, int]:
@@ -139,11 +150,20 @@ def _named(chunks: list[str], found: Partition, before: Before, generation: int)
 
 
 def _topics(
-    view: View, rows: I64, vectors: F32, chunks: list[str], tree: _Tree, labels: I64, names: Mapping[str, str]
+    view: View,
+    rows: I64,
+    vectors: F32,
+    chunks: list[str],
+    tree: _Tree,
+    labels: I64,
+    names: Mapping[str, str],
+    tell: Tell,
 ) -> list[TopicRow]:
     inside = _inside(tree, labels)
     centroids = _centroids(tree, vectors, labels)
-    words = _words(view, rows, vectors, tree, inside, centroids)
+    words = _words(view, rows, vectors, tree, inside, centroids, tell)
+    largest = sorted(range(len(tree.ids)), key=lambda i: (-inside[i].size, i))  # so wider ones before their parts
+    called = names_of(words, [names.get(identity) for identity in tree.ids], largest)
     topics = []
     for i, identity in enumerate(tree.ids):
         nearest = [chunks[p] for p in _nearest(vectors, inside[i], centroids[i], _EXEMPLARS).tolist()]
@@ -151,7 +171,7 @@ def _topics(
             TopicRow(
                 identity,
                 tree.ids[tree.parents[i]] if tree.parents[i] >= 0 else None,
-                names.get(identity) or name_of(words[i]),
+                called[i],
                 tuple(words[i]),
                 inside[i].size,
                 float(np.float32(tree.persistence[i])),
@@ -197,15 +217,18 @@ def _nearest(vectors: F32, positions: I64, centroid: F32, most: int) -> I64:
     return positions[np.lexsort((positions, -cosine))[:most]]
 
 
-def _words(view: View, rows: I64, vectors: F32, tree: _Tree, inside: list[I64], centroids: F32) -> list[list[str]]:
+def _words(
+    view: View, rows: I64, vectors: F32, tree: _Tree, inside: list[I64], centroids: F32, tell: Tell
+) -> list[list[str]]:
     """Return the words of each topic, from the texts nearest to the centroids of the lowest ones."""
-    analyzer = Analyzer()
+    reader, most = WordReader(), texts_read(tree.lowest.size)
     counts = [WordCounts() for _ in tree.ids]
-    for position in tree.lowest.tolist():
-        read = rows[_nearest(vectors, inside[position], centroids[position], SAMPLE)]
+    for done, position in enumerate(tree.lowest.tolist()):
+        tell(done, tree.lowest.size)
+        read = rows[_nearest(vectors, inside[position], centroids[position], most)]
         titles = view.snapshot.values("chunks", "title", read)
         texts = view.snapshot.values("chunks", "text", read)
-        own = count_words([f"{title or ''}\n{text}" for title, text in zip(titles, texts, strict=True)], analyzer)
+        own = reader.count(f"{title or ''}\n{text}" for title, text in zip(titles, texts, strict=True))
         at = position
         while at >= 0:
             counts[at].add(own)

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import usable_cpus
-from lamina_engine.topics.cells import cell_neighbors
+from lamina_engine.topics.joining import joined
 from lamina_engine.topics.points import Metric, as_points
+from lamina_engine.topics.probing import probe
+from lamina_kernels._jit import is_ready
 from lamina_kernels.certified import nearest
+from lamina_kernels.dense import MOST_ROWS, dense_tree
 from lamina_kernels.hierarchy import condense, merge_tree
 from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Points, SpanningTree
 from lamina_kernels.neighbors import uncertain_share
-from lamina_kernels.packed import Arithmetic, Packed, fastest, pack
+from lamina_kernels.packed import Arithmetic, Packed, fastest, pack, pack_rows
 from lamina_kernels.selection import Method, choose, flatten, outlier_scores
 from lamina_kernels.spanning_tree import spanning_tree
 from lamina_kernels.survey import Survey
@@ -39,15 +42,12 @@ _SAMPLE: Final = 2048
 _UNSURE: Final = 0.25
 """Where more than this share of a sample stays without proof under int8, int16 is used from the start."""
 
-_CONNECTED: Final = 48
-"""Rows of a component that are searched to connect it, in an approximate tree."""
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is: a stage and its share."""
 
-    stage: Literal["neighbours", "spanning tree", "naming"]
+    stage: Literal["smoothing", "neighbours", "spanning tree", "words", "agreement", "naming"]
     done: int
     total: int = 100
 
@@ -148,20 +148,28 @@ def grow(
         return _trivial(len(vectors))
     points = as_points(vectors, metric)
     n = points.factors.size
+    if method != "approx" and arithmetic is None and _is_quicker_plain(n):
+        if progress is not None:
+            progress(Progress("neighbours", 0))
+        core, tree = dense_tree(points, min(min_samples, n - 1))
+        if progress is not None:
+            progress(Progress("spanning tree", 100))
+        return Hierarchy("exact", core, tree, merge_tree(tree, ties))
     approximate = method == "approx" or (method == "auto" and n > EXACT_ROWS)
     arithmetic = arithmetic or fastest()
     k = min(min_samples, n - 1)
     crew = Crew(threads or usable_cpus(), _ticker("neighbours", progress))
-    survey = None
     if approximate:
-        packed = pack(points, arithmetic, centred=metric == "euclidean")
-        neighbors = cell_neighbors(points, packed, k, min(n - 1, max(16, 2 * k)), crew)
+        probed = probe(points, arithmetic, k, min(n - 1, max(16, 2 * k)), crew, centred=metric == "euclidean")
+        neighbors = probed.neighbors
+        crew.tick = _ticker("spanning tree", progress)
+        tree = joined(points, probed, crew)
     else:
         packed = _packed(points, k, metric, arithmetic, crew)
         survey = Survey(points, packed, crew)
         neighbors = nearest(points, packed, k, _listed(packed.arithmetic, k, n), crew, survey)
-    crew.tick = _ticker("spanning tree", progress)
-    tree = spanning_tree(points, packed, neighbors, crew, survey, searched=_CONNECTED if approximate else None)
+        crew.tick = _ticker("spanning tree", progress)
+        tree = spanning_tree(points, packed, neighbors, crew, survey)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
 
 
@@ -222,10 +230,30 @@ def check_cut(*, min_cluster_size: int, method: str, epsilon: float, max_cluster
         _at_least("max_cluster_size", max_cluster_size, min_cluster_size)
 
 
+class _Patience:
+    """Pairs that have been compared without Numba in this process: so many that loading it would have been quicker."""
+
+    def __init__(self, pairs: int) -> None:
+        self.pairs = pairs
+
+    def take(self, pairs: int) -> bool:
+        """Return whether so many more are still worth it; if so they are counted."""
+        self.pairs -= pairs
+        return self.pairs >= 0
+
+
+_patience: Final = _Patience(4 * MOST_ROWS**2)
+
+
+def _is_quicker_plain(n: int) -> bool:
+    """Return whether a few rows are better served without loading Numba; the result is the same to the bit."""
+    return n <= MOST_ROWS and not is_ready(pack_rows) and _patience.take(n * n)
+
+
 def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew: Crew) -> Packed:
     """Return the packed rows; eight bits give way to sixteen where they prove too little."""
     n, centred = points.factors.size, metric == "euclidean"
-    packed = pack(points, arithmetic, centred=centred)
+    packed = pack(points, arithmetic, centred=centred, crew=crew)
     if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
         rows = np.linspace(0, n - 1, _SAMPLE).astype(np.int64)
         values = points.values.reshape(n, points.size)[rows]
@@ -238,7 +266,7 @@ def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew
             > _UNSURE
         ):
             arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
-            packed = pack(points, arithmetic, centred=centred)
+            packed = pack(points, arithmetic, centred=centred, crew=crew)
     return packed
 
 

@@ -30,7 +30,14 @@ Layout = Literal["pca", "umap"]
 MOST_POINTS: Final = 20_000
 _MOST_NAMES: Final = 40
 _TEXT_CHARS: Final = 160
+_NAME_CHARS: Final = 48
 _NOISE_COLOUR: Final = "#b8b8b8"
+
+_TIP: Final = """\
+<div style="width: 22em; white-space: normal; overflow-wrap: anywhere">
+<div style="font-weight: bold">@topic</div><div>@text</div><div style="color: #767676">@id</div>
+</div>"""
+"""What hovering shows. Values are escaped where they are put in; no line is wider than the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +147,11 @@ def _umap(vectors: F32) -> F64:
     return places
 
 
-def plain(text: str) -> str:
+def plain(text: str, most: int = _TEXT_CHARS) -> str:
     """Return the beginning of a text on one line, without control, bidirectional and other invisible characters."""
-    kept = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text[: 4 * _TEXT_CHARS])
+    kept = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text[: 4 * most])
     line = " ".join(kept.split())
-    return line if len(line) <= _TEXT_CHARS else line[: _TEXT_CHARS - 1] + "…"
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _colours(count: int) -> list[str]:
@@ -180,8 +187,7 @@ def _page(plotting: Any, points: _Points) -> str:
         drawn = figure.scatter(
             "x", "y", color="colour", size=4 if noise else 6, alpha=0.35 if noise else 0.75, source=source
         )
-        tips = [("topic", "@topic"), ("text", "@text"), ("id", "@id")]
-        figure.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        figure.add_tools(models.HoverTool(renderers=[drawn], tooltips=_TIP))
     _write_names(figure, models, points)
     page: str = embed.file_html(figure, resources.INLINE, title="Topics")
     return page
@@ -196,7 +202,7 @@ def _write_names(figure: Any, models: Any, points: _Points) -> None:
         {
             "x": [x for x, _ in middles],
             "y": [y for _, y in middles],
-            "name": [points.names[i] for i in largest],
+            "name": [plain(points.names[i], _NAME_CHARS) for i in largest],
         }
     )
     figure.text(

@@ -13,9 +13,9 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.topics.cells import cell_neighbors
 from lamina_engine.topics.hdbscan import EXACT_ROWS, Progress, Report, Way
 from lamina_engine.topics.points import as_points
+from lamina_engine.topics.probing import probe
 from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, F64, I32
 from lamina_kernels.packed import Arithmetic, fastest, pack
@@ -113,16 +113,16 @@ def _neighbors(vectors: F32, count: int, method: Way, threads: int | None, progr
     """Return the rows of the nearest neighbours, and their weights, each (n, count)."""
     n = len(vectors)
     points = as_points(vectors, "cosine")
-    tick = None if progress is None else lambda share: progress(Progress("neighbours", int(100 * share)))
+    tick = None if progress is None else lambda share: progress(Progress("smoothing", int(100 * share)))
     crew = Crew(threads or os.cpu_count() or 1, tick)
     # so many neighbours lie too close to each other for the margins of eight bits
-    packed = pack(points, cast("Arithmetic", fastest().replace("int8", "int16")), centred=False)
-    listed = min(n - 1, count + _SPARE)
+    arithmetic = cast("Arithmetic", fastest().replace("int8", "int16"))
     if method == "approx" or (method == "auto" and n > EXACT_ROWS):
-        found = cell_neighbors(points, packed, count, listed, crew)
+        found = probe(points, arithmetic, count, min(n - 1, count + 1), crew, centred=False).neighbors
     else:
         # where the count-th distance is certain, so are the rows before it: nothing unlisted is nearer
-        found = nearest(points, packed, count, listed, crew)
+        packed = pack(points, arithmetic, centred=False)
+        found = nearest(points, packed, count, min(n - 1, count + _SPARE), crew)
     chords = found.distances[:, :count]
     return found.rows[:, :count].copy(), np.maximum(1.0 - chords * chords / 2.0, 0.0)
 

@@ -54,7 +54,11 @@ def checked_threshold(threshold: object) -> float | None:
     """
     if threshold == "auto":
         return None
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.0 < threshold <= 1.0:
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, (int, float, np.floating))
+        or not 0.0 < threshold <= 1.0
+    ):
         raise InvalidArgument(
             f"threshold={threshold!r} must be 'auto' or an angular distance, arccos(cosine)/π, above 0 and up to 1 "
             f"({SOURCE_SYSTEM} is that of the episodic profile)"

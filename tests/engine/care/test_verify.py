@@ -13,6 +13,7 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
 from lamina_engine.index import indexer, nodes
+from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.ingest import adding
 from lamina_engine.links import log as link_log
 from lamina_engine.links import standing
@@ -231,6 +232,56 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
     assert contents_at(vault)["chunks"][: len(log["chunks"])] == log["chunks"]
 
 
+def answers(memory: Memory) -> list[Any]:
+    found = [recall(memory, question, k=5).found for question in ("word17", "note title 2", "anew word4")]
+    said = [[(hit.chunk["id"], hit.score) for hit in hits] for hits in found]
+    return [said, [link.target for link in standing.links_of(memory.view(), "id1", direction="out")]]
+
+
+@pytest.mark.parametrize("how", ["flipped", "torn", "missing"])
+@pytest.mark.parametrize("suffix", [".terms", ".keys", ".idx", ".term", ".fast", ".links", ".nodes"])
+def test_a_damaged_index_file_changes_no_answer_and_the_next_write_makes_it_again(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, how: str
+) -> None:
+    monkeypatch.setattr(nodes, "_TAIL_ROWS", 1)
+    memory = opened(vault)
+    link_log.write(memory, [link_log.Draft("id0", "id1", "causal"), link_log.Draft("id1", "id2", "causal")])
+    ref = answers(memory)
+    memory.close()
+    for path in sorted((vault / "index").rglob(f"*{suffix}")):
+        if how == "missing":
+            path.unlink()
+        elif how == "torn":
+            path.write_bytes(path.read_bytes()[:-9])
+        else:
+            flip(path, path.stat().st_size * 2 // 3, 0x10)
+    assert answers(opened(vault)) == ref
+    memory = opened(vault)
+    lifecycle.pin(memory, "id1")
+    got = verify(vault, deep=True)
+    assert got.ok, got.problems
+    assert answers(memory) == ref
+    memory.close()
+    assert answers(opened(vault)) == ref
+
+
+def test_an_index_that_turns_out_damaged_in_use_is_left_aside(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = opened(vault)
+    ref = answers(memory)
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise LexicalDamaged("no sense")
+
+    for name in ("doc_freq", "search"):
+        memory = opened(vault)
+        with monkeypatch.context() as patch:
+            patch.setattr(LexicalIndex, name, broken)
+            assert answers(memory) == ref
+        monkeypatch.setattr(LexicalIndex, "open", broken)
+        assert answers(memory) == ref, "it is not opened again"
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize("content", [b"", b"garbage" * 100])
 def test_index_files_that_cannot_be_opened_are_built_again_by_the_next_writer(vault: Path, content: bytes) -> None:
     for path in (vault / "index").rglob("*"):
@@ -272,3 +323,23 @@ def test_a_flipped_link_graph_is_found_and_its_repair_keeps_the_links(
     assert not verify(tmp_path / "v", deep=True, repair=True).ok or not graph.exists()
     memory.close()
     assert [link.target for link in standing.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
+
+
+@pytest.mark.parametrize("log", ["chunks", "vectors.default", "events"])
+@pytest.mark.parametrize("letter", [b"x", b"\xff"])
+def test_a_flip_in_the_name_of_a_column_is_damage(vault: Path, log: str, letter: bytes) -> None:
+    path = next((vault / "log" / log).iterdir())
+    path.write_bytes(path.read_bytes().replace(b"recorded_at", b"recorded_" + letter + b"t"))
+    with pytest.raises(VaultCorrupt, match=path.name):
+        recall(opened(vault), "word17", k=1)
+    assert [problem.where for problem in verify(vault).problems] == [f"log/{log}/{path.name}"]
+
+
+def test_text_that_is_no_longer_utf_8_names_its_file(vault: Path) -> None:
+    [path] = [path for path in (vault / "log" / "chunks").iterdir() if b"note word17" in path.read_bytes()]
+    path.write_bytes(path.read_bytes().replace(b"note word17", b"not\xff word17"))
+    with pytest.raises(VaultCorrupt, match=f"{path.name}.*column text"):
+        recall(opened(vault), "word17", k=1)
+    path.write_bytes(path.read_bytes().replace(b"decision", b"\xffecision"))
+    with pytest.raises(VaultCorrupt, match=f"{path.name}.*column type"):
+        recall(opened(vault), "word16", k=1)

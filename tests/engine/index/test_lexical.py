@@ -172,11 +172,63 @@ def test_damage_is_noticed(index: LexicalIndex, tmp_path: Path, monkeypatch: pyt
     with pytest.raises(LexicalDamaged, match="checksum"):
         LexicalIndex.open(index.path, verify=True)
     postings.unlink()
-    with pytest.raises(LexicalDamaged, match="cannot be opened"):
+    with pytest.raises(LexicalDamaged, match="cannot be read"):
         LexicalIndex.open(index.path)
     monkeypatch.setattr(lexical, "ANALYSIS_ID", "lamina-text@2")
     with pytest.raises(LexicalDamaged, match="made by"):
         LexicalIndex.open(index.path)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_flip_is_noticed_at_once_where_files_are_small(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    fill(index, ["a b c"] * 50)
+    fast = max(index.path.glob("*.fast"), key=lambda path: path.stat().st_size)
+    content = bytearray(fast.read_bytes())
+    content[0] ^= 1
+    fast.write_bytes(content)
+    monkeypatch.setattr(lexical, "CHECKED_BYTES", 1 << 20 if whole else 1)
+    if whole:
+        with pytest.raises(LexicalDamaged, match="checksum"):
+            LexicalIndex.open(index.path)
+    else:
+        assert LexicalIndex.open(index.path).rows == 50
+
+
+class PanicException(BaseException):
+    """Of the name of what code in Rust raises where it panics; it is no `Exception` either."""
+
+
+@pytest.mark.parametrize("error", [PanicException("index out of bounds"), ValueError("an error occurred")])
+def test_what_tantivy_raises_on_bytes_that_make_no_sense_is_damage(index: LexicalIndex, error: BaseException) -> None:
+    class Broken:
+        num_docs = 3
+
+        def search(self, *_: Any, **__: Any) -> None:
+            raise error
+
+        doc_freq = search
+
+    fill(index, ["a"] * 3)
+    index._searcher = Broken()  # type: ignore[assignment]
+    with pytest.raises(LexicalDamaged, match="cannot be read"):
+        index.search(["a"], 1)
+    with pytest.raises(LexicalDamaged, match="cannot be read"):
+        index.doc_freq("a")
+
+
+def test_an_interrupt_stays_one(index: LexicalIndex) -> None:
+    class Slow:
+        num_docs = 3
+
+        def search(self, *_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+    fill(index, ["a"] * 3)
+    index._searcher = Slow()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        index.search(["a"], 1)
 
 
 def test_a_process_killed_while_it_appends_leaves_the_last_commit(index: LexicalIndex) -> None:

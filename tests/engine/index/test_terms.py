@@ -143,7 +143,7 @@ def test_small_files_are_read_whole_and_need_no_flush(tmp_path: Path, monkeypatc
     (tmp_path / "t").write_bytes(raw)
     with pytest.raises(TermsDamaged, match="log"):
         open_terms(tmp_path / "t", verify=False)
-    monkeypatch.setattr(terms_module, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(terms_module, "CHECKED_BYTES", 0)
     open_terms(tmp_path / "t", verify=False)
 
 

@@ -77,9 +77,15 @@ class FaultyFiles(Files):
             self._fail()
         return super().write_some(descriptor, view)
 
-    def together(self, act: Any, items: Any) -> None:
-        for item in items:  # one after the other, so that every run takes the same steps
+    def together(self, act: Any, items: Any, meanwhile: Any = None) -> None:
+        for item in self.in_order(items):  # one after the other, so that every run takes the same steps
             act(item)
+        if meanwhile is not None:
+            meanwhile()
+
+    def in_order(self, items: Any) -> Any:
+        """Return what the disk takes at once, in the order in which this one takes it."""
+        return items
 
     def discard_soon(self, paths: Any, left_behind: Any) -> None:
         self.discard(paths, left_behind)

@@ -51,6 +51,40 @@ def test_a_failed_publication_leaves_what_stood_there(tmp_path: Path, kind: str,
     assert names(tmp_path) == ["a"]
 
 
+def test_a_file_may_have_its_name_from_the_beginning(tmp_path: Path) -> None:
+    files = Noted()
+    begun = files.begin(tmp_path / "a", [b"one"], aside=False)
+    assert (begun.path, names(tmp_path)) == (begun.aside, ["a"])
+    files.settle([begun], [tmp_path])
+    files.place([begun])
+    assert sorted(files.flushed) == sorted(["file", tmp_path.name])
+    other = files.begin(tmp_path / "a", [b"two"], aside=False)
+    assert (tmp_path / "a").read_bytes() == b"one"  # somebody may have it mapped
+    files.settle([other])
+    files.place([other])
+    assert (tmp_path / "a").read_bytes() == b"two"
+    files.settle([gone := files.begin(tmp_path / "b", [b"three"], aside=False)])
+    files.abandon([gone])
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_swap_flushes_the_folder_and_keeps_no_file_open(tmp_path: Path) -> None:
+    files = Noted()
+    (tmp_path / "a").write_bytes(b"old")
+    before = len(names(Path("/proc/self/fd")))
+    for content in (b"new", b"newer"):
+        files.settle([begun := files.begin(tmp_path / "a", [content])])
+        files.swap(begun)
+        assert (tmp_path / "a").read_bytes() == content
+    files.settle([begun := files.begin(tmp_path / "first", [b"1"])])
+    files.swap(begun)
+    assert files.flushed == ["file", tmp_path.name] * 3
+    until = time.monotonic() + 10
+    while len(names(Path("/proc/self/fd"))) > before and time.monotonic() < until:
+        time.sleep(0.001)
+    assert len(names(Path("/proc/self/fd"))) <= before
+
+
 def test_the_descriptor_is_closed_when_a_write_fails(tmp_path: Path) -> None:
     before = len(names(Path("/proc/self/fd")))
     with pytest.raises(OSError, match="space"):

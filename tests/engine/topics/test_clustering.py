@@ -204,6 +204,27 @@ def test_an_interrupted_run_leaves_the_vault_as_it_was(memory: Memory) -> None:
     assert cluster(memory).generation == 1
 
 
+def test_steps_are_told_stage_by_stage_and_any_of_them_may_end_the_run(memory: Memory) -> None:
+    vectors, owners = blobs([1100, 1100], spread=0.4)  # more than a sample
+    fill(memory, vectors, owners)
+    steps: list[Progress] = []
+    cluster(memory, progress=steps.append, threads=1)
+    stages = list(dict.fromkeys(step.stage for step in steps))
+    assert stages[:2] == ["smoothing", "neighbours"]
+    assert {"words", "agreement"} <= set(stages)
+    assert all(0 <= step.done <= step.total for step in steps)
+    version = memory.view().snapshot.version
+    for stage in stages:
+
+        def stop(step: Progress, at: str = stage) -> None:
+            if step.stage == at:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            cluster(memory, full=True, progress=stop, threads=1)
+        assert memory.view().snapshot.version == version
+
+
 def test_a_crash_while_writing_leaves_the_former_generation(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     filled_vault(memory, 40, 30)
     cluster(memory)
@@ -235,12 +256,33 @@ def test_what_cannot_be_read_is_named(memory: Memory) -> None:
     "wrong",
     [
         {"min_cluster_size": 1}, {"min_samples": 0}, {"min_samples": True}, {"threshold": 0}, {"threshold": "loose"},
-        {"method": "fast"}, {"selection": "best"},
+        {"method": "fast"}, {"selection": "best"}, {"min_cluster_size": 4.0}, {"method": ["exact"]}, {"full": "no"},
+        {"budget": 100}, {"names": None}, {"threshold": "0.09"}, {"threshold": float("nan")},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused(memory: Memory, wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(wrong))):
         cluster(memory, **wrong)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_and_sizes_beyond_all_chunks(memory: Memory) -> None:
+    filled_vault(memory, 40, 30)
+    ref = cluster(memory, min_cluster_size=5, min_samples=3, threshold=0.25)
+    got = cluster(memory, min_cluster_size=np.int64(5), min_samples=np.int8(3), threshold=np.float64(0.25))  # type: ignore[arg-type]
+    assert (got.written, got.members) == (False, ref.members), "the same settings"
+    for size in (71, 10**9, 10**30):
+        report = cluster(memory, min_cluster_size=size, min_samples=3)
+        assert (report.topics, report.noise) == (0, 70)
+        assert topics(memory) == []
+        assert cluster(memory, min_cluster_size=size, min_samples=3).written is False
+
+
+def test_a_new_vault_has_no_topics_and_nothing_is_written(memory: Memory) -> None:
+    version = memory.view().snapshot.version
+    report = cluster(memory)
+    assert (report.generation, report.topics, report.chunks, report.written) == (0, 0, 0, False)
+    assert memory.view().snapshot.version == version
+    assert topics(memory) == []
 
 
 def test_threads_are_at_least_one(memory: Memory) -> None:

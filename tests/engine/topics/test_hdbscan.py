@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -100,17 +104,42 @@ def test_weights_equal_dense_prim_to_the_bit_at_full_size(name: str, n: int, dat
     check_exact(rows, "cosine" if name == "text" else "euclidean")
 
 
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_rows_in_another_order_get_the_same_labels(metric: Any) -> None:
-    rows = np.concatenate([blobs(500), np.repeat(blobs(20, seed=3), 5, axis=0)])
-    ref = cut(grow(rows, metric=metric))
-    order = np.random.default_rng(4).permutation(len(rows))
-    got = cut(grow(rows[order], metric=metric, threads=2))
-    assert ref.clusters.size > 3
-    pairs = set(zip(ref.labels[order].tolist(), got.labels.tolist(), strict=True))
-    assert len(pairs) == ref.clusters.size + 1  # one to one: only equally large clusters may change names
-    assert got.probabilities.tobytes() == ref.probabilities[order].tobytes()
-    assert got.outlier_scores.tobytes() == ref.outlier_scores[order].tobytes()
+@pytest.mark.parametrize("method", ["eom", "leaf"])
+@pytest.mark.parametrize("name", SETS)
+def test_rows_in_another_order_get_the_same_labels(name: str, method: Any, data: Path) -> None:
+    """To the bit: of equally large clusters, of which leaves are full, the denser one is named first."""
+    rows = data_sets(900, data)[name]
+    metric: Any = "cosine" if name == "text" else "euclidean"
+    ref = cut(grow(rows, metric=metric), method=method)
+    assert ref.clusters.size > 1
+    ways: tuple[tuple[int, Arithmetic, int], ...] = ((4, "int16-portable", 2), (5, "float32", 1))
+    for seed, arithmetic, threads in ways:
+        order = np.random.default_rng(seed).permutation(len(rows))
+        got = cut(grow(rows[order], metric=metric, arithmetic=arithmetic, threads=threads), method=method)
+        assert got.labels.tobytes() == ref.labels[order].tobytes()
+        assert got.probabilities.tobytes() == ref.probabilities[order].tobytes()
+        assert got.outlier_scores.tobytes() == ref.outlier_scores[order].tobytes()
+
+
+FRESH = """
+import hashlib, sys
+from tests.engine.topics.test_hdbscan import blobs
+from lamina_engine.topics.hdbscan import cut, grow
+
+got = cut(grow(blobs(400), threads=int(sys.argv[1])), method="leaf")
+print(hashlib.sha256(got.labels.tobytes() + got.probabilities.tobytes() + got.outlier_scores.tobytes()).hexdigest())
+"""
+
+
+def test_a_fresh_process_gets_the_same_bytes() -> None:
+    told = set()
+    for seed, threads in (("0", "1"), ("1", "2")):
+        environ = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", FRESH, threads]
+        told.add(subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout)
+    got = cut(grow(blobs(400)), method="leaf")
+    mine = hashlib.sha256(got.labels.tobytes() + got.probabilities.tobytes() + got.outlier_scores.tobytes())
+    assert told == {mine.hexdigest() + "\n"}
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
@@ -221,14 +250,44 @@ def test_coarse_arithmetic_gives_way_where_it_proves_nothing(monkeypatch: pytest
     used: list[str] = []
     real = pack
 
-    def watched(points: Any, arithmetic: Arithmetic, *, centred: bool) -> Any:
+    def watched(points: Any, arithmetic: Arithmetic, **options: Any) -> Any:
         used.append(arithmetic)
-        return real(points, arithmetic, centred=centred)
+        return real(points, arithmetic, **options)
 
     monkeypatch.setattr(hdbscan, "pack", watched)
     got = grow(rows, arithmetic="int8-portable", metric="cosine")
     assert used[-1] == "int16-portable"
     assert got.spanning_tree.weights.tobytes() == grow(rows, arithmetic="float32").spanning_tree.weights.tobytes()
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("n", [2, 3, 40, 300])
+def test_few_rows_without_numba_give_the_same_to_the_bit(
+    n: int, metric: Literal["cosine", "euclidean"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lamina_engine.topics import hdbscan
+
+    rows = blobs(n)
+    ref = grow(rows, metric=metric, arithmetic="float32")
+    monkeypatch.setattr(hdbscan, "is_ready", lambda kernel: False)
+    monkeypatch.setattr(hdbscan, "_patience", hdbscan._Patience(2 * n * n))
+    monkeypatch.setattr(hdbscan, "pack", None)  # would be called next
+    for _ in range(2):
+        got = grow(rows, metric=metric)
+        assert got.core_distances.tobytes() == ref.core_distances.tobytes()
+        assert got.spanning_tree.weights.tobytes() == ref.spanning_tree.weights.tobytes()
+        assert got.merge_tree.parent.tobytes() == ref.merge_tree.parent.tobytes()
+    with pytest.raises(TypeError, match="not callable"):
+        grow(rows, metric=metric)  # so many rows have been looked at that Numba is worth loading
+
+
+def test_a_first_clustering_of_few_rows_needs_no_numba() -> None:
+    code = (
+        "import sys, numpy as np; from lamina.clustering import HDBSCAN; "
+        "rows = np.random.default_rng(1).standard_normal((300, 16)).astype(np.float32); "
+        "HDBSCAN().fit(rows); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def agreement(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:

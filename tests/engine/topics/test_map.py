@@ -1,7 +1,13 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import shutil
+import subprocess
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +18,7 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.errors import InvalidArgument, MissingExtra
 from lamina_engine.memory import Memory
 from lamina_engine.topics.clustering import cluster
+from lamina_engine.topics.generation import latest, read_members, read_topics, write
 from lamina_engine.topics.map import plain, principal, topic_map
 from tests.engine.topics.vaults import blobs, fill
 
@@ -69,6 +76,8 @@ def test_one_page_that_needs_nothing_else_and_runs_nothing(memory: Memory, tmp_p
     assert "<img" not in page
     assert "onerror=&quot;" in page or 'onerror=\\"' not in page
     assert "\u202e" not in page
+    assert "@text" in page
+    assert "{safe}" not in page, "hover texts are escaped unless they are said to be safe"
     assert not re.search(r"<(?:script|link)[^>]+(?:src|href)=", page), "nothing is fetched"
 
 
@@ -78,3 +87,88 @@ def test_a_vault_without_topics_has_a_map_too(memory: Memory, tmp_path: Path) ->
     fill(memory, *blobs([3]))
     assert topic_map(memory, tmp_path / "map.html").points == 3
     assert importlib.import_module("bokeh").__version__
+
+
+PROBE = """
+<script>
+const failed = [];
+window.addEventListener("error", event => failed.push(event.message));
+setTimeout(() => {
+  const all = [];
+  const walk = node => { all.push(node); if (node.shadowRoot) walk(node.shadowRoot); [...node.children].forEach(walk); };
+  walk(document.documentElement);
+  const canvas = all.filter(n => n.tagName === "CANVAS")[0];
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const fetched = performance.getEntriesByType("resource").map(e => e.name).filter(name => !name.startsWith("data:"));
+  fetch("ADDRESS", {method: "POST", mode: "no-cors", body: JSON.stringify({
+    hacked: window.hacked ?? null, failed, fetched, documents: Bokeh.documents.length,
+    images: all.filter(n => n.tagName === "IMG").length, drawn: pixels.some(value => value > 0),
+  })});
+}, 2000);
+</script>
+"""
+
+
+def browser() -> str:
+    """A browser that can be run without a screen: ``$LAMINA_BROWSER``, or one on the path."""
+    names = (os.environ.get("LAMINA_BROWSER"), "chromium", "chromium-browser", "google-chrome", "chrome")
+    found = next((path for path in map(shutil.which, filter(None, names)) if path), None)
+    if found is None:
+        pytest.skip("no Chromium on the path, and $LAMINA_BROWSER names none")
+    return found
+
+
+class Told(HTTPServer):
+    """Keeps what the page says of itself."""
+
+    said: bytes | None = None
+    timeout = 60
+
+
+class Listener(BaseHTTPRequestHandler):
+    server: Told  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def do_POST(self) -> None:
+        self.server.said = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def looked_at(command: str, folder: Path) -> dict[str, Any]:
+    """Open the map in a browser, and return what a probe in the page has seen."""
+    page = (folder / "map.html").read_text(encoding="utf-8")
+    at = page.rindex("</body>")
+    with Told(("127.0.0.1", 0), Listener) as server:
+        probe = PROBE.replace("ADDRESS", f"http://127.0.0.1:{server.server_port}/")
+        (folder / "probed.html").write_text(page[:at] + probe + page[at:], encoding="utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"]
+        files = [f"--user-data-dir={folder / 'profile'}", (folder / "probed.html").as_uri()]
+        job = subprocess.Popen([command, *options, *files], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            server.handle_request()
+        finally:
+            job.terminate()
+            job.wait(30)
+    assert server.said is not None, "the page said nothing for a minute"
+    found: dict[str, Any] = json.loads(server.said)
+    return found
+
+
+def test_a_real_browser_draws_it_fetches_nothing_and_runs_no_text(memory: Memory, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh", reason="the map needs bokeh")
+    command = browser()
+    hostile = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'
+    fill(memory, *blobs([12, 12]), prefix=f"{hostile} ")
+    cluster(memory)
+    snapshot = memory.view().snapshot
+    detail = latest(snapshot)
+    assert detail is not None
+    called = [replace(topic, name=hostile) for topic in read_topics(snapshot, 1)]
+    write(memory, detail, called, read_members(snapshot, 1))
+    topic_map(memory, tmp_path / "map.html")
+    got = looked_at(command, tmp_path)
+    assert (got["hacked"], got["failed"], got["fetched"], got["images"]) == (None, [], [], 0)
+    assert (got["documents"], got["drawn"]) == (1, True)

@@ -17,6 +17,8 @@ def test_what_is_no_threshold_is_refused(wrong: object) -> None:
 def test_thresholds() -> None:
     assert checked_threshold("auto") is None
     assert checked_threshold(0.09) == 0.09
+    assert type(checked_threshold(np.float32(0.25))) is float
+    assert checked_threshold(1) == 1.0
 
 
 def test_the_curve_by_hand() -> None:

@@ -1,0 +1,200 @@
+"""Inverted lists of all segments but the smallest: the rows that answer a query's words best, exactly.
+
+What is found is what a scan of every row by its forward list (`ForwardLists.scan`) would find, bit for bit: at a past
+watermark, behind any filter, before and after the kernels are compiled. Each segment has its lists beside its forward
+lists, in the same file (`lamina_engine.index.terms`), so both come and go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.index.scoring import Bm25
+from lamina_kernels.inverted import (
+    MOST_ROWS,
+    Inverted,
+    best_postings,
+    code_lengths,
+    find_terms,
+    find_terms_numpy,
+    length_norms,
+    sum_postings_numpy,
+)
+from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
+
+_NO_MASK = np.empty(0, np.uint8)
+
+
+class InvertedSegment:
+    """The lists of one segment, and the lengths of its rows; shared by all versions that have the segment.
+
+    Parameters
+    ----------
+    start : int
+        Its first row.
+    block : TermRows
+        Its forward lists.
+    inverted : Inverted
+        The same, by term.
+    """
+
+    __slots__ = ("_lengths", "block", "inverted", "rows", "start")
+
+    def __init__(self, start: int, block: TermRows, inverted: Inverted) -> None:
+        self.start, self.block, self.inverted = start, TermRows(*_frozen(block)), Inverted(*_frozen(inverted))
+        self.rows = block.lengths.shape[0]
+        self._lengths: dict[bytes, tuple[U16, F64]] = {}
+
+    def spans(self, hashes: U32) -> I64:
+        """Return the postings of each term, int64 (q, 2): the first, and one past the last."""
+        if not find_terms.ready:
+            return find_terms_numpy(self.inverted, hashes)
+        out = np.empty((hashes.size, 2), np.int64)
+        find_terms(self.inverted, hashes, out)
+        return out
+
+    def lengths(self, weights: F64) -> tuple[U16, F64]:
+        """Return which of the distinct weighted lengths each row has, uint16 (MOST_ROWS,), and those, float64 (l,)."""
+        key = weights.tobytes()
+        found = self._lengths.get(key)
+        if found is None:
+            codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(self.rows)
+            count = code_lengths(self.block.lengths, weights, codes, values)
+            found = self._lengths[key] = (codes, values[:count].copy())
+        return found
+
+
+class _Part(NamedTuple):
+    """A segment as a query sees it: its first ``rows`` rows, and the postings of the query's terms in them."""
+
+    segment: InvertedSegment
+    rows: int
+    spans: I64
+
+
+class InvertedLists:
+    """The inverted lists of consecutive segments from row 0 on.
+
+    Parameters
+    ----------
+    segments : sequence of InvertedSegment
+        In row order.
+    """
+
+    def __init__(self, segments: Sequence[InvertedSegment]) -> None:
+        self.segments = tuple(segments)
+        self.rows = self.segments[-1].start + self.segments[-1].rows if self.segments else 0
+        """Rows below this are in them."""
+
+    def seek(self, hashes: U32, *, stop: int) -> Sought:
+        """Return the postings of some terms in the rows below ``stop``. O(q log t) a segment."""
+        return Sought(hashes, list(self._parts(hashes, stop)))
+
+    def _parts(self, hashes: U32, stop: int) -> Iterator[_Part]:
+        for segment in self.segments:
+            below = min(stop - segment.start, segment.rows)
+            if below <= 0:
+                return
+            spans = segment.spans(hashes)
+            if below < segment.rows:
+                rows = segment.inverted.rows
+                for span in spans:
+                    span[1] = span[0] + np.searchsorted(rows[span[0] : span[1]], below)
+            yield _Part(segment, below, spans)
+
+
+class Sought:
+    """Where the postings of some terms stand; made by `InvertedLists.seek`.
+
+    Parameters
+    ----------
+    hashes : uint32 (q,)
+        The terms.
+    parts : list of _Part
+        Segments in row order.
+    """
+
+    def __init__(self, hashes: U32, parts: list[_Part]) -> None:
+        self.hashes = hashes
+        self._parts = parts
+
+    def frequencies(self) -> I64:
+        """Return how many rows hold each term, int64 (q,)."""
+        total = np.zeros(self.hashes.size, np.int64)
+        for part in self._parts:
+            total += part.spans[:, 1] - part.spans[:, 0]
+        return total
+
+    def only(self, hashes: U32) -> Sought:
+        """Return the same for some of the terms, in their order."""
+        place = {key: i for i, key in enumerate(self.hashes.tolist())}
+        chosen = [place[key] for key in hashes.tolist()]
+        return Sought(hashes, [part._replace(spans=part.spans[chosen]) for part in self._parts])
+
+    def best(
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None
+    ) -> tuple[I64, F64]:
+        """Return the rows with the highest scores.
+
+        Parameters
+        ----------
+        idf : float64 (q,)
+            Weights of the terms, whose parts are added in this order.
+        bm25 : Bm25
+        average_length : float
+            Of the rows that the reader sees.
+        depth : int
+            How many rows; of equal ones the newer; > 0.
+        live : uint8 (n,), optional
+            For every row that was sought in, 0 where it is left out.
+
+        Returns
+        -------
+        rows : int64 (m,), m ≤ depth
+            In no order; every one holds one of the terms.
+        scores : float64 (m,)
+            Bit-equal to `ForwardLists.score`.
+        """
+        best = self._best if best_postings.ready and code_lengths.ready else self._best_numpy
+        rows, scores = best(idf, bm25, average_length, depth, live)
+        found = scores > 0.0
+        return rows[found], scores[found]
+
+    def _best(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+        rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), np.zeros(MOST_ROWS)
+        weights = bm25.weights
+        for segment, stop, spans in reversed(self._parts):
+            first = segment.start
+            best_postings(
+                segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
+                self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first,
+                sums, rows, scores,
+            )  # fmt: skip
+        return rows, scores
+
+    def _best_numpy(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+        rows, scores, least = np.empty(0, np.int64), np.empty(0), 0.0
+        for segment, stop, spans in reversed(self._parts):
+            norms = length_norms(segment.block.lengths[:stop], bm25.weights, bm25.k1, bm25.b, average_length)
+            fixed = (self.hashes, idf, bm25.weights, bm25.k1)
+            sums = sum_postings_numpy(segment.inverted, segment.block, norms, spans, *fixed)
+            if live is not None:
+                sums *= live[segment.start : segment.start + stop]
+            found = np.flatnonzero(sums > least)
+            rows, scores = np.concatenate([rows, found + segment.start]), np.concatenate([scores, sums[found]])
+            if len(rows) > depth:
+                kept = np.lexsort((-rows, -scores))[:depth]
+                rows, scores, least = rows[kept], scores[kept], float(scores[kept[-1]])
+        return rows, scores
+
+
+def _frozen(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return views that no call has to make again; see `lamina_kernels._jit`."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views

@@ -1,0 +1,61 @@
+"""Damage that opening does not see: files too large to be read whole at once are read on a thread, where a process lives on.
+
+A flipped byte of a forward list gives a row another score, one of Tantivy's files another candidate: nothing that a
+reader could notice. What `damaged` names is read no more; the log stands in for it until the next write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+
+from lamina_engine.index import lexical, terms
+from lamina_engine.index.lexical import LexicalDamaged
+from lamina_engine.index.tables import LEXICAL, Tables, terms_path
+from lamina_engine.index.terms import TermsDamaged
+from lamina_engine.store.snapshot import Snapshot
+
+_NICE = 19
+
+
+def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
+    """Read what was opened without being read; return by name what is wrong with it. O(bytes), 2 GB/s.
+
+    Files that vanish meanwhile were replaced, and are passed over.
+    """
+    found: dict[str, str] = {}
+    for segment in snapshot.segments("chunks"):
+        path = terms_path(tables.folder, segment)
+        with contextlib.suppress(OSError):
+            if path.stat().st_size <= terms.CHECKED_BYTES or not tables.trusts(path.name):
+                continue
+            try:
+                terms.open_terms(path, verify=True)
+            except TermsDamaged as error:
+                if path.exists():
+                    found[path.name] = str(error)
+    record = snapshot.manifest.indexes.get(LEXICAL)
+    if record is not None and tables.trusts(str(record["folder"])):
+        folder = tables.folder / str(record["folder"])
+        try:
+            if not lexical.is_small(folder):
+                lexical.check_files(folder)
+        except (LexicalDamaged, OSError) as error:
+            if folder.exists():
+                found[folder.name] = str(error)
+    return found
+
+
+def on_a_thread(look: Callable[[], None]) -> threading.Thread:
+    """Begin something that may be given up at any time, and that leaves the processors to everything else."""
+
+    def run() -> None:
+        with contextlib.suppress(AttributeError, OSError):  # Linux: of this thread alone; elsewhere as it is
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        look()
+
+    thread = threading.Thread(target=run, name="lamina-soundness", daemon=True)
+    thread.start()
+    return thread

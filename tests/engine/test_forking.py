@@ -1,0 +1,100 @@
+"""A forked child works, whatever the threads of its parent were doing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+
+BEGINNING = """
+import functools, os, signal, sys, threading, warnings
+warnings.simplefilter("ignore")
+from lamina_engine import forking
+
+def holding(*locks):
+    "Hold some locks on a thread that goes on until the process ends."
+    ready = threading.Event()
+    def run():
+        for each in locks:
+            each.acquire()
+        ready.set()
+        threading.Event().wait()
+    threading.Thread(target=run, daemon=True).start()
+    ready.wait()
+
+def in_child(work):
+    "Return what a forked child's exit says: 0 where the work was done in time."
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+"""
+
+
+def run(code: str, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGINNING + code, *arguments], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.split()
+
+
+def test_a_lock_that_a_thread_held_is_free_in_the_child_and_what_it_guards_is_begun_anew() -> None:
+    code = """
+class Kept:
+    anew = 0
+    def begin_anew_in_child(self):
+        self.anew += 1
+
+@forking.guarded
+class Slow:
+    @functools.cached_property
+    def value(self):
+        return 1
+
+kept, free, plain, nested = Kept(), forking.lock(), forking.lock(), forking.rlock()
+forking.keeper(kept)
+def nothing_was_held():
+    assert free.acquire(blocking=False) and kept.anew == 0
+print(in_child(nothing_was_held))
+shared = getattr(vars(Slow)["value"], "lock", None)
+holding(plain, nested, *([shared] if shared else []))
+def all_is_free():
+    assert plain.acquire(timeout=1) and nested.acquire(timeout=1) and Slow().value == 1 and kept.anew == 1
+print(in_child(all_is_free))
+print(int(plain.acquire(blocking=False)), kept.anew)
+"""
+    assert run(code) == ["0", "0", "0", "0"], "the parent's own lock stays held, and it begins nothing anew"
+
+
+def test_a_child_recalls_and_writes_while_a_thread_of_its_parent_held_everything(tmp_path: Path) -> None:
+    code = """
+import lamina
+vault = lamina.open(sys.argv[1], create=True, embedder="none")
+vault.add([{"text": f"note {i} of the gateway", "id": f"id{i}"} for i in range(20)])
+def asked():
+    return [(hit.id, hit.score) for hit in vault.recall("gateway note", k=5, now="2030-01-01")]
+ref = asked()
+memory = vault._memory
+segments = [s for log in ("chunks", "events") for s in memory.store.snapshot().segments(log)]
+shared = [p.lock for p in vars(type(memory.view())).values() if getattr(p, "lock", None) is not None]
+vault.add("one more note", id="more")
+ref = asked()
+holding(memory._lock, memory._view_lock, memory.tables._lock, memory.tables.created._lock,
+        *(s._lock for s in segments), *shared)
+def used():
+    assert asked() == ref
+    vault.add("by the child", id="child")
+    assert vault.get("child").text == "by the child"
+print(in_child(used))
+"""
+    assert run(code, str(tmp_path / "vault")) == ["0"]
