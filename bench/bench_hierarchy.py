@@ -48,6 +48,10 @@ def _lamina(vectors: Vectors) -> Callable[[], Labels]:
     return lambda: cut(grow(vectors, min_samples=NEIGHBOURS, method="exact"), min_cluster_size=LEAST).labels
 
 
+def _lamina_alone(vectors: Vectors) -> Callable[[], Labels]:
+    return lambda: cut(grow(vectors, min_samples=NEIGHBOURS, method="exact", threads=1), min_cluster_size=LEAST).labels
+
+
 def _lamina_approx(vectors: Vectors) -> Callable[[], Labels]:
     return lambda: cut(grow(vectors, min_samples=NEIGHBOURS, method="approx"), min_cluster_size=LEAST).labels
 
@@ -93,6 +97,7 @@ def _evoc(vectors: Vectors) -> Callable[[], Labels]:
 
 ENGINES: Final = {
     "lamina": Engine("Lamina, exact", "lamina", True, 200_000, _lamina),
+    "lamina-alone": Engine("Lamina, exact, one thread", "lamina", True, 200_000, _lamina_alone),
     "lamina-approx": Engine("Lamina, approx", "lamina", False, 2_000_000, _lamina_approx),
     "sklearn": Engine("scikit-learn brute", "scikit-learn", True, 20_000, _sklearn),
     "hdbscan": Engine("hdbscan, its default", "hdbscan", True, 6_000, _hdbscan),

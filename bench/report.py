@@ -34,11 +34,11 @@ def render(history: Sequence[Line]) -> str:
     if not groups:
         return ""
     lines = [line for group in groups.values() for line in group]
-    stamps = list(
-        dict.fromkeys(f"{sentence(line['machine'])}; {line['date'][:10]}, commit {line['commit']}" for line in lines)
-    )
+    runs: dict[str, dict[str, None]] = {}
+    for line in lines:
+        runs.setdefault(sentence(line["machine"]), {})[f"{line['date'][:10]}, commit {line['commit']}"] = None
     versions = {name: version for line in lines for name, version in line.get("versions", {}).items()}
-    parts = [*(f"Measured on {stamp}." for stamp in stamps)]
+    parts = [f"Measured on {machine}; {'; '.join(dates)}." for machine, dates in runs.items()]
     if versions:
         parts.append("Peers: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".")
     return "\n\n".join([*parts, *(_table(group, rows) for group, rows in groups.items())]) + "\n"
