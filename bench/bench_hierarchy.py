@@ -154,7 +154,7 @@ def bench_hdbscan(benchmark: BenchmarkFixture, sentences: Callable[[int], Vector
         kind="latency",
         settings=f"min_cluster_size={LEAST}, {NEIGHBOURS} other points, EOM",
         size=size,
-        versions=version(engine.package),
+        versions={} if engine.package == "lamina" else {engine.package: version(engine.package)},
         clusters=int(found.max() + 1),
         noise=round(float(np.mean(found < 0)), 4),
     )
