@@ -264,7 +264,7 @@ def _json_records(path: Path) -> Iterator[Exported]:
                 continue
             try:
                 yield decoder.decode(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InvalidArgument(f"{path}:{number} is no record of an export ({error}); {_INSTEAD}") from error
 
 

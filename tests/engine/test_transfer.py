@@ -235,3 +235,16 @@ def test_links_of_forgotten_chunks_are_not_exported_and_bad_lines_are_named(open
             file.write('{"record": "link", "source": "a"}\n')
         with pytest.raises(InvalidArgument, match=":2 is no link"):
             one.import_(tmp_path / "x")
+
+
+def test_a_line_that_is_not_utf_8_is_named(opened: Open, tmp_path: Path) -> None:
+    chunk = json.dumps(FINE).encode() + b"\n"
+    link = b'{"record": "link", "source": "a", "target": "b", "relation": "causal", "weight": 1.0, "origin": "user"}\n'
+    (tmp_path / "chunks").write_bytes(chunk + chunk.replace(b'"t"', b'"\xff"'))
+    (tmp_path / "links").write_bytes(link + link.replace(b'"causal"', b'"\xff"'))
+    with opened("one") as one:
+        one.add([{"id": name, "text": name} for name in "ab"])
+        with pytest.raises(InvalidArgument, match="chunks:2 is no record"):
+            one.import_(tmp_path / "chunks")
+        with pytest.raises(InvalidArgument, match="links:2 is no link"):
+            one.import_(tmp_path / "links")

@@ -117,7 +117,7 @@ def _read(path: Path) -> Iterator[LinkLine]:
                 continue
             try:
                 yield decoder.decode(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InvalidArgument(
                     f"{path}:{number} is no link of an export ({error}); give what `lamina export --format links` wrote"
                 ) from error
