@@ -1,4 +1,4 @@
-"""The Tantivy index: finds the rows that hold a query's terms. Lamina scores them (`lamina_engine.index.scoring`).
+"""The Tantivy index: it finds rows by their terms where there are no inverted lists; `lamina_engine.index.scoring` scores them.
 
 Rows 0 to ``rows`` of the log stand in it, each as one document: its stems, cut at white space; its facets, each a
 term as it is; its row number and its seconds since 1970. Texts, surfaces and zones are not in it.
