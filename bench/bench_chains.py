@@ -20,7 +20,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 import lamina
 from bench.stories import fill, measure, plant
 from bench.timing import describe, over, repeat
-from lamina_engine.links.log import Draft, write
+from lamina_engine.graph.log import Draft, write
 from lamina_kernels import chains, csr, khop
 from lamina_kernels.chains import Limits
 from lamina_kernels.layouts import I32, U8, Csr

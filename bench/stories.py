@@ -155,7 +155,7 @@ def measure(vault: Any, stories: list[Planted], budget: int = 20_000) -> Shares:
 
 def fill(vault: Any, corpus: Corpus) -> None:
     """Put a corpus into a vault, links included."""
-    from lamina_engine.links.log import Draft, write
+    from lamina_engine.graph.log import Draft, write
 
     vault.add(corpus.records)
     write(vault._memory, [Draft(source, target, "next") for source, target in corpus.links])

@@ -11,9 +11,9 @@ from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
-    from lamina_engine.links.building import BuildReport
-    from lamina_engine.links.judging import Budget, JudgeSpec
-    from lamina_engine.links.nearby import Timeline
+    from lamina_engine.graph.building import BuildReport
+    from lamina_engine.graph.judging import Budget, JudgeSpec
+    from lamina_engine.graph.nearby import Timeline
 
 
 class Linked:
@@ -38,7 +38,7 @@ class Linked:
             Ids, or unambiguous short ones. Of a relation without direction the smaller id becomes the source.
         relation : str
             A registered one, such as ``causal``, ``supporting``, ``contradicts``, ``blocks``, ``derived_from``; see
-            `lamina_engine.links.registry`.
+            `lamina_engine.graph.registry`.
         weight : float
             In (0, 1].
         note : str
@@ -59,8 +59,8 @@ class Linked:
 
         from lamina.linkresults import link_of
         from lamina_engine.chunks.reading import chunks_at, current_rows
-        from lamina_engine.links.log import Draft, write
-        from lamina_engine.links.standing import links_of
+        from lamina_engine.graph.log import Draft, write
+        from lamina_engine.graph.standing import links_of
 
         memory = self._memory
         made = None if created_at is None else parse_instant(created_at, memory.config.tz, what="created_at")
@@ -81,7 +81,7 @@ class Linked:
         ------
         InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.links.log import withdraw
+        from lamina_engine.graph.log import withdraw
 
         return withdraw(self._memory, [(source, target, relation)]).withdrawn > 0
 
@@ -103,7 +103,7 @@ class Linked:
         InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
         """
         from lamina.linkresults import link_of
-        from lamina_engine.links.usage import used
+        from lamina_engine.graph.usage import used
 
         return [link_of(link) for link in used(self._memory, ids)]
 
@@ -127,7 +127,7 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
         from lamina.linkresults import link_of
-        from lamina_engine.links.standing import links_of
+        from lamina_engine.graph.standing import links_of
 
         found = links_of(self._memory.view(), id, direction=direction, relations=relations, hidden=hidden)  # type: ignore[arg-type]
         return [link_of(link) for link in found]
@@ -159,7 +159,7 @@ class Linked:
             ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; else ``$LAMINA_JUDGE_URL`` and
             ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``).
         budget : Budget, optional
-            What ``judged`` may cost; see `lamina_engine.links.judging.Budget`.
+            What ``judged`` may cost; see `lamina_engine.graph.judging.Budget`.
 
         Returns
         -------
@@ -174,9 +174,9 @@ class Linked:
             When ``judged`` is named and no endpoint is configured, or it cannot be used.
         VaultReadOnly, VaultLocked, OSError
         """
+        from lamina_engine.graph.building import build
+        from lamina_engine.graph.judging import resolve_judge
         from lamina_engine.ingest.relinking import resolver
-        from lamina_engine.links.building import build
-        from lamina_engine.links.judging import resolve_judge
 
         if not (kinds is None or isinstance(kinds, Iterable)) or isinstance(kinds, str):
             raise InvalidArgument(
@@ -219,7 +219,7 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
         from lamina.linkresults import reached
-        from lamina_engine.links.walks import neighbours
+        from lamina_engine.graph.walks import neighbours
 
         view = self._memory.view()
         found = neighbours(
@@ -291,7 +291,7 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
         from lamina.linkresults import caused
-        from lamina_engine.links.causes import causes
+        from lamina_engine.graph.causes import causes
 
         view = self._memory.view()
         return caused(view, causes(view, id, direction=direction, depth=depth))  # type: ignore[arg-type]
@@ -310,7 +310,7 @@ class Linked:
         InvalidArgument
             For counts out of range, and for a chunk without a date or that was removed.
         """
-        from lamina_engine.links.nearby import timeline
+        from lamina_engine.graph.nearby import timeline
 
         return timeline(self._memory.view(), id, before=before, after=after, same_collection=same_collection)
 
@@ -324,7 +324,7 @@ class Linked:
             For k out of range, and for a chunk without a vector.
         """
         from lamina.linkresults import alike
-        from lamina_engine.links.nearby import similar
+        from lamina_engine.graph.nearby import similar
 
         view = self._memory.view()
         return alike(view, similar(view, id, k=k))

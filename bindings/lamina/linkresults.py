@@ -11,10 +11,10 @@ import numpy as np
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
+    from lamina_engine.graph.causes import Cause as Found
+    from lamina_engine.graph.standing import Link as Standing
+    from lamina_engine.graph.walks import Reached, Step
     from lamina_engine.index.view import View
-    from lamina_engine.links.causes import Cause as Found
-    from lamina_engine.links.standing import Link as Standing
-    from lamina_engine.links.walks import Reached, Step
 
 
 @dataclass(frozen=True, slots=True)

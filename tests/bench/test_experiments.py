@@ -21,7 +21,7 @@ from bench import (
 )
 from bench.episodes import read, run
 from lamina import CallableEmbedder, Vault
-from lamina_engine.links.log import Draft, write
+from lamina_engine.graph.log import Draft, write
 
 DIM = 16
 TOPICS = 4

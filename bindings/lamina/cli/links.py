@@ -11,12 +11,12 @@ import click
 from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
 from lamina.cli.documents import chunk_document, chunk_line, headline, short_date, short_id
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
-from lamina_engine.links.question import INTENTS
+from lamina_engine.graph.question import INTENTS
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
-    from lamina_engine.links.building import BuildReport
-    from lamina_engine.links.nearby import Timeline
+    from lamina_engine.graph.building import BuildReport
+    from lamina_engine.graph.nearby import Timeline
 
 KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
 _ID: Final = click.argument("id", metavar="ID")
@@ -49,7 +49,7 @@ def build(call: Call, kinds: tuple[str, ...], max_tokens: int, max_requests: int
     KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
     behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
     """
-    from lamina_engine.links.judging import Budget
+    from lamina_engine.graph.judging import Budget
 
     budget = Budget(max_requests, max_tokens)
     with call.open() as vault:

@@ -140,7 +140,7 @@ def extract_text(
 
     Each observation becomes a chunk of its type, with its title, narrative and facts; its triples become facts whose
     source is that chunk, and none where the chunk could not be written. Chunks of one session are searched for causes by
-    `lamina_engine.links.judged`, fact by fact.
+    `lamina_engine.graph.judged`, fact by fact.
 
     Parameters
     ----------

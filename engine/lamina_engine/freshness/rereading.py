@@ -141,8 +141,8 @@ class Rereader:
             writer.add(each.document)
         writer.flush()
         if report.chunks:
+            from lamina_engine.graph.building import after_ingest
             from lamina_engine.ingest.relinking import resolver
-            from lamina_engine.links.building import after_ingest
 
             after_ingest(self._memory, report.chunks, resolver)
         return report

@@ -65,7 +65,7 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
         memory.indexer.more_follows = False
         memory.indexer.to_come = 0
     if links and total.added:
-        from lamina_engine.links.building import after_add
+        from lamina_engine.graph.building import after_add
 
         after_add(memory, total.added)
     return total.ids

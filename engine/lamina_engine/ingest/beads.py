@@ -14,10 +14,10 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.graph.log import Draft, Written, sync
+from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.drafts import Problem
-from lamina_engine.links.log import Draft, Written, sync
-from lamina_engine.links.registry import STANDARD, Registry
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

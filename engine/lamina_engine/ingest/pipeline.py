@@ -92,8 +92,8 @@ def ingest(
     # chunks of sessions have got their links, and are no documents to be linked otherwise
     changed = report.chunks + report.moved + report.removed - chains
     if links and kind not in foreign.KINDS and changed:
+        from lamina_engine.graph.building import after_ingest
         from lamina_engine.ingest.relinking import resolver
-        from lamina_engine.links.building import after_ingest
 
         after_ingest(memory, changed, resolver)
     if facts:

@@ -14,7 +14,7 @@ _FIELDS: Final = tuple(SourceLink.__dataclass_fields__)
 def resolver(
     links: Mapping[str, Sequence[Mapping[str, Any]]], sources: Iterable[str]
 ) -> Mapping[str, Sequence[str | None]]:
-    """Return where the links of each source lead, as `lamina_engine.links.wikilinks.build` asks.
+    """Return where the links of each source lead, as `lamina_engine.graph.wikilinks.build` asks.
 
     Parameters
     ----------

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lamina_engine.chunks.reading import Chunk, chunks_at
+from lamina_engine.graph.registry import IMPORTED
+from lamina_engine.graph.standing import Link, links_of
 from lamina_engine.ingest import taskfile
 from lamina_engine.ingest.taskfile import Edge, Node, Raw, TaskFile
 from lamina_engine.ingest.tasks import KEPT, TYPE, marks_of, rest_of, text_of
-from lamina_engine.links.registry import IMPORTED
-from lamina_engine.links.standing import Link, links_of
 from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:

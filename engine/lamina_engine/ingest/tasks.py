@@ -13,13 +13,13 @@ import numpy as np
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.graph import log, standing
+from lamina_engine.graph.log import Draft, Written
+from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, TaskFile
-from lamina_engine.links import log, standing
-from lamina_engine.links.log import Draft, Written
-from lamina_engine.links.registry import STANDARD, Registry
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.links.leads import CONTRADICTS
+from lamina_engine.graph.leads import CONTRADICTS
 
 if TYPE_CHECKING:
-    from lamina_engine.links.leads import Step
+    from lamina_engine.graph.leads import Step
     from lamina_engine.recall.lanes import Selection
     from lamina_kernels.layouts import BOOL, F64, I64
 

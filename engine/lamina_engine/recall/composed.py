@@ -1,7 +1,7 @@
 """Composite scoring as a part of a recall: the facts about each candidate, its score anew, and every factor told.
 
 What the vault knows of a chunk makes its facts: date and type, its versions, equal chunks that were folded into it, its
-pin, how often it was used (`lamina_engine.links.usage`) and with what. ``confidence`` and ``quality`` of its metadata
+pin, how often it was used (`lamina_engine.graph.usage`) and with what. ``confidence`` and ``quality`` of its metadata
 count where they are numbers from 0 to 1; else quality is read from the text.
 """
 
@@ -144,7 +144,7 @@ def _facts(
     view: View, request: Request, c: Candidates, order: Sequence[int], folded: Mapping[int, Sequence[str]]
 ) -> list[tuple[str, Facts]]:
     """Return the id and the facts of each hit."""
-    from lamina_engine.links.usage import uses
+    from lamina_engine.graph.usage import uses
 
     rows = c.rows[list(order)]
     used = uses(view)
@@ -189,8 +189,8 @@ def _together(view: View, names: Sequence[str]) -> dict[tuple[str, str], int]:
     """Return how often the first quarter of the hits were used together with others."""
     if not view.snapshot.rows("links"):
         return {}
+    from lamina_engine.graph.standing import links_of
     from lamina_engine.index.nodes import state_of
-    from lamina_engine.links.standing import links_of
 
     if USAGE not in state_of(view).graph.relations:
         return {}

@@ -25,8 +25,8 @@ from lamina_engine.recall.time_preference import timely
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
+    from lamina_engine.graph.adjacent import Adjacent
     from lamina_engine.index.view import View
-    from lamina_engine.links.adjacent import Adjacent
     from lamina_engine.recall.request import Request
 
 
@@ -122,7 +122,7 @@ def by_intent(request: Request, share: float) -> float:
 
 def _neighbours(view: View, request: Request, selection: Selection, c: Candidates, hits: I64) -> Batch | None:
     """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
-    from lamina_engine.links.adjacent import around, chosen
+    from lamina_engine.graph.adjacent import around, chosen
 
     settings, decay = request.profile.neighbours, request.profile.decay
     rows = c.rows[hits]
@@ -140,7 +140,7 @@ def _neighbours(view: View, request: Request, selection: Selection, c: Candidate
 
 
 def _adjacent(view: View, near: Adjacent, semantic: F64, position: int) -> Brought:
-    from lamina_engine.links.adjacent import step_to
+    from lamina_engine.graph.adjacent import step_to
 
     return linked(int(near.rows[position]), float(semantic[position]), [step_to(view, near, position)])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lamina_engine.links import leads
+from lamina_engine.graph import leads
 from lamina_engine.recall.brought import Batch, Brought, linked
 from lamina_kernels.leads import Shares, merge
 

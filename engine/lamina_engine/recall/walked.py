@@ -10,7 +10,7 @@ from lamina_engine.recall.intent import classify
 from lamina_engine.recall.pipeline import recall
 
 if TYPE_CHECKING:
-    from lamina_engine.links.walks import Reached
+    from lamina_engine.graph.walks import Reached
     from lamina_engine.memory import Memory
 
 ANCHORS: Final = 10
@@ -30,7 +30,7 @@ def traverse(
     without: Sequence[str] = (),
     invalidated: bool = True,
 ) -> list[Reached]:
-    """Return what a question, or anchors, lead to; see `lamina_engine.links.walks.traverse`.
+    """Return what a question, or anchors, lead to; see `lamina_engine.graph.walks.traverse`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def traverse(
     ------
     ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
-    from lamina_engine.links import walks
+    from lamina_engine.graph import walks
 
     view, vector = memory.view(), None
     anchors: Mapping[str, float] | Sequence[str]

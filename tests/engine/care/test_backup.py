@@ -17,9 +17,9 @@ from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
+from lamina_engine.graph import log, standing
 from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
-from lamina_engine.links import log, standing
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files

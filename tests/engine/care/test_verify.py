@@ -12,11 +12,11 @@ from lamina_engine.care.verify import VerifyReport, newest_whole, verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
+from lamina_engine.graph import log as link_log
+from lamina_engine.graph import standing
 from lamina_engine.index import indexer, nodes
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.ingest import adding
-from lamina_engine.links import log as link_log
-from lamina_engine.links import standing
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import manifest as manifests

@@ -20,7 +20,7 @@ from lamina_engine.facts.log import Draft, write
 from lamina_engine.facts.questions import ask
 from lamina_engine.index.view import View
 from lamina_engine.memory import Memory
-from tests.engine.links.filling import fill
+from tests.engine.graph.filling import fill
 
 
 def confidence(memory: Memory, *rows: int) -> list[float]:

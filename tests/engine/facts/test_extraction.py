@@ -10,7 +10,7 @@ from lamina_engine.facts.book import book_at
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.extraction import extract_text
 from lamina_engine.facts.questions import ask
-from lamina_engine.links.judged import pending_groups
+from lamina_engine.graph.judged import pending_groups
 from lamina_engine.memory import Memory
 from tests.engine.facts.test_observations import block
 

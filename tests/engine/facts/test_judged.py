@@ -12,8 +12,8 @@ from lamina_engine.facts.contradiction import contradictions_of
 from lamina_engine.facts.judged import DISPUTES_PROMPT, TRIPLES_PROMPT, extract_judged, judge_contradictions, pending
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.memory import Memory
-from tests.engine.links.chatserver import ChatServer, serving
-from tests.engine.links.filling import fill
+from tests.engine.graph.chatserver import ChatServer, serving
+from tests.engine.graph.filling import fill
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import lamina
 from lamina import FixedClock
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError
+from lamina_engine.graph import standing
+from lamina_engine.graph.log import Written
+from lamina_engine.graph.standing import Link
 from lamina_engine.ingest.beads import import_beads
-from lamina_engine.links import standing
-from lamina_engine.links.log import Written
-from lamina_engine.links.standing import Link
 from lamina_engine.memory import Memory
 
 CAUSAL = {"blocks", "conditional-blocks", "waits-for", "caused-by"}

@@ -15,7 +15,7 @@ from lamina_engine.known_profiles import BUILT_IN
 from lamina_engine.memory import Memory
 from lamina_engine.recall.explain import Found, recompute
 from lamina_engine.recall.pipeline import recall
-from tests.engine.links.filling import fill
+from tests.engine.graph.filling import fill
 
 TEXTS = {
     "a": "Keystone is the port of call; Keystone, Keystone!",

@@ -13,7 +13,7 @@ from lamina_engine.memory import Memory
 from lamina_engine.topics.browsing import topics
 from lamina_engine.topics.clustering import cluster
 from lamina_engine.topics.naming import ASKED_AT_ONCE, PROMPT, names_in
-from tests.engine.links.chatserver import ChatServer, serving
+from tests.engine.graph.chatserver import ChatServer, serving
 from tests.engine.topics.vaults import blobs, fill
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest import literal_scan
 from lamina_engine.ingest.sessions.events import Thread
 from lamina_engine.ingest.sessions.packs import Pack
 from lamina_engine.ingest.sources import SourceRows
-from lamina_engine.links import sessions
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport

@@ -190,7 +190,7 @@ def test_a_copy_does_not_take_chunks_away(memory: Memory, tmp_path: Path) -> Non
 def test_an_interrupted_run_is_taken_up(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "f" / "s1.jsonl", [user(0, "one"), user(60, "two")])
     with monkeypatch.context() as patch:
-        patch.setattr("lamina_engine.links.sessions.build", lambda *_: 1 // 0)
+        patch.setattr("lamina_engine.graph.sessions.build", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             ingest(memory, tmp_path / "f")
     report = ingest(memory, tmp_path / "f")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lamina_engine.clock import format_instant, parse_instant
+from lamina_engine.graph import sessions
+from lamina_engine.graph.standing import claims_of
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.sessions.cutting import SessionLimits
 from lamina_engine.ingest.sessions.ingest import ingest_sessions
 from lamina_engine.ingest.sessions.reading import SessionOptions
-from lamina_engine.links import sessions
-from lamina_engine.links.standing import claims_of
 from lamina_engine.memory import Memory
 
 START = parse_instant("2026-01-15T10:00:00Z")

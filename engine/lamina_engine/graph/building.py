@@ -1,0 +1,253 @@
+"""The generators of links, by kind: run together, each counted and timed; and what runs by itself after a write."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from lamina_engine.errors import InvalidArgument, LaminaError
+from lamina_engine.graph import entity, semantic, sequence, temporal, wikilinks
+from lamina_engine.graph.log import Written
+
+if TYPE_CHECKING:
+    from lamina_engine.graph.judging import Budget, Judge
+    from lamina_engine.graph.wikilinks import Resolve
+    from lamina_engine.memory import Memory
+
+logger = logging.getLogger(__name__)
+
+KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
+"""In the order in which they run."""
+TASK_TYPES: Final = ("agent_task", "task")
+"""Types of chunks that ``similar`` compares with each other."""
+
+MOST_ADDED: Final = 1_024
+"""An `add` of more chunks makes no links by itself."""
+MOST_ROWS: Final = 4_096
+"""An `add` to a vault whose log has more chunks makes none either; of entities, where it has more than a quarter of that."""
+_GROWTH: Final = 1.5
+_GROWTH_ENTITY: Final = 2.0
+_MOST_ENTITY: Final = MOST_ROWS // 4
+_MOST_INGESTED: Final = 20_000
+_SHARE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class KindReport:
+    """What one generator did."""
+
+    added: int = 0
+    updated: int = 0
+    withdrawn: int = 0
+    unchanged: int = 0
+    seconds: float = 0.0
+    note: str | None = None
+    """What its user should know: that it was left out, or stopped early."""
+
+
+@dataclass(slots=True)
+class BuildReport:
+    """What a build did, by kind."""
+
+    kinds: dict[str, KindReport] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def added(self) -> int:
+        """Links added, of all kinds."""
+        return sum(report.added for report in self.kinds.values())
+
+    @property
+    def updated(self) -> int:
+        """Links changed, of all kinds."""
+        return sum(report.updated for report in self.kinds.values())
+
+    @property
+    def withdrawn(self) -> int:
+        """Links withdrawn, of all kinds."""
+        return sum(report.withdrawn for report in self.kinds.values())
+
+
+def build(
+    memory: Memory,
+    kinds: Sequence[str] | None = None,
+    *,
+    threshold: float = semantic.THRESHOLD,
+    most: int = semantic.MOST,
+    similar_threshold: float = semantic.SIMILAR,
+    task_types: Sequence[str] = TASK_TYPES,
+    resolve: Resolve | None = None,
+    judge: Judge | None = None,
+    budget: Budget | None = None,
+) -> BuildReport:
+    """Run generators of links; each says all it stands by, so a second run changes nothing.
+
+    Parameters
+    ----------
+    memory : Memory
+    kinds : sequence of str, optional
+        Some of `KINDS`; all of them unless given, ``judged`` among them only where there is a judge.
+    threshold, most : float, int
+        Of ``semantic``: cosine to be above, and links that one chunk looks for.
+    similar_threshold : float
+        Of ``similar``.
+    task_types : sequence of str
+        Types of chunks that ``similar`` compares.
+    resolve : callable, optional
+        Of ``wikilinks``: finds anew where links lead; see `lamina_engine.graph.wikilinks.build`.
+    judge : Judge, optional
+        Of ``judged``: the language model that is asked.
+    budget : Budget, optional
+        Of ``judged``: what it may cost.
+
+    Raises
+    ------
+    InvalidArgument
+        For a kind that is not known, or an option out of range; nothing is built then but what came before it.
+    InvalidConfig
+        When ``judged`` is named and there is no judge; nothing is built then.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    wanted = _checked(kinds)
+    if "judged" in wanted and judge is None and kinds is not None:
+        from lamina_engine.graph.judging import no_judge
+
+        raise no_judge()
+
+    def judged_links() -> KindReport:
+        from lamina_engine.graph import judged
+        from lamina_engine.graph.judging import NO_JUDGE
+
+        if judge is None:
+            return KindReport(note=NO_JUDGE)
+        report = judged.run(memory, judge, budget=budget)
+        return _report_of(report.written, note=report.told())
+
+    generators: dict[str, Callable[[], Written | KindReport]] = {
+        "sequence": lambda: sequence.build(memory),
+        "temporal": lambda: temporal.build(memory),
+        "semantic": lambda: semantic.build(memory, threshold=threshold, most=most),
+        "entity": lambda: entity.build(memory),
+        "similar": lambda: semantic.build(
+            memory, threshold=similar_threshold, most=most, relation="similar_to", origin="similar",
+            types=tuple(task_types),
+        ),
+        "wikilinks": lambda: wikilinks.build(memory, resolve),
+        "judged": judged_links,
+    }  # fmt: skip
+    return _run({kind: generators[kind] for kind in wanted})
+
+
+def _run(generators: dict[str, Callable[[], Written | KindReport]]) -> BuildReport:
+    report = BuildReport()
+    started = time.perf_counter()
+    for kind, generate in generators.items():
+        before = time.perf_counter()
+        found = generate()
+        seconds = round(time.perf_counter() - before, 3)
+        if isinstance(found, Written):
+            report.kinds[kind] = _report_of(found, seconds)
+        else:
+            report.kinds[kind] = replace(found, seconds=seconds)
+    report.seconds = round(time.perf_counter() - started, 3)
+    return report
+
+
+def _report_of(written: Written, seconds: float = 0.0, note: str | None = None) -> KindReport:
+    return KindReport(written.added, written.updated, written.withdrawn, written.unchanged, seconds, note)
+
+
+def _checked(kinds: Sequence[str] | None) -> tuple[str, ...]:
+    if kinds is None:
+        return KINDS
+    if isinstance(kinds, str) or not isinstance(kinds, Sequence):
+        raise InvalidArgument(f"kinds={kinds!r} must be a list that names some of {', '.join(KINDS)}")
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise InvalidArgument(
+            f"kinds names {', '.join(map(repr, unknown)) or 'nothing'}; allowed are {', '.join(KINDS)}"
+        )
+    return tuple(kind for kind in KINDS if kind in kinds)
+
+
+# ---------------------------------------------------------------------- after a write
+
+
+def after_add(memory: Memory, added: int) -> BuildReport | None:
+    """Make the links that `add` is worth waiting for; None where there are none to make now.
+
+    Parameters
+    ----------
+    memory : Memory
+    added : int
+        Chunks that the call wrote.
+
+    Notes
+    -----
+    The backbone is made again when the rows of the chunks log pass a power of 1.5, entities when they pass a power of
+    2: all the passes together cost three, and two, of the last one. What came since waits: for a later `add`, an
+    `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS` (for
+    entities: a quarter of that), leave all of it to those.
+    """
+    if not 0 < added <= MOST_ADDED:
+        return None
+    after = memory.view().rows
+    if after > MOST_ROWS:
+        return None
+    before = max(after - added, 0)
+    kinds = ["temporal"] if _crossed(before, after, _GROWTH) else []
+    if after <= _MOST_ENTITY and _crossed(before, after, _GROWTH_ENTITY):
+        kinds.append("entity")
+    return _tried(memory, kinds) if kinds else None
+
+
+def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -> BuildReport | None:
+    """Make the links of files once they have been read; None where nothing changed, or too little of a large vault.
+
+    Parameters
+    ----------
+    memory : Memory
+    changed : int
+        Chunks that were written, and sources that were moved or removed.
+    resolve : callable, optional
+        See `lamina_engine.graph.wikilinks.build`.
+
+    Notes
+    -----
+    Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. In a log of
+    more than `MOST_ROWS` chunks entities wait until an eighth of it changes at once (one more document gives every entity
+    another weight), and semantic links wait in any case (their cost grows with the square). In one of more than 20,000
+    all kinds wait until an eighth changes.
+    """
+    if not changed:
+        return None
+    view = memory.view()
+    much = changed * _SHARE >= view.rows
+    if view.rows > _MOST_INGESTED and not much:
+        return None
+    kinds = ["sequence", "temporal", "wikilinks"]
+    if view.rows <= MOST_ROWS or much:
+        kinds.append("entity")
+    if view.rows <= MOST_ROWS and view.vector_rows:
+        kinds.append("semantic")
+    return _tried(memory, kinds, resolve)
+
+
+def _tried(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None) -> BuildReport | None:
+    """Build, and only warn where that fails: what was added is committed, and its caller must not add it twice."""
+    try:
+        return build(memory, kinds, resolve=resolve)
+    except (LaminaError, OSError) as error:
+        logger.warning("%s: links were not made, the next build makes them: %r", memory.root, error)
+        return None
+
+
+def _crossed(before: int, after: int, growth: float) -> bool:
+    """Tell whether a power of ``growth``, rounded up, lies above ``before`` and not above ``after``."""
+    step = 1.0
+    while step <= before:
+        step *= growth
+    return step <= after

@@ -1,0 +1,123 @@
+"""Links out of a vault and into another, as JSON lines: what every origin claims now, between chunks that an export has.
+
+Exporting, importing into a vault that has the chunks and exporting again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from lamina_engine.clock import MISSING_US, format_instant, parse_instant
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph.log import Draft, write
+from lamina_engine.graph.standing import claim_rows
+from lamina_engine.index import nodes
+from lamina_engine.index.state import FORGOTTEN, REMOVED
+from lamina_engine.whole import whole_file
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+Text = Annotated[str, Meta(min_length=1)]
+_AT_ONCE: Final = 65_536
+
+
+class LinkLine(Struct, frozen=True, tag_field="record", tag="link"):
+    """What an origin claims; see `lamina_engine.schema.LINKS` for what each field means."""
+
+    source: Text
+    target: Text
+    relation: Text
+    weight: float = 1.0
+    origin: Text = "user"
+    created_at: str | None = None
+    note: str | None = None
+
+
+def export_links(memory: Memory, path: Path) -> int:
+    """Write the standing links as JSON lines, by origin, source, target and relation; return how many.
+
+    The file appears whole or not at all. Links of removed chunks are left out, as those are.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    lines = _lines(memory.view())
+    with whole_file(path) as aside, aside.open("wb") as file:
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+    return len(lines)
+
+
+def _lines(view: View) -> list[LinkLine]:
+    found = []
+    names = ("source", "target", "relation", "weight", "note")
+    for origin in sorted(nodes.state_of(view).graph.origins):
+        rows = claim_rows(view, origin)
+        created = view.snapshot.numbers("links", "created_at", rows, MISSING_US).tolist()
+        for record, us in zip(view.snapshot.records("links", rows, names), created, strict=True):
+            at = format_instant(None if us == MISSING_US else us)
+            found.append(LinkLine(**record, origin=origin, created_at=at))
+    ends = sorted({end for line in found for end in (line.source, line.target)})
+    at_rows = view.rows_of_ids(ends)
+    kept = (at_rows >= 0) & ~np.isin(view.state.status[at_rows], (REMOVED, FORGOTTEN))
+    there = {end for end, keep in zip(ends, kept.tolist(), strict=True) if keep}
+    found = [line for line in found if line.source in there and line.target in there]
+    return sorted(found, key=lambda line: (line.origin, line.source, line.target, line.relation))
+
+
+def is_link_file(path: Path) -> bool:
+    """Tell whether a file begins like one that `export_links` wrote."""
+    try:
+        with path.open("rb") as file:
+            first = msgspec.json.decode(file.readline())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return isinstance(first, dict) and first.get("record") == "link"
+
+
+def import_links(memory: Memory, path: Path) -> int:
+    """Read what `export_links` wrote into a vault that has the chunks; return how many links are new.
+
+    Raises
+    ------
+    InvalidArgument
+        For the first line that is no link; what came before it may have been added.
+    ChunkNotFound
+        For a chunk that the vault does not have: import the chunks first.
+    OSError
+    """
+    added = 0
+    for origin, lines in groupby(_read(path), key=lambda line: line.origin):
+        while part := list(islice(lines, _AT_ONCE)):
+            added += write(memory, [_draft(line) for line in part], origin=origin).added
+    return added
+
+
+def _draft(line: LinkLine) -> Draft:
+    made = None if line.created_at is None else parse_instant(line.created_at, what="created_at")
+    return Draft(line.source, line.target, line.relation, line.weight, line.note, made)
+
+
+def _read(path: Path) -> Iterator[LinkLine]:
+    decoder = msgspec.json.Decoder(LinkLine)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.isspace():
+                continue
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InvalidArgument(
+                    f"{path}:{number} is no link of an export ({error}); give what `lamina export --format links` wrote"
+                ) from error

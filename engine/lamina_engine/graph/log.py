@@ -1,0 +1,334 @@
+"""Links in the log: written and withdrawn. Nothing is changed in place; see `lamina_engine.index.claims`."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lamina_engine.clock import MISSING_US
+from lamina_engine.errors import InvalidArgument, LaminaError
+from lamina_engine.graph.ends import find_ends
+from lamina_engine.graph.registry import STANDARD, Registry
+from lamina_engine.graph.standing import claim_rows, claim_rows_at
+from lamina_engine.index import nodes
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.writer import Transaction
+
+logger = logging.getLogger(__name__)
+
+USER = "user"
+_MOST_COUNT = 1 << 24  # larger counts are not exact in float32
+
+
+class Draft(NamedTuple):
+    """A link to write."""
+
+    source: str
+    target: str
+    relation: str
+    weight: float = 1.0
+    note: str | None = None
+    created_at: int | None = None
+    """us UTC; the present unless given."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of some links."""
+
+    added: int = 0
+    updated: int = 0
+    withdrawn: int = 0
+    unchanged: int = 0
+
+    def add(self, other: Written) -> None:
+        """Count what became of others."""
+        self.added += other.added
+        self.updated += other.updated
+        self.withdrawn += other.withdrawn
+        self.unchanged += other.unchanged
+
+
+Key = tuple[str, str, str]
+"""Source, target, relation."""
+
+
+def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> Written:
+    """Write links durably, all or none; what the origin says already is left alone.
+
+    Raises
+    ------
+    InvalidArgument
+        For a relation that is not known, a weight outside (0, 1] (or a count below 1), a link of a chunk to itself.
+    ChunkNotFound, AmbiguousId
+        For ends that are no chunks.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    checked = [_checked(memory, draft, registry) for draft in drafts]
+    _check_origin(origin)
+    with memory.write() as (transaction, view):
+        wanted = _resolved(view, checked, registry)
+        written = _append(memory, transaction, _plan(view, wanted, origin), origin)
+    keep_level(memory)
+    return written
+
+
+def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> Written:
+    """Withdraw what an origin says about some links; what others say stands. Unknown links are passed over.
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+    """
+    drafts = [_checked(memory, Draft(*key), registry) for key in keys]
+    with memory.write() as (transaction, view):
+        wanted = set(_resolved(view, drafts, registry))
+        gone = [key for key in _claimed(view, origin) if key in wanted]
+        _append_rows(memory, transaction, [], gone, origin)
+    return Written(withdrawn=len(gone))
+
+
+def sync(
+    memory: Memory,
+    drafts: Iterable[Draft],
+    *,
+    origin: str,
+    relations: Sequence[str],
+    registry: Registry = STANDARD,
+    redacted: bool = False,
+) -> Written:
+    """Make an origin say exactly this about some relations: write what is new, withdraw what it no longer stands by.
+
+    Parameters
+    ----------
+    memory : Memory
+    drafts : iterable of Draft
+        All it stands by.
+    origin : str
+    relations : sequence of str
+        Relations that the drafts are complete for.
+    registry : Registry
+    redacted : bool
+        True where notes hold nothing but what the vault holds already.
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, VaultReadOnly, VaultLocked, OSError
+    """
+    checked = [_checked(None if redacted else memory, draft, registry) for draft in drafts]
+    _check_origin(origin)
+    with memory.write() as (transaction, view):
+        wanted = _resolved(view, checked, registry)
+        plan = _plan(view, wanted, origin)
+        plan.gone = [key for key in plan.claimed if key[2] in relations and key not in wanted]
+        written = _append(memory, transaction, plan, origin)
+    keep_level(memory)
+    return written
+
+
+def count(
+    memory: Memory,
+    transaction: Transaction,
+    view: View,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    origin: str,
+    relation: str,
+) -> None:
+    """Add one to an origin's count of each pair of chunks, within a transaction; see `keep_level` for afterwards.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        Full ids, in the order in which the relation stores them; each pair once.
+
+    Notes
+    -----
+    O(links of the first of each pair).
+    """
+    keys = [(source, target, relation) for source, target in pairs]
+    claimed = _claimed(view, origin, dict.fromkeys(source for source, _, _ in keys))
+    before = [claimed.get(key) for key in keys]
+    drafts = [
+        Draft(*key, 1.0) if claim is None else Draft(*key, min(claim.weight + 1.0, _MOST_COUNT), None, claim.created_at)
+        for key, claim in zip(keys, before, strict=True)
+    ]
+    _append_rows(memory, transaction, drafts, [], origin)
+
+
+class Stand(NamedTuple):
+    """All that an origin stands by about the links of some relations that start at some chunks."""
+
+    origin: str
+    relations: tuple[str, ...]
+    drafts: list[Draft]
+    starts: frozenset[str]
+    """Whole ids of the chunks that it is complete for."""
+
+
+def sync_starts(memory: Memory, stands: Sequence[Stand], *, registry: Registry = STANDARD) -> Written:
+    """Make origins say exactly this about the links that start at some chunks, in one commit; see `sync`.
+
+    Notes hold nothing but what the vault holds already. O(links of the chunks).
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, VaultReadOnly, VaultLocked, OSError
+    """
+    written = Written()
+    checked = [(stand, [_checked(None, draft, registry) for draft in stand.drafts]) for stand in stands]
+    with memory.write() as (transaction, view):
+        for stand, drafts in checked:
+            _check_origin(stand.origin)
+            wanted = _resolved(view, drafts, registry)
+            claimed = _claimed(view, stand.origin, stand.starts)
+            plan = _compared(claimed, wanted)
+            plan.gone = [key for key in claimed if key[2] in stand.relations and key not in wanted]
+            written.add(_append(memory, transaction, plan, stand.origin))
+    keep_level(memory)
+    return written
+
+
+# ---------------------------------------------------------------------- checking
+
+
+def _check_origin(origin: str) -> None:
+    if not isinstance(origin, str) or not origin.strip():
+        raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
+
+
+def _checked(memory: Memory | None, draft: Draft, registry: Registry) -> Draft:
+    relation = registry.get(draft.relation)
+    weight = draft.weight
+    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.floating)) or not math.isfinite(weight):
+        raise InvalidArgument(f"weight={weight!r} must be a finite number")
+    if relation.counted and not 1 <= weight <= _MOST_COUNT:
+        raise InvalidArgument(f"weight={weight!r} of {draft.relation!r} is a count; give a number from 1 on")
+    # as it is stored: float32 would make 0 of the smallest doubles
+    if not relation.counted and not 0.0 < np.float32(weight) <= 1.0:
+        raise InvalidArgument(f"weight={weight!r} must be above 0 and at most 1")
+    if draft.note is not None and not isinstance(draft.note, str):
+        raise InvalidArgument(f"note={draft.note!r} must be text")
+    if draft.created_at is not None and not MISSING_US < draft.created_at < 2**63:
+        raise InvalidArgument(f"created_at={draft.created_at!r} must be microseconds since 1970 that fit 64 bits")
+    note = memory.redact(draft.note) if draft.note and memory is not None else draft.note or None
+    return Draft(draft.source, draft.target, draft.relation, float(np.float32(weight)), note, draft.created_at)
+
+
+def _resolved(view: View, drafts: Sequence[Draft], registry: Registry) -> dict[Key, Draft]:
+    """Return drafts by key, ends as full ids, symmetric pairs in sorted order; the last of equal keys stands."""
+    ends = find_ends(view, [name for draft in drafts for name in (draft.source, draft.target)])
+    found: dict[Key, Draft] = {}
+    for draft in drafts:
+        source, target = ends[draft.source][0], ends[draft.target][0]
+        if source == target:
+            raise InvalidArgument(f"a link leads from {draft.source!r} to itself; give two chunks")
+        if registry.get(draft.relation).symmetric and target < source:
+            source, target = target, source
+        same = source is draft.source and target is draft.target
+        found[source, target, draft.relation] = draft if same else draft._replace(source=source, target=target)
+    return found
+
+
+# ---------------------------------------------------------------------- comparing and appending
+
+
+class _Claim(NamedTuple):
+    weight: float
+    note: str | None
+    created_at: int | None
+
+
+@dataclass(slots=True)
+class _Plan:
+    claimed: dict[Key, _Claim]
+    new: list[Draft]
+    changed: list[Draft]
+    gone: list[Key]
+    unchanged: int
+
+
+def _plan(view: View, wanted: dict[Key, Draft], origin: str) -> _Plan:
+    return _compared(_claimed(view, origin), wanted)
+
+
+def _compared(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
+    plan = _Plan(claimed, [], [], [], 0)
+    for key, draft in wanted.items():
+        claim = claimed.get(key)
+        if claim is None:
+            plan.new.append(draft)
+        elif _says(claim, draft):
+            plan.unchanged += 1
+        else:
+            made = claim.created_at if draft.created_at is None else draft.created_at
+            plan.changed.append(draft._replace(created_at=made))
+    return plan
+
+
+def _says(claim: _Claim, draft: Draft) -> bool:
+    same = claim.weight == draft.weight and (claim.note or None) == draft.note
+    return same and draft.created_at in (None, claim.created_at)
+
+
+def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
+    """Return what an origin claims now, of all sources or of some. Some microseconds a link."""
+    rows = claim_rows(view, origin) if sources is None else claim_rows_at(view, origin, list(sources))
+    if not len(rows):
+        return {}
+    source, target, relation, note = (
+        view.snapshot.values("links", name, rows) for name in ("source", "target", "relation", "note")
+    )
+    weight = view.snapshot.numbers("links", "weight", rows).tolist()
+    created = view.snapshot.numbers("links", "created_at", rows, MISSING_US).tolist()
+    says = map(_Claim, weight, note, (None if made == MISSING_US else made for made in created))
+    return dict(zip(zip(source, target, relation, strict=True), says, strict=True))
+
+
+def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> Written:
+    _append_rows(memory, transaction, [*plan.new, *plan.changed], plan.gone, origin)
+    return Written(len(plan.new), len(plan.changed), len(plan.gone), plan.unchanged)
+
+
+def _append_rows(
+    memory: Memory, transaction: Transaction, drafts: Sequence[Draft], gone: Sequence[Key], origin: str
+) -> None:
+    """Append rows in the order of their keys, whatever order they were found in."""
+    now = memory.clock.now_us()
+    rows = [
+        (d.source, d.target, d.relation, d.weight, True, now if d.created_at is None else d.created_at, d.note)
+        for d in drafts
+    ]
+    rows += [(*key, 1.0, False, now, None) for key in gone]
+    rows.sort(key=lambda row: row[:3])
+    if not rows:
+        return
+    source, target, relation, weight, active, created, note = (list(column) for column in zip(*rows, strict=True))
+    transaction.append(
+        "links",
+        {
+            "source": source, "target": target, "relation": relation, "weight": weight, "origin": [origin] * len(rows),
+            "active": active, "created_at": created, "note": note,
+        },
+        transaction.stamps(len(rows)),
+    )  # fmt: skip
+
+
+def keep_level(memory: Memory) -> None:
+    """Save the graph again where much has been added; what fails here costs the next reader time."""
+    try:
+        if nodes.is_behind(memory.view()):
+            with memory.write() as (transaction, view):  # under the lock: another writer removes what no version names
+                record = nodes.save(view)
+                if record is not None:
+                    transaction.set_index(nodes.GRAPH, record)
+    except (LaminaError, OSError) as error:  # the links are committed: their caller must not write them twice
+        logger.warning("%s: the link graph was not saved, readers merge what it lacks: %r", memory.root, error)

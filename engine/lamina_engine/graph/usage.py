@@ -1,0 +1,118 @@
+"""What was used, and used together: chunks that an agent recalled and then cited in one answer.
+
+Each use is an event of the chunk, and each pair a link of the relation ``usage`` whose count grows by one. A use is told
+by whoever made it: a recall alone says only what was offered.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from lamina_engine import forking
+from lamina_engine.arguments import ids_of
+from lamina_engine.chunks import writing
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph import log
+from lamina_engine.graph.ends import find_ends
+from lamina_engine.graph.standing import Link, links_of
+from lamina_engine.index.claims import USAGE
+
+if TYPE_CHECKING:
+    from lamina_engine.index.tables import Tables
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+EVENT: Final = "use"
+"""Kind of the events that say that a chunk was used."""
+MOST: Final = 64
+"""Chunks that one answer may name; pairs grow with their square."""
+
+
+class Use(NamedTuple):
+    """How often a chunk was used."""
+
+    times: int
+    last_us: int
+    """When last, us UTC."""
+
+
+def used(memory: Memory, identities: Sequence[str]) -> list[Link]:
+    """Count the use of some chunks, and that they were used together.
+
+    Parameters
+    ----------
+    memory : Memory
+    identities : sequence of str
+        1 to `MOST` ids, or unambiguous short ones; one that is named twice counts once.
+
+    Returns
+    -------
+    list of Link
+        The usage links between them as they stand, by source and target; none for a single chunk.
+
+    Raises
+    ------
+    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+    """
+    given = ids_of(identities)
+    if not 1 <= len(given) <= MOST:
+        raise InvalidArgument(f"{len(given)} ids were given; name the 1 to {MOST} chunks that one answer used")
+    with memory.write() as (transaction, view):
+        ends = dict(sorted(find_ends(view, given).values()))
+        names, rows = list(ends), np.array(list(ends.values()), np.int64)
+        writing.add_events(transaction, EVENT, names, rows, transaction.stamps(len(rows)), [None] * len(rows))
+        log.count(memory, transaction, view, combinations(names, 2), origin=USAGE, relation=USAGE)
+    log.keep_level(memory)
+    after = memory.view()
+    return [
+        link
+        for name in names[:-1]
+        for link in sorted(links_of(after, name, relations=[USAGE], hidden=True), key=lambda link: link.target)
+        if link.source == name and link.target in ends
+    ]
+
+
+# ---------------------------------------------------------------------- reading
+
+_lock = forking.lock()
+_known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.WeakKeyDictionary()
+"""Uses by chunk as last read, and how many rows of the events log that was."""
+
+
+def uses(view: View) -> Mapping[str, Use]:
+    """Return the uses of each chunk that was ever used, by its id, as they were at the view's moment.
+
+    Notes
+    -----
+    O(new events) for the newest version, O(events) for a moment of the past.
+    """
+    with _lock:
+        rows, former = _known.get(view.tables, (0, {}))
+        events = view.state.events
+        if rows > events:
+            return _read(view, 0, {})
+        found = _read(view, rows, former) if rows < events else former
+        if view.as_of_us is None:
+            _known[view.tables] = (events, found)
+        return found
+
+
+def _read(view: View, start: int, former: Mapping[str, Use]) -> dict[str, Use]:
+    found = dict(former)
+    for segment in view.snapshot.segments("events"):
+        begin, end = max(start - segment.start, 0), min(view.state.events - segment.start, segment.rows)
+        kind = segment.column("kind") if begin < end else None
+        if kind is None or EVENT not in (names := kind.dictionary.to_pylist()):
+            continue
+        codes = kind.indices.to_numpy(zero_copy_only=False)[begin:end]
+        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start + begin
+        stamps = view.snapshot.numbers("events", "recorded_at", at).tolist()
+        for chunk, stamp in zip(view.snapshot.values("events", "chunk", at), stamps, strict=True):
+            known = found.get(chunk)
+            found[chunk] = Use(1 if known is None else known.times + 1, stamp)
+    return found

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina import FixedClock, Vault
+from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
+from lamina_engine.graph import building, temporal
+from lamina_engine.graph.building import KINDS, after_add, after_ingest, build
+from lamina_engine.ingest.relinking import resolver
+from lamina_engine.memory import Memory
+from tests.engine.graph.filling import claimed, fill
+from tests.engine.graph.test_semantic import at
+from tests.notes import CountingEmbedder, prose, write
+
+CHEAP = [kind for kind in KINDS if kind != "judged"]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    for i in range(70):
+        named = "We use `shared_thing` here." if i < 2 else ""
+        write(folder, f"n{i:02}.md", f"# n{i}\n\n{prose(f'word{i}')} [[n{(i + 1) % 70:02}]] {named}\n")
+    return folder
+
+
+def test_all_kinds_by_default_and_a_second_run_changes_nothing(lexical_vault: Vault, notes: Path) -> None:
+    lexical_vault.ingest(notes, links=False)
+    report = build(lexical_vault._memory)
+    assert list(report.kinds) == list(KINDS)
+    assert report.kinds["temporal"].added == 69
+    assert report.kinds["wikilinks"].added == 70
+    assert report.kinds["entity"].added == 1
+    assert report.kinds["judged"].note is not None
+    assert "LAMINA_JUDGE_URL" in report.kinds["judged"].note
+    assert "\n" not in report.kinds["judged"].note
+    again = build(lexical_vault._memory)
+    assert (again.added, again.withdrawn) == (0, 0)
+    assert {kind: found.unchanged for kind, found in again.kinds.items()} == {
+        kind: found.added for kind, found in report.kinds.items()
+    }
+    assert report.seconds >= max(found.seconds for found in report.kinds.values()) - 0.002
+
+
+def test_removing_notes_leaves_no_dangling_link(lexical_vault: Vault, notes: Path) -> None:
+    lexical_vault.ingest(notes, links=False)
+    memory = lexical_vault._memory
+    build(memory)
+    for i in range(50):
+        (notes / f"n{i:02}.md").unlink()
+    lexical_vault.ingest(notes, links=False)
+    build(memory)
+    alive = {chunk.id for chunk in lexical_vault.list(limit=None)}
+    for origin in ("sequence", "temporal", "entity", "wikilink"):
+        assert {end for key in claimed(memory, origin) for end in key[:2]} <= alive
+    assert len(claimed(memory, "temporal")) == 19
+
+
+def test_kinds_run_in_one_order_whatever_was_asked(memory: Memory) -> None:
+    assert list(build(memory, ["entity", "sequence"]).kinds) == ["sequence", "entity"]
+
+
+@pytest.mark.parametrize("kinds", [["nothing"], [], "temporal", ["temporal", "semantics"], 3])
+def test_unknown_kinds_are_refused_and_the_allowed_named(memory: Memory, kinds: list[str]) -> None:
+    with pytest.raises(InvalidArgument, match="sequence, temporal, semantic, entity, similar, wikilinks, judged"):
+        build(memory, kinds)
+
+
+def test_judged_by_name_without_a_model_says_so_in_one_line(memory: Memory) -> None:
+    fill(memory, list("abc"))
+    with pytest.raises(InvalidConfig, match=r"\$LAMINA_JUDGE_URL") as error:
+        build(memory, ["temporal", "judged"])
+    assert "\n" not in str(error.value)
+    assert claimed(memory, "temporal") == {}
+    assert build(memory).kinds["temporal"].added == 2  # everything else works
+
+
+def test_similar_links_tasks_above_a_cosine_of_0_8(tmp_path: Path) -> None:
+    embedder = CallableEmbedder(CountingEmbedder(), 8, identity="axes")
+    memory = Memory(tmp_path / "vault", create=True, clock=FixedClock(0), embedder=embedder)
+    fill(memory, list("abcd"), types=["agent_task"] * 3 + ["note"], vectors=at(0.8, 0.81, 0.99))
+    assert build(memory, ["similar"]).kinds["similar"].added == 1
+    assert claimed(memory, "similar") == {("a", "c", "similar_to"): pytest.approx(0.81)}
+    assert build(memory, ["similar"], similar_threshold=0.7).kinds["similar"].added == 1
+    assert claimed(memory, "semantic") == {}
+    memory.close()
+
+
+# ---------------------------------------------------------------------- after a write
+
+
+def origins(memory: Memory) -> dict[str, object]:
+    return {name: claimed(memory, name) for name in ("sequence", "temporal", "semantic", "entity", "wikilink")}
+
+
+def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path) -> None:
+    report = vault.ingest(notes, links=False)
+    memory = vault._memory
+    assert after_ingest(memory, report.chunks, resolver) is not None
+    before = origins(memory)
+    kinds = [kind for kind in CHEAP if kind != "similar"]
+    full = build(memory, kinds, resolve=resolver)
+    assert (full.added, full.withdrawn, origins(memory)) == (0, 0, before)
+    (notes / "n03.md").unlink()
+    write(notes, "later.md", f"# later\n\n{prose('later')} [[n05]]\n")
+    report = vault.ingest(notes, links=False)
+    after_ingest(memory, report.chunks + report.removed, resolver)
+    full = build(memory, kinds, resolve=resolver)
+    assert (full.added, full.updated, full.withdrawn) == (0, 0, 0)
+
+
+def test_after_an_ingest_that_changed_nothing_nothing_is_done(memory: Memory) -> None:
+    assert after_ingest(memory, 0) is None
+
+
+def test_a_small_change_of_a_large_vault_waits(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory, list("abcdefghijklmnopqrst"))
+    monkeypatch.setattr(building, "_MOST_INGESTED", 10)
+    assert after_ingest(memory, 2) is None
+    report = after_ingest(memory, 3)
+    assert report is not None
+    assert list(report.kinds) == ["sequence", "temporal", "entity", "wikilinks"]
+
+
+def test_entities_of_a_larger_vault_wait_for_a_large_change(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory, list("abcdefghijklmnopqrst"))
+    monkeypatch.setattr(building, "MOST_ROWS", 10)
+    for changed, kinds in (
+        (2, ["sequence", "temporal", "wikilinks"]),
+        (3, ["sequence", "temporal", "entity", "wikilinks"]),
+    ):
+        report = after_ingest(memory, changed)
+        assert report is not None
+        assert list(report.kinds) == kinds
+
+
+def test_adding_makes_a_backbone_as_the_vault_grows(memory: Memory) -> None:
+    built = []
+    for i in range(40):
+        fill(memory, [f"n{i:02}"])
+        report = after_add(memory, 1)
+        built += [i + 1] if report is not None and "temporal" in report.kinds else []
+    assert built[:3] == [1, 2, 3]
+    assert len(built) < 12
+    assert len(claimed(memory, "temporal")) == built[-1] - 1
+    full = build(memory, ["temporal"])
+    assert full.added == 40 - built[-1]
+
+
+def test_entities_come_as_the_vault_doubles(memory: Memory) -> None:
+    fill(memory, [f"n{i:02}" for i in range(63)], texts=["About PostgreSQL here."] * 2 + ["nothing to name"] * 61)
+    report = after_add(memory, 63)
+    assert report is not None
+    assert list(report.kinds) == ["temporal", "entity"]
+    fill(memory, ["x"])
+    report = after_add(memory, 1)
+    assert report is not None
+    assert "entity" in report.kinds
+    fill(memory, ["y"])
+    assert after_add(memory, 1) is None
+
+
+def test_many_at_once_and_large_vaults_wait(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory, list("abcdef"))
+    assert after_add(memory, building.MOST_ADDED + 1) is None
+    assert after_add(memory, 0) is None
+    monkeypatch.setattr(building, "MOST_ROWS", 5)
+    assert after_add(memory, 6) is None
+
+
+def test_links_that_cannot_be_made_do_not_undo_an_add(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(_: Memory) -> None:
+        raise VaultLocked("another writer")
+
+    fill(memory, list("ab"))
+    monkeypatch.setattr(temporal, "build", locked)
+    assert after_add(memory, 2) is None
+    assert after_ingest(memory, 2) is None
+    assert "the next build makes them" in caplog.text
+
+
+def test_ingest_links_what_it_reads_and_a_later_full_build_adds_nothing(vault: Vault, notes: Path) -> None:
+    vault.ingest(notes)
+    before = vault.stats()["links"]
+    assert before > 0
+    report = vault.build_links()
+    assert sum(kind.added + kind.updated + kind.withdrawn for kind in report.kinds.values()) == 0
+    assert vault.stats()["links"] == before
+
+
+def test_add_links_only_where_it_is_told_to(lexical_vault: Vault) -> None:
+    records = [{"text": f"We use `shared_thing` for job {i}.", "created_at": f"2026-01-0{i + 1}"} for i in range(6)]
+    lexical_vault.add(records[:3])
+    lexical_vault.add(records[3:4], links=False)
+    assert lexical_vault.stats()["links"] == 0
+    lexical_vault.add(records[4:], links=True)
+    assert lexical_vault.stats()["links"] > 0
+    assert all(chunk.metadata == {} for chunk in lexical_vault.list())

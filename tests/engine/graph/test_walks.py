@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina import FixedClock
+from lamina_engine.chunks import lifecycle
+from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.errors import ChunkNotFound, InvalidArgument
+from lamina_engine.graph import log
+from lamina_engine.graph.log import Draft
+from lamina_engine.graph.walks import Reached, neighbours, propagate, traverse
+from lamina_engine.memory import Memory
+from tests.engine.graph.filling import fill, tie
+
+NAMES = "abcdefgh"
+
+
+@pytest.fixture
+def small(memory: Memory) -> Memory:
+    fill(memory, list(NAMES))
+    return memory
+
+
+def remove(memory: Memory, identity: str) -> None:
+    lifecycle._event(memory, identity, "remove", None, None, unless=lambda *_: False)
+
+
+def ids(found: list[Reached]) -> str:
+    return "".join(reached.id for reached in found)
+
+
+def test_neighbours_and_their_paths(small: Memory) -> None:
+    tie(small, "a>b b>c c>a")
+    tie(small, "a>d", "semantic", 0.5)
+    found = neighbours(small.view(), "a", hops=2, direction="out")
+    assert [(each.id, each.hops) for each in found] == [("d", 1), ("b", 1), ("c", 2)]
+    path = found[2].via
+    assert [(step.source, step.target, step.relation, step.outward) for step in path] == [
+        ("a", "b", "causal", True), ("b", "c", "causal", True),
+    ]  # fmt: skip
+    assert ids(neighbours(small.view(), "a", relations=["causal"], direction="in")) == "c"
+    assert ids(neighbours(small.view(), "d", direction="out")) == "a"  # semantic has no direction
+    assert ids(neighbours(small.view(), "a", hops=2, limit=1)) == "d"
+    assert neighbours(small.view(), "h") == []
+
+
+def test_removed_chunks_are_not_walked_and_invalidated_ones_are(small: Memory) -> None:
+    tie(small, "a>b b>c")
+    lifecycle.invalidate(small, "b", "wrong")
+    found = neighbours(small.view(), "a", hops=2)
+    assert [(each.id, each.status) for each in found] == [("b", "invalidated"), ("c", "active")]
+    assert neighbours(small.view(), "a", hops=2, invalidated=False) == []
+    remove(small, "b")
+    assert neighbours(small.view(), "a", hops=2) == []
+    assert ids(traverse(small.view(), ["a"], intent="why")) == "a"
+    assert ids(traverse(small.view(), ["a", "b"], intent="why")) == "a"
+
+
+def test_golden_numbers_of_the_adaptive_traversal(small: Memory) -> None:
+    tie(small, "a>b", "causal", 0.8)
+    tie(small, "c>d", "semantic", 1.0)
+    tie(small, "e>f", "next", 1.0)
+    score = {each.id: each.score for each in traverse(small.view(), {"a": 0.5}, intent="WHY", depth=1)}
+    assert score["b"] == pytest.approx(0.45 + np.exp(3.0) * 0.8, abs=1e-6)  # 20.076 with a cosine of 0.5
+    score = {each.id: each.score for each in traverse(small.view(), {"c": 0.05}, intent="what", depth=1)}
+    assert score["d"] == pytest.approx(20.1305, abs=1e-4)
+    score = {each.id: each.score for each in traverse(small.view(), {"e": 0.0}, depth=1)}
+    assert score["f"] == pytest.approx(1.8221, abs=1e-4)
+
+
+def test_the_question_s_vector_counts(tmp_path: Path, clock: FixedClock) -> None:
+    memory = Memory(
+        tmp_path / "v",
+        create=True,
+        clock=clock,
+        embedder=CallableEmbedder(lambda texts: np.eye(4)[: len(texts)], 4, identity="axes"),
+    )
+    fill(memory, ["a", "b"], vectors=np.array([[1, 0, 0, 0], [0.5, 0.75**0.5, 0, 0]], np.float32))
+    tie(memory, "a>b", "causal", 0.8)
+    vector = np.array([1, 0, 0, 0], np.float32)
+    score = {each.id: each.score for each in traverse(memory.view(), {"a": 0.5}, intent="why", vector=vector)}
+    assert score["b"] == pytest.approx(20.076, abs=1e-4)
+    memory.close()
+
+
+def test_inbound_causal_is_not_followed_and_inbound_semantic_is(small: Memory) -> None:
+    tie(small, "b>a")
+    tie(small, "c>a", "semantic", 0.9)
+    assert ids(traverse(small.view(), ["a"], intent="why")) == "ca"
+
+
+def test_contradictions_are_walked_marked_and_never_scored_up(small: Memory) -> None:
+    tie(small, "a>b", "contradicts")
+    tie(small, "a>c")
+    found = {each.id: each for each in traverse(small.view(), {"a": 0.5}, intent="why")}
+    assert (found["b"].score, found["b"].contradicts) == (0.45, True)
+    assert not found["c"].contradicts
+    assert found["b"].score < found["a"].score < found["c"].score
+
+
+def test_budget_and_excluded_collections(memory: Memory) -> None:
+    fill(memory, list(NAMES), collections=["x", "x", *["y"] * 6])
+    tie(memory, "a>b", "causal", 1.0)
+    tie(memory, "a>c a>d a>e", "causal", 0.5)
+    assert len(traverse(memory.view(), ["a", "h"], budget=3)) == 3
+    assert len(traverse(memory.view(), list(NAMES), budget=3)) == 3
+    assert ids(traverse(memory.view(), ["c"], without=["y"])) == "c"
+    found = traverse(memory.view(), ["a"], intent="why", beam=1, depth=1, without=["x"])
+    assert (len(found), found[0].id in "cde") == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"depth": 0}, "depth"), ({"depth": 17}, "depth"), ({"beam": 0}, "beam"), ({"budget": 0}, "budget"),
+        ({"budget": 1.5}, "budget"), ({"intent": "how"}, "intent"), ({"relations": ["x"]}, "relation"),
+    ],
+)  # fmt: skip
+def test_options_out_of_range(small: Memory, options: dict[str, object], told: str) -> None:
+    with pytest.raises(InvalidArgument, match=told):
+        traverse(small.view(), ["a"], **options)  # type: ignore[arg-type]
+
+
+def test_unknown_ids_and_bad_scores(small: Memory) -> None:
+    for call in (neighbours, traverse):
+        with pytest.raises(ChunkNotFound):
+            call(small.view(), ["a", "nobody"])
+    with pytest.raises(InvalidArgument, match="score"):
+        traverse(small.view(), {"a": float("nan")})
+    with pytest.raises(InvalidArgument, match="hops"):
+        neighbours(small.view(), "a", hops=0)
+    assert traverse(small.view(), []) == []
+
+
+def test_golden_numbers_of_the_forward_push(small: Memory) -> None:
+    tie(small, "a>b", "semantic", 0.8)
+    tie(small, "a>c", "semantic", 0.2)
+    tie(small, "b>d")
+    got = {name: score for name, score, _ in propagate(small.view(), {"a": 1.0}, intent="why")}
+    assert got["d"] == pytest.approx(0.0867, abs=1e-6)
+    assert got["c"] == pytest.approx(0.0255, abs=1e-6)
+    # along semantic, semantic more comes back to where it began, and the greater counts
+    assert got["a"] > 0.15
+    assert propagate(small.view(), {"h": 1.0}) == [("h", 0.15, ("semantic", "semantic"))]
+
+
+links = st.lists(
+    st.builds(
+        Draft, st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(["causal", "semantic", "contradicts"]),
+        st.sampled_from([0.25, 0.5, 1.0]), st.none(), st.none(),
+    ).filter(lambda draft: draft.source != draft.target),
+    max_size=14,
+    unique_by=lambda draft: (*sorted(draft[:2]), draft.relation),
+)  # fmt: skip
+
+
+@settings(max_examples=12)
+@given(drafts=links, cut=st.integers(0, 14), random=st.randoms(use_true_random=False))
+def test_the_order_of_writing_changes_no_walk(
+    drafts: list[Draft], cut: int, random: object, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shuffled = list(drafts)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    answers = []
+    for parts in ([drafts], [shuffled[:cut], shuffled[cut:]]):
+        memory = Memory(tmp_path_factory.mktemp("v") / "vault", create=True, clock=FixedClock(0), embedder="none")
+        fill(memory, list(NAMES))
+        for part in parts:
+            log.write(memory, part)
+        view = memory.view()
+        answers.append(
+            [
+                neighbours(view, "a", hops=3),
+                neighbours(view, ["a", "b"], hops=2, limit=2),
+                traverse(view, {"a": 0.5, "c": 0.5}, intent="why", beam=2, depth=3, budget=6),
+                propagate(view, {"a": 1.0, "b": 0.5}, intent="why"),
+            ]
+        )
+        memory.close()
+    assert answers[0] == answers[1]
+
+
+FIRST_WALK = """
+import sys
+from pathlib import Path
+from lamina_engine.memory import Memory
+from lamina_engine.graph.walks import neighbours, propagate, traverse
+from lamina_engine.graph.causes import causes
+view = Memory(Path(sys.argv[1]), mode="r", embedder="none").view()
+assert len(traverse(view, ["a"], intent="why")) == 3
+assert len(neighbours(view, "a", hops=2)) == 2 and propagate(view, ["a"]) and causes(view, "a")
+heavy = {"numba", "pyarrow.compute", "pandas", "faiss", "tantivy"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+FIRST_RECALL = """
+import sys
+import lamina
+with lamina.open(sys.argv[1], mode="r", embedder="none") as vault:
+    hits = vault.recall("why text of c", k=6, profile=sys.argv[2], lanes=["lexical"])
+assert len(hits) == 6
+assert sys.argv[2] == "causal" or hits.explain()["brought"]
+heavy = {"numba", "pyarrow.compute", "pandas", "faiss"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("profile", ["causal", "task"])
+def test_the_first_recall_along_links_does_not_load_numba(small: Memory, profile: str) -> None:
+    tie(small, "a>b b>c")
+    tie(small, "a>c b>a", "blocks")
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_RECALL, str(small.root), profile],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_walk_of_a_process_needs_no_heavy_package(small: Memory) -> None:
+    tie(small, "a>b b>c")
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WALK, str(small.root)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
