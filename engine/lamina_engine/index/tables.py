@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns, forking
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
+from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
@@ -49,10 +50,14 @@ def terms_name(segment: Segment) -> str:
     return segment.ref.name.removesuffix(".arrow") + ".terms"
 
 
-class Tables:
-    """Caches keyed by segment name, and the growing key indexes. Safe to share between threads."""
+class Tables(Cache):
+    """What all versions share: caches by segment name, growing key indexes, and what other rooms keep by `cached`.
+
+    Safe to share between threads.
+    """
 
     def __init__(self, folder: Path, distrusted: Collection[str] = ()) -> None:
+        super().__init__()
         self.folder = folder
         """The vault's index folder."""
         self.categories = CategoryTable()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns, forking
 from lamina_engine.index.accesses import Accesses
+from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.inverted import InvertedLists
@@ -30,8 +31,8 @@ for each version), against several small NumPy calls for each segment in every r
 
 
 @forking.guarded
-class View:
-    """One version, or a past moment of it.
+class View(Cache):
+    """One version, or a past moment of it; `cached` keeps what other rooms derive from it.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ class View:
     def __init__(
         self, snapshot: Snapshot, tables: Tables, *, former: View | None = None, as_of_us: int | None = None
     ) -> None:
+        super().__init__()
         self.snapshot, self.tables = snapshot, tables
         self.as_of_us = as_of_us
         past = as_of_us is not None
