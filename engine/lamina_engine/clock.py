@@ -19,11 +19,11 @@ MISSING_US = -(2**63)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Instant = str | datetime | date | int | float
-"""What a caller may give for a moment: ISO 8601 text, a datetime, a date, or seconds since 1970 (UTC)."""
+"""A moment as callers give it: ISO 8601 text, a datetime, a date, or seconds since 1970 (UTC)."""
 
 
 class Clock(Protocol):
-    """Where the present comes from."""
+    """A source of the present moment."""
 
     def now_us(self) -> int:
         """Return the present as microseconds since 1970 (UTC)."""
@@ -139,10 +139,9 @@ def _trim_nanoseconds(text: str) -> str:
     return text[: min(end, dot + 7)] + text[end:]
 
 
-@functools.lru_cache(maxsize=16_384)
 @functools.lru_cache(maxsize=8_192)
 def format_instant(us: int | None) -> str | None:
-    """Write microseconds since 1970 as ISO 8601 with ``Z`` (whole seconds without a fraction); None stays None.
+    """Write microseconds since 1970 as ISO 8601 with ``Z``; None stays None.
 
     Instants outside the years 1 to 9999 cannot be written as ISO 8601 and give None.
     """

@@ -141,7 +141,7 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What becomes of the time that a question speaks of; see `lamina_engine.recall.time_preference`."""
+    """What becomes of the time that a question speaks of; see `lamina_engine.recall.time_window`."""
 
     weight: Share = 0.0
     """Share of its score that a chunk far outside the window loses, times the confidence; 0 reads no time."""

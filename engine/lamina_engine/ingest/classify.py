@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from lamina_engine.ingest.dates import date_span
+from lamina_engine.time.dates import date_span
 
 _NOTE_TYPES = (
     *("handoff", "progress", "conversation", "problem", "milestone", "note", "research", "project", "decision"),

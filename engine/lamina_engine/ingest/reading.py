@@ -16,11 +16,11 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest import code, inline, markdown, plaintext, restructured, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import Rules, classify, clean_type
-from lamina_engine.ingest.dates import date_in_path, date_span, date_value
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.drafts import DraftChunk, Problem, SourceDraft, SourceLink
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
 from lamina_engine.ingest.masking import Masked, Redactor, mask
+from lamina_engine.time.dates import date_in_path, date_span, date_value
 
 KINDS = ("markdown", "text", "rst", "code")
 MAX_TITLE_CHARS = 300

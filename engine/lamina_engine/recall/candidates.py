@@ -15,7 +15,7 @@ from lamina_engine.recall.fuse import Lane
 from lamina_engine.recall.lanes import Selection, Words, completed, cosines
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_preference import timely
+from lamina_engine.recall.time_window import apply_window
 from lamina_kernels.candidates import join_lanes
 from lamina_kernels.candidates import score_candidates as compute_scores
 from lamina_kernels.fusion import reciprocal_rank_fusion
@@ -68,7 +68,7 @@ def score_candidates(
     weight = profile.decay.semantic_weight
     recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else _NO_SCORES
     factor = factors(view, profile, rows)
-    score = timely(view, request.meant, rows, blend(parts.semantic, recency, weight, factor))
+    score = apply_window(view, request.meant, rows, blend(parts.semantic, recency, weight, factor))
     score = boosted(view, request, rows, score)
     return Candidates(
         rows,

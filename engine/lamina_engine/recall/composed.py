@@ -32,7 +32,7 @@ from lamina_engine.recall.composite import (
     quality_of,
     with_company,
 )
-from lamina_engine.recall.time_preference import timely
+from lamina_engine.recall.time_window import apply_window
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -82,7 +82,9 @@ def composed(
     }
     rows = c.rows[order]
     score = c.score.copy()
-    score[order] = boosted(view, request, rows, timely(view, request.meant, rows, c.factor[order] * np.array(raised)))
+    score[order] = boosted(
+        view, request, rows, apply_window(view, request.meant, rows, c.factor[order] * np.array(raised))
+    )
     again = replace(c, score=score)
     kept = set(order)
     ranked = [position for position in ranking(view, again) if position in kept]

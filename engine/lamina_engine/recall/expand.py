@@ -21,7 +21,7 @@ from lamina_engine.recall.candidates import Candidates, factors, ranking
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection, Words, cosines
 from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_preference import timely
+from lamina_engine.recall.time_window import apply_window
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -191,5 +191,5 @@ def _scores(view: View, request: Request, rows: I64, semantic: F64, factor: F64)
     decay = request.profile.decay
     dated = decay.semantic_weight < 1.0
     recency = ages(view, rows, decay, request.aged_us).recency if dated else np.zeros(len(rows))
-    score = timely(view, request.meant, rows, blend(semantic, recency, decay.semantic_weight, factor))
+    score = apply_window(view, request.meant, rows, blend(semantic, recency, decay.semantic_weight, factor))
     return boosted(view, request, rows, score)

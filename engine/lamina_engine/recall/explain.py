@@ -18,7 +18,7 @@ from lamina_engine.recall.factlane import Held
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages_of, half_life_days, reinforced
-from lamina_engine.recall.time_preference import recomputed, term_of
+from lamina_engine.recall.time_window import recompute_factor, time_term
 
 
 class Found(Struct, frozen=True):
@@ -99,7 +99,7 @@ def results(
         if boost is not None:
             record["boosts"] = boost
         if request.meant is not None:
-            record["time"] = term_of(request.meant, chunk["created_at"])
+            record["time"] = time_term(request.meant, chunk["created_at"])
         if position in composed:
             record["composite"] = composed[position]
         via = None if lexical_rank or vector_rank else "following"
@@ -158,6 +158,6 @@ def recompute(terms: Mapping[str, Any]) -> float:
 
         blended = recomposed(terms["composite"], semantic)
     score = float(terms["factor"]) * blended
-    score = score * recomputed(terms["time"]) if "time" in terms else score
+    score = score * recompute_factor(terms["time"]) if "time" in terms else score
     score = score * boosts.recomputed(terms["boosts"]) if "boosts" in terms else score
     return min(score, float(terms.get("ceiling", score)))

@@ -19,7 +19,7 @@ from lamina_engine.recall.boosts import boosted
 from lamina_engine.recall.candidates import Candidates, factors
 from lamina_engine.recall.lanes import Selection, Words, cosines
 from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_preference import timely
+from lamina_engine.recall.time_window import apply_window
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def with_facts(
         received,
         semantic,
         factor,
-        boosted(view, request, rows, timely(view, request.meant, rows, blend(semantic, recency, weight, factor))),
+        boosted(view, request, rows, apply_window(view, request.meant, rows, blend(semantic, recency, weight, factor))),
     )
     place = {row: position for position, row in enumerate(rows.tolist())}
     return merged, {place[row]: held for row, held in hits.held.items()}

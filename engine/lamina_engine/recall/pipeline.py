@@ -34,7 +34,7 @@ from lamina_engine.recall.lanes import Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.select import alive, select
-from lamina_engine.recall.time_preference import Near, inside, time_meant
+from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _chosen(memory: Memory, view: View, request: Request) -> _Chosen:
     g = _gathered(memory, view, request)
     order, folded = diversify(view, chosen, g.candidates, ranking(view, g.candidates), request.k)
     if request.meant is not None and request.meant.strict:
-        order = inside(view, request.meant, g.candidates.rows, order, request.k)
+        order = filter_window(view, request.meant, g.candidates.rows, order, request.k)
     expanded = expand(view, request, g.selection, g.query, g.candidates, order)
     candidates, order, brought = expanded.candidates, expanded.order, expanded.brought
     parts: Mapping[int, dict[str, Any]] = {}
@@ -198,7 +198,7 @@ def _asked(
     )  # fmt: skip
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
-    meant = time_meant(view, request)
+    meant = find_window(view, request)
     return view, request if meant is None else msgspec.structs.replace(request, meant=meant)
 
 
@@ -288,11 +288,11 @@ def _lanes(view: View, request: Request, selection: Selection, query: F32 | None
     else:
         vector = vector_lane(view, query, selection, depth) if query is not None else EMPTY
     if request.meant is not None:
-        near = Near(view, selection, request.meant, enough=2 * request.k)
-        lexical = near.completed(lexical, lambda rows: words.lane(rows, depth))
+        near = WindowCandidates(view, selection, request.meant, enough=2 * request.k)
+        lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
         if query is not None:
             nearest = query
-            vector = near.completed(vector, lambda rows: vector_lane(view, nearest, rows, depth))
+            vector = near.complete(vector, lambda rows: vector_lane(view, nearest, rows, depth))
     return words, lexical, vector
 
 

@@ -10,7 +10,7 @@ from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.question import check_intent
 from lamina_engine.profiles import Profile
-from lamina_engine.recall.time_preference import Meant, check_mode
+from lamina_engine.recall.time_window import TimeWindow, check_mode
 from lamina_engine.recall.where import Node, Where, parse
 
 LANES = ("lexical", "vector", "facts")
@@ -40,7 +40,7 @@ class Request(Struct, frozen=True):
     session: str | None = None
     """The session that asks, for profiles that prefer what it knows already."""
     time: str | None = None
-    meant: Meant | None = None
+    meant: TimeWindow | None = None
     """The time that the question means, where one is heeded; found once the vault is at hand."""
 
     @property

@@ -1,7 +1,7 @@
-"""What time a question means: a half-open window in the caller's zone, and how sure that is.
+"""Time expressions of questions: a half-open window in the caller's zone, with confidence.
 
-The reading is done in the room ``when``. Here its spans of wall time become moments of a zone, and the surest phrase is
-chosen. A question that means no time has no window.
+The grammar is in `lamina_engine.time`. Here its spans of wall time become moments of a zone, and the phrase with enough
+confidence is chosen. A question without a time has no window.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from msgspec import Struct
 
 from lamina_engine.clock import parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.when import calendar
-from lamina_engine.recall.when.ideographs import unspaced
-from lamina_engine.recall.when.relations import Found, spoken
+from lamina_engine.time import calendar
+from lamina_engine.time.cjk import read_cjk_phrases
+from lamina_engine.time.relations import TimePhrase, read_phrases
 
 Window = tuple[datetime, datetime]
 Now = datetime | str | SupportsIndex
 """The moment of a question: a datetime (naive: in its zone), ISO 8601 text, or microseconds since 1970 (UTC)."""
 
-MEANT: Final = 0.5
+MIN_CONFIDENCE: Final = 0.5
 """From this confidence on a phrase is taken to mean its window."""
 MAX_CHARS: Final = 3_000
 """Of longer texts only the head and the tail are read: a question stands before or after what is pasted."""
@@ -37,35 +37,25 @@ _EVENT: Final = re.compile(
 _EVENT_CONFIDENCE: Final = 0.4
 
 
-class Understood(Struct, frozen=True):
-    """What a question says of time.
-
-    Parameters
-    ----------
-    window : tuple of datetime, optional
-        Half-open [start, end) in the caller's zone; None where no time is meant, or only an event is named.
-    confidence : float
-        0 (nothing found) to 1.
-    phrase : str
-        The words that say it, as written.
-    span : tuple of int
-        Where they stand, [start, end) in characters.
-    kind : str
-        ``date, day, week, month, quarter, half, season, year, decade, weekday, weekend, relative, ago, vague, rolling, part,
-        daypart, ambiguous, range, since, until, before, after, event`` or ``none``.
-    event : str, optional
-        With kind ``event``: what is named in place of a date; the first word of the phrase says how it bounds.
-    """
+class TimeExpression(Struct, frozen=True):
+    """The time expression of a question."""
 
     window: Window | None
+    """Half-open [start, end) in the caller's zone; None without a time, or where only an event is named."""
     confidence: float
+    """0 (nothing found) to 1."""
     phrase: str
+    """Its words, as written."""
     span: tuple[int, int]
+    """Their position, [start, end) in characters."""
     kind: str
+    """date, day, week, month, quarter, half, season, year, decade, weekday, weekend, relative, ago, vague, rolling, part,
+    daypart, ambiguous, range, since, until, before, after, event or none."""
     event: str | None = None
+    """With kind ``event``: the event in place of a date; the first word of the phrase is its bound."""
 
 
-NOTHING: Final = Understood(None, 0.0, "", (0, 0), "none")
+NOTHING: Final = TimeExpression(None, 0.0, "", (0, 0), "none")
 
 
 def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
@@ -96,30 +86,13 @@ def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
     >>> print(start.date(), end.date())
     2026-08-11 2026-08-12
     """
-    found = understood(text, now, tz)
-    return found.window if found.confidence >= MEANT else None
+    found = understand_time(text, now, tz)
+    return found.window if found.confidence >= MIN_CONFIDENCE else None
 
 
-def understood(text: str, now: Now, tz: str = "UTC") -> Understood:
-    """Return what a question says of time, also where it is too unsure to be a filter.
+def understand_time(text: str, now: Now, tz: str = "UTC") -> TimeExpression:
+    """Return the time expression of a question, also one too unsure to be a filter.
 
-    Parameters
-    ----------
-    text, now, tz
-        As in `time_window`.
-
-    Returns
-    -------
-    Understood
-        The first phrase that is sure enough (`MEANT`), else the first at all, else ``NOTHING``.
-
-    Raises
-    ------
-    InvalidArgument
-        As `time_window`.
-
-    Notes
-    -----
     O(length), up to `MAX_CHARS`; a short question takes about a tenth of a millisecond.
     """
     if not isinstance(text, str):
@@ -132,16 +105,16 @@ def understood(text: str, now: Now, tz: str = "UTC") -> Understood:
     tail = max(text.find(" ", len(text) - _TAIL), len(text) - _TAIL)
     found = [_first(text[:cut], 0, local, where), _first(text[tail:], tail, local, where)]
     some = [each for each in found if each is not None]
-    return next((each for each in some if each.confidence >= MEANT), some[0] if some else _event(text[:cut]))
+    return next((each for each in some if each.confidence >= MIN_CONFIDENCE), some[0] if some else _event(text[:cut]))
 
 
-def _first(text: str, offset: int, now: datetime, where: tzinfo) -> Understood | None:
+def _first(text: str, offset: int, now: datetime, where: tzinfo) -> TimeExpression | None:
     """Return the first phrase that is sure enough, else the first at all, else None."""
-    unsure: list[Found] = []
-    sure: list[Found] = []
-    for phrases in (spoken(text, now), unspaced(text, now)):
+    unsure: list[TimePhrase] = []
+    sure: list[TimePhrase] = []
+    for phrases in (read_phrases(text, now), read_cjk_phrases(text, now)):
         for each in phrases:
-            (sure if each.confidence >= MEANT else unsure).append(each)
+            (sure if each.confidence >= MIN_CONFIDENCE else unsure).append(each)
             if sure and sure[-1] is each:
                 break
     best = min(sure or unsure, key=lambda each: each.start, default=None)
@@ -149,7 +122,7 @@ def _first(text: str, offset: int, now: datetime, where: tzinfo) -> Understood |
         return None
     window = calendar.moment(best.span.start, where), calendar.moment(best.span.end, where)
     place = best.start + offset, best.end + offset
-    return Understood(window, round(best.confidence, 4), text[best.start : best.end], place, best.kind)
+    return TimeExpression(window, round(best.confidence, 4), text[best.start : best.end], place, best.kind)
 
 
 def _local_now(now: object, tz: str, where: tzinfo) -> datetime:
@@ -170,9 +143,9 @@ def _local_now(now: object, tz: str, where: tzinfo) -> datetime:
         ) from error
 
 
-def _event(text: str) -> Understood:
-    """Return the event that a question names in place of a date (``before the migration``), for the vault to find."""
+def _event(text: str) -> TimeExpression:
+    """Return the event that a question names in place of a date (``before the migration``)."""
     match = _EVENT.search(text)
     if match is None:
         return NOTHING
-    return Understood(None, _EVENT_CONFIDENCE, match.group(), match.span(), "event", match["event"])
+    return TimeExpression(None, _EVENT_CONFIDENCE, match.group(), match.span(), "event", match["event"])

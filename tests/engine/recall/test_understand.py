@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.understand import MAX_CHARS, MEANT, NOTHING, time_window, understood
+from lamina_engine.recall.understand import MAX_CHARS, MIN_CONFIDENCE, NOTHING, time_window, understand_time
 
 NOW = "2026-08-12T14:30:45"
 """A Wednesday."""
@@ -294,29 +294,29 @@ def test_no_time_is_meant(text: str) -> None:
     ],
 )
 def test_what_is_understood_but_no_filter(text: str, kind: str) -> None:
-    got = understood(text, NOW)
+    got = understand_time(text, NOW)
     assert got.kind == kind
     assert got.window is not None
-    assert got.confidence < MEANT
+    assert got.confidence < MIN_CONFIDENCE
     assert time_window(text, NOW) is None
 
 
 def test_the_phrase_and_its_place_are_given() -> None:
     text = "what did we decide last Tuesday about auth, and yesterday?"
-    got = understood(text, NOW)
+    got = understand_time(text, NOW)
     assert got.phrase == "last Tuesday"
     assert text[slice(*got.span)] == got.phrase
     assert got.kind == "weekday"
     assert 0 < got.confidence <= 1
-    assert understood("nothing of the kind", NOW) == NOTHING
+    assert understand_time("nothing of the kind", NOW) == NOTHING
 
 
 def test_a_surer_phrase_goes_before_an_unsure_one() -> None:
-    assert understood("next week's plan from 2026-08-01", NOW).phrase == "from 2026-08-01"
+    assert understand_time("next week's plan from 2026-08-01", NOW).phrase == "from 2026-08-01"
 
 
 def test_an_event_is_named_where_no_date_is() -> None:
-    got = understood("what did we use before the database migration?", NOW)
+    got = understand_time("what did we use before the database migration?", NOW)
     assert got.kind == "event"
     assert got.event == "the database migration"
     assert got.phrase == "before the database migration"
@@ -326,7 +326,7 @@ def test_an_event_is_named_where_no_date_is() -> None:
 def test_a_phrase_at_either_end_of_a_long_text_is_found() -> None:
     filler = "word " * 20_000
     for text in ("yesterday " + filler, filler + "yesterday"):
-        got = understood(text, NOW)
+        got = understand_time(text, NOW)
         assert got.phrase == "yesterday"
         assert text[slice(*got.span)] == "yesterday"
     assert len(filler) > MAX_CHARS
@@ -416,7 +416,7 @@ NOWS = st.sampled_from(["0001-01-01T00:00:00", "2024-02-29T12:00:00", "9999-12-3
 
 @given(st.lists(WORDS, max_size=12).map(" ".join), NOWS)
 def test_words_of_time_in_any_order_never_raise(text: str, now: str) -> None:
-    got = understood(text, now)
+    got = understand_time(text, now)
     if got.window is not None:
         start, end = got.window
         assert start < end
@@ -426,19 +426,19 @@ def test_words_of_time_in_any_order_never_raise(text: str, now: str) -> None:
 
 @given(st.text(), NOWS)
 def test_no_text_raises(text: str, now: str) -> None:
-    got = understood(text, now)
+    got = understand_time(text, now)
     assert got.window is None or got.window[0] < got.window[1]
 
 
 @given(st.lists(WORDS, max_size=12).map("".join))
 def test_joined_words_never_raise(text: str) -> None:
-    assert understood(text, NOW) == understood(text, NOW)
+    assert understand_time(text, NOW) == understand_time(text, NOW)
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["seconds", "hours", "days", "weeks", "months", "years", "decades"]))
 def test_absurd_counts_mean_nothing(count: int, unit: str) -> None:
     for text in (f"{count} {unit} ago", f"last {count} {unit}", f"next {count} {unit}", f"{count}年前"):
-        got = understood(text, NOW)
+        got = understand_time(text, NOW)
         assert got.window is None or got.window[0].year <= got.window[1].year
 
 
@@ -457,14 +457,14 @@ def test_long_texts_are_quick(unit: str) -> None:
     best = 1.0
     for _ in range(3):
         started = time.process_time()
-        understood(text, NOW)
+        understand_time(text, NOW)
         best = min(best, time.process_time() - started)
     assert best < 0.05
 
 
 def test_reading_time_needs_the_standard_library_and_msgspec_alone() -> None:
     code = (
-        "import sys; from lamina_engine.recall.when.relations import spoken; "
+        "import sys; from lamina_engine.time.relations import read_phrases; "
         "print(any(name.split('.')[0] in ('dateparser', 'dateutil', 'regex', 'pytz', 'pandas') for name in sys.modules))"
     )
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout

@@ -12,9 +12,8 @@ import lamina
 from lamina import FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina_engine.known_profiles import Profiles
 from lamina_engine.recall.explain import recompute
-from lamina_engine.recall.understand import understood
-from lamina_engine.recall.when.phrases import _WORDS, fold
-from lamina_engine.recall.when.prefilter import ANCHORS, may_speak_of_time
+from lamina_engine.recall.understand import understand_time
+from lamina_engine.time.lexicon import anchors, may_mention_time
 
 NOW = "2026-08-12T14:30:00Z"
 """A Wednesday."""
@@ -147,29 +146,17 @@ def test_where_no_time_is_meant_nothing_changes_to_the_byte(diary: Vault, text: 
 # before the grammar
 
 
-def test_every_word_that_a_phrase_needs_is_an_anchor() -> None:
-    needed = {"month", "abbreviation", "weekday", "weekday_short", "season", "unit", "relative", "daypart", "yearword"}
-    words = {
-        max((fold(part) for part in spelling.split("_")), key=len)
-        for table in _WORDS.values()
-        for category, text in table.items()
-        if category in needed
-        for spelling in text.replace("/", " ").split()
-    }
-    assert {word for word in words if len(word) > 1} == ANCHORS
-
-
 def test_nothing_that_is_understood_is_passed_over(data: Path) -> None:
     path = data / "time-phrases-dev" / "phrases.json"
     if not path.is_file():
         pytest.skip("no labelled phrases beside the project")
-    for phrase, anchors in json.loads(path.read_text()).items():
+    for phrase, moments in json.loads(path.read_text()).items():
         for text in (phrase, f"what did we decide {phrase}?"):
-            if not may_speak_of_time(text):
-                assert all(understood(text, now).confidence == 0.0 for now in anchors), text
+            if not may_mention_time(text):
+                assert all(understand_time(text, now).confidence == 0.0 for now in moments), text
 
 
-_SOME = sorted(ANCHORS)[::9]
+_SOME = sorted(anchors())[::9]
 
 
 @given(
@@ -180,17 +167,17 @@ _SOME = sorted(ANCHORS)[::9]
 )
 def test_what_is_passed_over_means_nothing(words: list[str]) -> None:
     text = " ".join(words)
-    if not may_speak_of_time(text):
-        assert understood(text, NOW).confidence == 0.0
+    if not may_mention_time(text):
+        assert understand_time(text, NOW).confidence == 0.0
 
 
 def test_a_text_without_words_of_time_costs_next_to_nothing() -> None:
     text = "how does the writer's lock behave when another process holds an open snapshot of the vault"
-    assert not may_speak_of_time(text)
+    assert not may_mention_time(text)
     best = float("inf")
     for _ in range(20):
         started = time.process_time()
         for _ in range(100):
-            may_speak_of_time(text)
+            may_mention_time(text)
         best = min(best, time.process_time() - started)
     assert best / 100 <= 1e-4

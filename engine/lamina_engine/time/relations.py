@@ -1,4 +1,4 @@
-"""Periods in relation: since, until, before, after, between, from … to; and all the phrases of a text."""
+"""Relations of periods (since, until, before, after, between), and all phrases of a text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from lamina_engine.recall.when import calendar
-from lamina_engine.recall.when.calendar import DAY, EARLIEST, LATEST, Span
-from lamina_engine.recall.when.lexemes import lexemes
-from lamina_engine.recall.when.periods import Periods
-from lamina_engine.recall.when.phrases import ALL_LANGUAGES, SHY_MONTHS
-from lamina_engine.recall.when.pieces import Period
+from lamina_engine.time import calendar
+from lamina_engine.time.calendar import DAY, EARLIEST, LATEST, Span
+from lamina_engine.time.lexicon import ALL_LANGUAGES, AMBIGUOUS_MONTHS
+from lamina_engine.time.phrases import PeriodParser
+from lamina_engine.time.relative import Period
+from lamina_engine.time.tokens import tokenize
 
 
-class Found(NamedTuple):
-    """A span of wall time and the words that said it."""
+class TimePhrase(NamedTuple):
+    """A span of wall time, and the position of its words."""
 
     span: Span
     kind: str
@@ -24,10 +24,10 @@ class Found(NamedTuple):
     end: int
 
 
-def spoken(text: str, now: datetime) -> Iterator[Found]:
-    """Give the phrases of a text whose words stand apart, in order, none over another."""
-    pieces = lexemes(text)
-    relations = _Relations(Periods(text, pieces, now))
+def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
+    """Yield the phrases of a text with blanks between words, in order, without overlap."""
+    pieces = tokenize(text)
+    relations = _RelationParser(PeriodParser(text, pieces, now))
     place = 0
     while place < len(pieces):
         got = relations.read(place) if pieces[place].senses else None
@@ -35,22 +35,22 @@ def spoken(text: str, now: datetime) -> Iterator[Found]:
             place += 1
             continue
         period, end = got
-        yield Found(period.span, period.kind, period.confidence, pieces[place].start, pieces[end - 1].end)
+        yield TimePhrase(period.span, period.kind, period.confidence, pieces[place].start, pieces[end - 1].end)
         place = end
 
 
-class _Relations:
-    """Periods, and what binds them: since, until, before, after, between, from … to."""
+class _RelationParser:
+    """Parser of periods and their relations: since, until, before, after, between, from … to."""
 
-    def __init__(self, periods: Periods) -> None:
+    def __init__(self, periods: PeriodParser) -> None:
         self.periods = periods
 
     def read(self, place: int) -> tuple[Period, int] | None:
         """Return the longest phrase that begins at a place."""
-        readings = [self._range(place), self._bound(place), self._shifted(place), self._plain(place)]
+        readings = [self._read_range(place), self._read_bound(place), self._offset(place), self._read_plain(place)]
         return max((each for each in readings if each), key=lambda each: each[1], default=None)
 
-    def _plain(self, place: int) -> tuple[Period, int] | None:
+    def _read_plain(self, place: int) -> tuple[Period, int] | None:
         """Read a period, after a preposition or without one."""
         bare = self.periods.read(place)
         cue = self._cue(place)
@@ -58,7 +58,7 @@ class _Relations:
             return bare
         at = self.periods.skip(place + 1, "the")
         after = self.periods.read(at, cue)
-        if after is not None and not self._fits(place, at, after[0]):
+        if after is not None and not self._may_follow(place, at, after[0]):
             after = None
         return max((each for each in (bare, after) if each), key=lambda each: each[1], default=None)
 
@@ -69,8 +69,8 @@ class _Relations:
             bits |= sense.languages if sense else 0
         return bits
 
-    def _fits(self, place: int, at: int, period: Period) -> bool:
-        """Say whether a period may follow its preposition: "on March" is a step, "of 2000" a size."""
+    def _may_follow(self, place: int, at: int, period: Period) -> bool:
+        """Return whether a period fits its preposition: "on March" is a step, "of 2000" a size."""
         if self.periods.sense(place, "in") or self.periods.sense(place, "from"):
             return True
         if period.kind == "year" and not self.periods.sense(at, "yearword"):
@@ -79,9 +79,11 @@ class _Relations:
             return known and bool(self.periods.sense(place, "of"))
         if self.periods.sense(place, "of"):
             return True
-        return period.kind != "season" and (period.kind != "month" or self.periods.pieces[at].text not in SHY_MONTHS)
+        return period.kind != "season" and (
+            period.kind != "month" or self.periods.pieces[at].text not in AMBIGUOUS_MONTHS
+        )
 
-    def _bound(self, place: int) -> tuple[Period, int] | None:
+    def _read_bound(self, place: int) -> tuple[Period, int] | None:
         """Read ``since X``, ``until X``, ``before X``, ``after X``."""
         for relation in ("since", "until", "before", "after"):
             sense = self.periods.sense(place, relation)
@@ -91,12 +93,12 @@ class _Relations:
             got = self.periods.read(at, sense.languages) or (self._count_since(at) if relation == "since" else None)
             if got is not None and got[0].kind != "ambiguous":
                 period, end = got
-                span = self._bounded(relation, period.span)
+                span = self._bound_span(relation, period.span)
                 if span is not None:
                     return Period(span, relation, period.confidence * 0.95), end
         return None
 
-    def _shifted(self, place: int) -> tuple[Period, int] | None:
+    def _offset(self, place: int) -> tuple[Period, int] | None:
         """Read ``three days before yesterday``, ``a week after May 5``."""
         for few, many, unit, end in self.periods.counts(place):
             side = next((sign for name, sign in (("before", -1), ("after", 1)) if self.periods.sense(end, name)), 0)
@@ -112,11 +114,11 @@ class _Relations:
     def _count_since(self, place: int) -> tuple[Period, int] | None:
         """Read ``seit 3 Tagen``."""
         for _few, many, unit, end in self.periods.counts(place):
-            period = self.periods.stretch(many, unit)
+            period = self.periods.rolling_window(many, unit)
             return period and (period, end)
         return None
 
-    def _bounded(self, relation: str, span: Span) -> Span | None:
+    def _bound_span(self, relation: str, span: Span) -> Span | None:
         tomorrow = (self.periods.today.toordinal() + 1) * DAY
         if relation == "since":
             got = Span(span.start, tomorrow if span.start < tomorrow else LATEST)
@@ -126,7 +128,7 @@ class _Relations:
             got = Span(EARLIEST, span.end if relation == "until" else span.start)
         return got if got.start < got.end else None
 
-    def _range(self, place: int) -> tuple[Period, int] | None:
+    def _read_range(self, place: int) -> tuple[Period, int] | None:
         """Read ``between X and Y``, ``from X to Y``, ``X – Y``."""
         head = next((name for name in ("between", "from") if self.periods.sense(place, name)), None)
         joints = ("and", "dash") if head == "between" else ("to", "dash")
@@ -147,7 +149,7 @@ class _Relations:
         right = self.periods.read(at, cue or ALL_LANGUAGES)
         if right is None:
             return self._to_number(left, at)
-        joined = join(left, right[0])
+        joined = join_periods(left, right[0])
         return joined and (joined, right[1])
 
     def _to_number(self, left: Period, place: int) -> tuple[Period, int] | None:
@@ -157,7 +159,7 @@ class _Relations:
             return None
         month = calendar.unit_around(_date_of(left.span.start), "month")
         last = month and calendar.slice_of(month, int(number.value), "day")
-        year = self.periods.year_behind(place + 1)
+        year = self.periods.year_after(place + 1)
         if year is not None and left.of_year is not None:
             first = left.of_year(year[0])
             whole = first and calendar.unit_around(_date_of(first.start), "month")
@@ -184,8 +186,11 @@ class _Relations:
         return Period(Span(first.start, right[0].span.end), "range", right[0].confidence), right[1]
 
 
-def join(left: Period, right: Period) -> Period | None:
-    """Return the range between two periods; the one that names no year or week takes it from the other."""
+def join_periods(left: Period, right: Period) -> Period | None:
+    """Return the range between two periods.
+
+    A period without a year or a week takes it from the other.
+    """
     if "ambiguous" in (left.kind, right.kind):
         return None
     first, last = left.span, right.span

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.dates import date_in_path, date_span, date_value
+from lamina_engine.time.dates import date_in_path, date_span, date_value
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Spans of local wall time: the arithmetic under every phrase of time.
+"""Calendar arithmetic on spans of local wall time.
 
 A span is half-open and counted in minutes of the wall clock since the day before 0001-01-01, so that neither the year 9999
 nor a day without a midnight needs a special case; a zone comes in only when a span becomes two moments.
-What lies outside the years 1 to 9999 is None, never an exception.
+Dates outside the years 1 to 9999 are None, never an exception.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def months(year: int, month: int, count: int = 1) -> Span | None:
 
 
 def season(year: int, name: str) -> Span | None:
-    """Return a meteorological season of the northern half; a winter begins in the year that names it."""
+    """Return a meteorological season of the northern half; a winter is named by its first year."""
     return months(year, _SEASONS[name], 3)
 
 
 def unit_around(when: date, unit: str, offset: int = 0) -> Span | None:
-    """Return the calendar unit that holds a day, or one ``offset`` units later; weeks begin on Monday."""
+    """Return the calendar unit around a day, moved by ``offset`` units; weeks begin on Monday."""
     if unit in _MONTHS_OF:
         size = _MONTHS_OF[unit]
         first = when.year * 12 + when.month - 1
@@ -98,12 +98,12 @@ def moved_hours(now: datetime, unit: str, count: int) -> datetime | None:
 
 
 def is_short(unit: str) -> bool:
-    """Say whether a unit is shorter than a day."""
+    """Return whether a unit is shorter than a day."""
     return unit in _HOURS_OF
 
 
 def slice_of(span: Span, number: int, unit: str) -> Span | None:
-    """Return the n-th unit inside a span (1 the first, −1 the last); weeks are its seven-day slices."""
+    """Return the n-th unit inside a span (1 first, −1 last); weeks are its seven-day slices."""
     if unit in _DAYS_OF:
         size = _DAYS_OF[unit] * DAY
         start = span.start + (number - 1) * size if number > 0 else span.end - size
@@ -119,7 +119,10 @@ def slice_of(span: Span, number: int, unit: str) -> Span | None:
 
 
 def third_of(span: Span, part: str) -> Span:
-    """Return the early, middle or late third of a span: four months of a year, days 1–10, 11–20 and 21–end of a month."""
+    """Return the early, middle or late third of a span.
+
+    Four months of a year; days 1–10, 11–20 and 21–end of a month.
+    """
     days = (span.end - span.start) // DAY
     if days < 3:
         return span

@@ -1,4 +1,4 @@
-"""The words of time in eleven languages, as data: what each word can mean, and in which languages.
+"""Lexicon of time words in eleven languages: the senses of each word, and its languages.
 
 A language's table maps a category to its words. ``a/b`` are spellings of one thing, ``_`` joins the words of one expression,
 and case and accents do not count. Where a category has an order (months, weekdays), the place is the value.
@@ -7,6 +7,7 @@ and case and accents do not count. Where a category has an order (months, weekda
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -30,7 +31,7 @@ _ORDERED: Final = {
 }  # fmt: skip
 """Categories whose words stand in the order of their values (``-`` where a language has none)."""
 
-_WORDS: Final[dict[str, dict[str, str]]] = {
+WORDS: Final[dict[str, dict[str, str]]] = {
     "en": {
         "month": "january february march april may june july august september october november december",
         "abbreviation": "jan feb mar apr - jun jul aug sep/sept oct nov dec",
@@ -213,11 +214,12 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
     },
 }  # fmt: skip
 
-SHY_MONTHS: Final = frozenset({"may", "march", "mars", "mai", "mart", "ocak", "ekim", "aralik", "luty", "maj"})
-"""Month names that are also other words; alone they need a sign that a month is meant."""
+AMBIGUOUS_MONTHS: Final = frozenset({"may", "march", "mars", "mai", "mart", "ocak", "ekim", "aralik", "luty", "maj"})
+"""Month names that are also other words; alone they need a sign that the month is meant."""
 FALSE_FRIENDS: Final = frozenset({"hier"})
 """Words for a day that are common words of another language."""
-SHY_SEASONS: Final = frozenset({"spring", "fall", "ete", "estate", "leto"})
+AMBIGUOUS_SEASONS: Final = frozenset({"spring", "fall", "ete", "estate", "leto"})
+"""Season names that are also other words; alone they count at the end of a phrase only."""
 
 _HINTS: Final = {
     "en": "what did do we i the when how why who which is are was were of and to for with on in it my our about from show me all notes "
@@ -231,16 +233,16 @@ _HINTS: Final = {
     "ru": "что я мы и в на с по для", "pl": "co w i na z do się jest", "sv": "vad och i på är det att vi jag", "tr": "ne ve bir",
 }  # fmt: skip
 """Frequent words of each language, by which the language of a question is guessed."""
-MEASURED: Final = frozenset(
+COUNTED_NOUNS: Final = frozenset(
     """
     token tokens byte bytes kb mb gb chars characters words dims dimensions rows lines files items users people px ms points
     chunks documents requests records messages vectors nodes edges steps samples bits threads cores times dollars euros usd eur
     percent commits tests entries examples memories queries iterations epochs pages tables columns connections
     """.split()  # noqa: SIM905 - a paragraph of words reads better than a column of quotes
 )
-"""What is counted: a four-digit number before one of these is no year."""
+"""Nouns that are counted: a four-digit number before one of them is no year."""
 NOT_A_SEASON: Final = frozenset(
-    {
+    [
         "boot",
         "framework",
         "security",
@@ -254,12 +256,10 @@ NOT_A_SEASON: Final = frozenset(
         "webflux",
         "ai",
         "load",
-    }
+    ]
 )
-"""What follows the spring that is software or a coil."""
-
-
-NAMES: Final = frozenset({"april", "june", "august"})
+"""Words after "spring" that make it software or a coil."""
+FIRST_NAMES: Final = frozenset({"april", "june", "august"})
 """Months that are also names of people: alone, and without a preposition, they stay below the confidence of a filter."""
 
 
@@ -293,10 +293,10 @@ def fold(word: str) -> str:
 
 @functools.cache
 def vocabulary() -> dict[str, Senses]:
-    """Return what each word means, by its folded form; expressions of several words are joined by spaces."""
+    """Return the senses of each folded word; expressions of several words are joined by spaces."""
     found: dict[str, Senses] = {}
     for bit, language in enumerate(LANGUAGES):
-        for category, text in _WORDS[language].items():
+        for category, text in WORDS[language].items():
             values = _ORDERED.get(category)
             for place, spellings in enumerate(text.split()):
                 for spelling in spellings.split("/"):
@@ -317,7 +317,7 @@ def _add(found: dict[str, Senses], word: str, category: str, value: str | int, l
 
 @functools.cache
 def expressions() -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Return the expressions of several words by their first, the longest first."""
+    """Return the expressions of several words by their first word, the longest first."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for key in vocabulary():
         words = tuple(key.split())
@@ -335,8 +335,8 @@ def _hints() -> dict[str, int]:
     return found
 
 
-def speech(words: Iterable[str]) -> int:
-    """Return the languages (a bit each) that most words of a question speak for; all where no word says anything."""
+def guess_languages(words: Iterable[str]) -> int:
+    """Return the languages (a bit each) with most hints in a question; all without a hint."""
     counts = [0] * len(LANGUAGES)
     hints = _hints()
     for bits in filter(None, map(hints.get, words)):
@@ -344,3 +344,49 @@ def speech(words: Iterable[str]) -> int:
             counts[bit] += bits >> bit & 1
     most = max(counts)
     return sum(1 << bit for bit, count in enumerate(counts) if count == most) if most else ALL_LANGUAGES
+
+
+_ANCHOR_CATEGORIES: Final = frozenset(
+    {"month", "abbreviation", "weekday", "weekday_short", "season", "unit", "relative", "daypart", "yearword"}
+)
+"""Categories of which every phrase without a digit has a word."""
+_BOUNDS: Final = frozenset({"before", "after", "since", "until", "till"})
+"""Prepositions that may stand before an event in place of a date."""
+_BESIDE_AN: Final = frozenset(
+    "un l cet dernier prochain passe precedent y depuis quelques deux trois fin debut".split()  # noqa: SIM905
+)
+"""The French word for year is an English article: it counts beside one of these words."""
+_ASCII_WORD: Final = re.compile("[a-z]+")
+_UNSPACED: Final = 0x3040
+"""From this code point on scripts put no blanks between words."""
+
+
+@functools.cache
+def anchors() -> frozenset[str]:
+    """Return the folded words of which every phrase without a digit has one."""
+    texts = (text for table in WORDS.values() for category, text in table.items() if category in _ANCHOR_CATEGORIES)
+    # of an expression the longest word
+    spellings = (spelling for text in texts for spelling in text.replace("/", " ").split())
+    words = (max((fold(part) for part in spelling.split("_")), key=len) for spelling in spellings)
+    return frozenset(word for word in words if len(word) > 1)
+
+
+def may_mention_time(text: str) -> bool:
+    """Return False only for a text without any time phrase, by a look at its words; O(length).
+
+    Never False where `lamina_engine.recall.understand.understand_time` finds something.
+    """
+    if any(map(str.isdigit, text)):
+        return True
+    if not text.isascii():
+        if max(text) >= chr(_UNSPACED):
+            return True
+        text = fold(text)
+    if text.isascii():
+        words = set(_ASCII_WORD.findall(text.lower()))
+    else:
+        words = set("".join(letter if letter.isalpha() else " " for letter in text.lower()).split())
+    if not words.isdisjoint(_BOUNDS):
+        return True
+    met = words & anchors()
+    return bool(met) and (met != {"an"} or not words.isdisjoint(_BESIDE_AN))

@@ -1,6 +1,6 @@
 """Dates in file names, folders and frontmatter values.
 
-Which date wins is the caller's affair; here each is found and checked. A date alone is midnight in the given zone.
+Each date is parsed and checked here; the caller decides which one wins. A date alone is midnight in the given zone.
 """
 
 from __future__ import annotations
@@ -32,23 +32,6 @@ def date_in_path(source: str, tz: str = "UTC") -> int | None:
     folders (``2026/02/15.md``, ``2026-02/15.md``), and last a month alone (``2026-02``: its first day). Known are
     ``2026-02-15`` with ``-``, ``_``, ``.`` or a space, ``20260215`` with a time of day after it or without, and the
     week ``2026-W07`` (its Monday). A date that does not exist is none.
-
-    Parameters
-    ----------
-    source : str
-        Path with ``/``.
-    tz : str
-        Zone whose midnight is meant.
-
-    Returns
-    -------
-    int or None
-        Microseconds since 1970 (UTC).
-
-    Raises
-    ------
-    InvalidArgument
-        When the zone is not known.
     """
     zone(tz)
     path = PurePosixPath(source)
@@ -79,26 +62,7 @@ def date_span(stem: str) -> tuple[int, int] | None:
 
 
 def date_value(value: object, tz: str = "UTC") -> int | None:
-    """Read a frontmatter value as a moment.
-
-    Parameters
-    ----------
-    value : object
-        ISO 8601 text (a space or ``T`` before the time), ``2026/02/15``, ``20260215``, a link to a daily note
-        (``[[2026-02-15]]``), or seconds or milliseconds since 1970.
-    tz : str
-        Zone of what names none.
-
-    Returns
-    -------
-    int or None
-        Microseconds since 1970 (UTC); None where it is no moment.
-
-    Raises
-    ------
-    InvalidArgument
-        When the zone is not known.
-    """
+    """Read a frontmatter value as a moment."""
     zone(tz)  # an unknown zone is the caller's mistake and must not pass as a value that is no date
     while isinstance(value, list) and len(value) == 1:  # [[2026-02-15]] without quotes is a list in a list
         value = value[0]

@@ -1,4 +1,4 @@
-"""Phrases of time in Chinese, Japanese and Korean, which put no blanks between words: one pattern, read from left to right."""
+"""Time phrases in Chinese, Japanese and Korean: one pattern over text without blanks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from lamina_engine.recall.when import calendar
-from lamina_engine.recall.when.calendar import DAY, EARLIEST, Span
-from lamina_engine.recall.when.dates import Dates
-from lamina_engine.recall.when.pieces import PLANNED, Period
-from lamina_engine.recall.when.relations import Found, join
-from lamina_engine.recall.when.written import written_quarter
+from lamina_engine.time import calendar
+from lamina_engine.time.calendar import DAY, EARLIEST, Span
+from lamina_engine.time.phrases import PeriodParser
+from lamina_engine.time.relations import TimePhrase, join_periods
+from lamina_engine.time.relative import PLANNED, Period
+from lamina_engine.time.tokens import quarter_of_year
 
 _PRESENT: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PLAIN: Final = str.maketrans("週個號後這過兩禮間來從開", "周个号后这过两礼间来从开")
@@ -75,8 +75,8 @@ _SINCE_MARKS: Final = ("以来", "以后", "之后", "以降", "起", "开始", 
 _BEFORE_MARKS: Final = ("之前", "以前", "前", "이전")
 
 
-class Ideographic(NamedTuple):
-    """A period, and where it stands in the text."""
+class _Match(NamedTuple):
+    """A period and its position in the text."""
 
     period: Period
     start: int
@@ -89,23 +89,23 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(rf"(?<![0-9A-Za-z./_-])(?:{forms})")
 
 
-def _ideographic(text: str, now: datetime) -> Iterator[Ideographic]:
-    """Give the periods that a text names in Chinese, Japanese or Korean, in order; O(length)."""
+def _read_matches(text: str, now: datetime) -> Iterator[_Match]:
+    """Yield the periods that a text names in Chinese, Japanese or Korean, in order; O(length)."""
     if not _PRESENT.search(text):
         return
     reader = _Reader(now)
     for match in _pattern().finditer(text.translate(_PLAIN)):
         period = reader.read(match)
         if period is not None:
-            yield Ideographic(period, match.start(), match.end())
+            yield _Match(period, match.start(), match.end())
 
 
 class _Reader:
-    """Matches of the pattern into periods, at one moment."""
+    """Reader of pattern matches at one moment."""
 
     def __init__(self, now: datetime) -> None:
         self.today = now.date()
-        self.periods = Dates("", [], now)
+        self.periods = PeriodParser("", [], now)
         self._rules: dict[str, Callable[[re.Match[str]], Period | None]] = {
             "date": self._date,
             "month": self._month,
@@ -145,7 +145,7 @@ class _Reader:
         letter = "q" if match["quarter"] else "h"
         year = match["quarter_y"] or match["half_y"]
         number = _number(match["quarter_n"]) if match["quarter"] else (1 if match["half_n"] == "上" else 2)
-        written = written_quarter(self._year_of(year) if year else self.today.year, letter, number)
+        written = quarter_of_year(self._year_of(year) if year else self.today.year, letter, number)
         return written and Period(written.span, written.kind, 0.95 if year else 0.75)
 
     def _season(self, match: re.Match[str]) -> Period | None:
@@ -155,22 +155,22 @@ class _Reader:
     def _ago(self, match: re.Match[str]) -> Period | None:
         unit = _unit(match["ago_u"])
         if match["ago_n"] in "几数":
-            return self.periods.back(2, 5, unit)
+            return self.periods.days_ago(2, 5, unit)
         if match["ago_n"] == "半":
-            return self.periods.back(*((6, 6, "month") if unit == "year" else (15, 15, "day")))
+            return self.periods.days_ago(*((6, 6, "month") if unit == "year" else (15, 15, "day")))
         count = _number(match["ago_n"])
-        return self.periods.back(count, count, unit)
+        return self.periods.days_ago(count, count, unit)
 
     def _rolling(self, match: re.Match[str]) -> Period | None:
         unit, count = _unit(match["rolling_u"]), match["rolling_n"]
         if count == "半":
-            return self.periods.stretch(*((6, "month") if unit == "year" else (15, "day")))
-        return self.periods.stretch(5 if count in "几数" else _number(count), unit)
+            return self.periods.rolling_window(*((6, "month") if unit == "year" else (15, "day")))
+        return self.periods.rolling_window(5 if count in "几数" else _number(count), unit)
 
     def _weekend(self, match: re.Match[str]) -> Period | None:
         side = _SIDES[match["weekend_s"]]
         span = calendar.last_weekend(self.today) if side == -1 else calendar.unit_around(self.today, "weekend", side)
-        return span and Period(span, "weekend", _sure(side, 0.9))
+        return span and Period(span, "weekend", _confidence_of_side(side, 0.9))
 
     def _weekday(self, match: re.Match[str]) -> Period | None:
         side = match["weekday_s"] or match["曜_s"]
@@ -182,12 +182,12 @@ class _Reader:
             span = week and Span(week.start + weekday * DAY, week.start + (weekday + 1) * DAY)
         else:
             span = calendar.unit_around(self.today, "day", -((self.today.weekday() - weekday) % 7))
-        return span and Period(span, "weekday", _sure(_SIDES[side], 0.9) if side else 0.8)
+        return span and Period(span, "weekday", _confidence_of_side(_SIDES[side], 0.9) if side else 0.8)
 
     def _unit(self, match: re.Match[str]) -> Period | None:
         unit = _unit(match["unit_u"])
         span = calendar.unit_around(self.today, unit, _SIDES[match["unit_s"]])
-        return span and Period(span, unit, _sure(_SIDES[match["unit_s"]], 0.9))
+        return span and Period(span, unit, _confidence_of_side(_SIDES[match["unit_s"]], 0.9))
 
     def _day(self, match: re.Match[str]) -> Period | None:
         span = calendar.unit_around(self.today, "day", _DAYS[match["day_n"]])
@@ -195,7 +195,7 @@ class _Reader:
 
     def _year(self, match: re.Match[str]) -> Period | None:
         span = calendar.months(self._year_of(match["year_y"]), 1, 12)
-        return span and Period(span, "year", _sure(_YEARS.get(match["year_y"], 0), 0.9))
+        return span and Period(span, "year", _confidence_of_side(_YEARS.get(match["year_y"], 0), 0.9))
 
     def _year_of(self, text: str) -> int:
         if text in _YEARS:
@@ -204,7 +204,7 @@ class _Reader:
         return int(digits) if digits.isascii() else int("".join(str(_DIGITS[digit]) for digit in digits))
 
 
-def _sure(side: int, confidence: float) -> float:
+def _confidence_of_side(side: int, confidence: float) -> float:
     """Return a confidence, or that of a plan for what is still to come."""
     return PLANNED if side > 0 else confidence
 
@@ -231,29 +231,29 @@ def _number(text: str) -> int:
     return total + section + digit
 
 
-def unspaced(text: str, now: datetime) -> Iterator[Found]:
-    """Give the phrases of a text without blanks, with what stands around them (``从…到…``, ``…以来``)."""
-    previous: Ideographic | None = None
-    for each in _ideographic(text, now):
-        joined = previous and _bridged(text, previous, each)
+def read_cjk_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
+    """Yield the phrases of a text without blanks, with their marks (``从…到…``, ``…以来``)."""
+    previous: _Match | None = None
+    for each in _read_matches(text, now):
+        joined = previous and _join_across_bridge(text, previous, each)
         if joined is not None and previous is not None:
-            yield Found(joined.span, "range", joined.confidence, previous.start, each.end)
+            yield TimePhrase(joined.span, "range", joined.confidence, previous.start, each.end)
             previous = None
             continue
         if previous is not None:
-            yield _marked(text, previous, now)
+            yield _apply_mark(text, previous, now)
         previous = each
     if previous is not None:
-        yield _marked(text, previous, now)
+        yield _apply_mark(text, previous, now)
 
 
-def _bridged(text: str, left: Ideographic, right: Ideographic) -> Period | None:
+def _join_across_bridge(text: str, left: _Match, right: _Match) -> Period | None:
     """Return the range of two periods with nothing but a bridge between them."""
     between = text[left.end : right.start].strip() if right.start - left.end <= 3 else ""
-    return join(left.period, right.period) if between and set(between) <= _BRIDGES else None
+    return join_periods(left.period, right.period) if between and set(between) <= _BRIDGES else None
 
 
-def _marked(text: str, each: Ideographic, now: datetime) -> Found:
+def _apply_mark(text: str, each: _Match, now: datetime) -> TimePhrase:
     """Apply the mark that follows a period: since it, before it."""
     period = each.period
     tomorrow = (now.date().toordinal() + 1) * DAY
@@ -264,5 +264,5 @@ def _marked(text: str, each: Ideographic, now: datetime) -> Found:
         span = Span(period.span.start, tomorrow) if since else Span(EARLIEST, period.span.start)
         if span.start < span.end:
             kind = "since" if since else "before"
-            return Found(span, kind, period.confidence * 0.9, each.start, each.end + len(mark))
-    return Found(period.span, period.kind, period.confidence, each.start, each.end)
+            return TimePhrase(span, kind, period.confidence * 0.9, each.start, each.end + len(mark))
+    return TimePhrase(period.span, period.kind, period.confidence, each.start, each.end)

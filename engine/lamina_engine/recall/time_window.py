@@ -1,0 +1,237 @@
+"""Time window of a recall: chunks inside it are preferred, or the only ones returned.
+
+A score is multiplied by 1 − weight · confidence · (1 − closeness): closeness is 1 inside the window and falls to 0 within some
+days on either side, because people write down on Friday what happened on Monday. A question without a time is scored
+as if this module were not there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from msgspec import Struct
+
+from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, parse_instant, zone
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.view import View
+from lamina_engine.recall.fuse import Lane, ranked
+from lamina_engine.recall.lanes import Selection, Words
+from lamina_engine.recall.select import select
+from lamina_engine.time.lexicon import may_mention_time
+from lamina_kernels.layouts import F64, I64
+
+if TYPE_CHECKING:
+    from lamina_engine.profiles import TimeMeant
+    from lamina_engine.recall.request import Request
+    from lamina_engine.recall.understand import TimeExpression
+
+MODES: Final = ("prefer", "filter", "off")
+EARLIEST_US: Final = -62_135_596_800_000_000  # year 1
+LATEST_US: Final = 253_402_300_800_000_000  # year 10000
+_REQUESTED_WEIGHT: Final = 0.1
+"""Weight where the caller wants a preference and the profile has none."""
+_UNDATED_DAYS: Final = 1e9
+"""Days outside of every window for a chunk without a date."""
+
+
+class TimeWindow(Struct, frozen=True):
+    """A window that a recall goes by."""
+
+    start_us: int
+    end_us: int
+    """Half-open, us UTC."""
+    confidence: float
+    phrase: str
+    event: str | None
+    """Id of the chunk that is the event, where one was named in place of a date."""
+    weight: float
+    """Share of the score that a row far outside loses."""
+    before_days: float
+    after_days: float
+    """Days on which the preference fades."""
+    strict: bool
+    """Only what lies inside is returned, where that is enough."""
+
+    def trace(self) -> dict[str, Any]:
+        """Return the window as a recall's record shows it."""
+        return {
+            "phrase": self.phrase, "since": _format_bound(self.start_us), "until": _format_bound(self.end_us),
+            "confidence": self.confidence, "event": self.event, "filter": self.strict,
+        }  # fmt: skip
+
+
+def check_mode(mode: object) -> str | None:
+    """Return a valid time mode of a caller; None stays None."""
+    if mode is not None and mode not in MODES:
+        raise InvalidArgument(f"time={mode!r} must be one of {', '.join(MODES)}, or None to go by the profile")
+    return mode if isinstance(mode, str) else None
+
+
+def find_window(view: View, request: Request) -> TimeWindow | None:
+    """Return the time window of a question under its profile; None where nothing changes.
+
+    A window that the caller gave (``since``, ``until``) stands for itself: the words are not read then. A question without a
+    word of time costs a look at its words. O(length).
+    """
+    settings = request.profile.time
+    mode = request.time or ("prefer" if settings.weight > 0.0 else "off")
+    windowed = request.since_us is not None or request.until_us is not None
+    if mode == "off" or windowed or not view.rows or not may_mention_time(request.text):
+        return None
+    from lamina_engine.recall.understand import understand_time
+
+    found = understand_time(request.text, request.now_us, request.tz)
+    if found.event is not None:
+        return window_of_event(view, request, found, mode)
+    if found.window is None or found.confidence < settings.least_confidence:
+        return None
+    start, end = (_microseconds(moment) for moment in found.window)
+    return make_window(settings, start, end, found.confidence, found.phrase, mode)
+
+
+def make_window(
+    settings: TimeMeant, start_us: int, end_us: int, confidence: float, phrase: str, mode: str, event: str | None = None
+) -> TimeWindow:
+    """Return a window with the weight and the fading of a profile."""
+    sure = settings.filter_confidence is not None and confidence >= settings.filter_confidence
+    return TimeWindow(
+        start_us, end_us, confidence, phrase, event, (settings.weight or _REQUESTED_WEIGHT) * confidence, settings.before_days,
+        settings.after_days, strict=mode == "filter" or sure,
+    )  # fmt: skip
+
+
+class WindowCandidates:
+    """Rows in or near a window, searched by every lane too.
+
+    So what is preferred is among the candidates. A lane that has ``enough`` of these rows already is not searched again:
+    wide windows cost nothing.
+    """
+
+    def __init__(self, view: View, selection: Selection, window: TimeWindow, *, enough: int) -> None:
+        before, after = (0.0, 0.0) if window.strict else (window.before_days, window.after_days)
+        first = max(window.start_us - round(before * US_PER_DAY), EARLIEST_US)
+        stop = min(window.end_us + round(after * US_PER_DAY), LATEST_US)
+        created = view.created_us
+        self._live = (created >= first) & (created < stop)
+        self._selection, self._enough = selection, enough
+
+    def complete(self, lane: Lane, again: Callable[[Selection], Lane]) -> Lane:
+        """Return a lane's rows and those it finds in the window; a row scores the same in both."""
+        if np.count_nonzero(self._live[lane.rows]) >= self._enough:
+            return lane
+        other = again(self._rows)
+        new = ~np.isin(other.rows, lane.rows)
+        if not new.any():
+            return lane
+        rows = np.concatenate([lane.rows, other.rows[new]])
+        return ranked(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
+
+    @functools.cached_property
+    def _rows(self) -> Selection:
+        allowed = self._selection
+        live = self._live if allowed.live is None else self._live & allowed.live
+        return Selection(live, int(np.count_nonzero(live)), allowed.must, must_is_all=False)
+
+
+def apply_window(view: View, window: TimeWindow | None, rows: I64, score: F64) -> F64:
+    """Return scores, float64 (n,), lowered outside a window; the same array without a window."""
+    if window is None:
+        return score
+    days = outside_days(view.created_us[rows], window)
+    return score * time_factor(days, window.weight, window.before_days, window.after_days)
+
+
+def filter_window(view: View, window: TimeWindow, rows: I64, order: list[int], k: int) -> list[int]:
+    """Return the positions inside a window that is a filter, if these are at least k; else all."""
+    days = outside_days(view.created_us[rows], window)
+    kept = [position for position in order if days[position] == 0.0]
+    return kept if len(kept) >= k else order
+
+
+def outside_days(created_us: I64, window: TimeWindow) -> F64:
+    """Return days before (below 0) or after a window, 0 inside, float64 (n,)."""
+    created = created_us.astype(np.float64)
+    before = np.minimum((created - window.start_us) / US_PER_DAY, 0.0)
+    # the window is half-open: its end is the first moment outside, however near
+    after = np.maximum((created - window.end_us + 1.0) / US_PER_DAY, 0.0)
+    return np.where(created_us == MISSING_US, _UNDATED_DAYS, before + after)
+
+
+def time_factor(days: F64, weight: float, before_days: float, after_days: float) -> F64:
+    """Return 1 − weight · (1 − closeness); closeness = max(0, 1 − days outside / fading days)."""
+    room = np.where(days < 0.0, before_days, after_days)
+    away = np.divide(np.abs(days), room, out=np.where(days == 0.0, 0.0, np.inf), where=room > 0.0)
+    return 1.0 - weight * np.minimum(away, 1.0)
+
+
+def time_term(window: TimeWindow, created_us: int | None) -> dict[str, float]:
+    """Return the term ``time`` of a hit; `recompute_factor` gives its factor again."""
+    created = np.array([MISSING_US if created_us is None else created_us], np.int64)
+    return {
+        "weight": window.weight, "before_days": window.before_days, "after_days": window.after_days,
+        "outside_days": float(outside_days(created, window)[0]),
+    }  # fmt: skip
+
+
+def recompute_factor(terms: Mapping[str, Any]) -> float:
+    """Return the factor of a hit from its term ``time``."""
+    days = np.array([float(terms["outside_days"])])
+    found = time_factor(days, float(terms["weight"]), float(terms["before_days"]), float(terms["after_days"]))
+    return float(found[0])
+
+
+def _microseconds(moment: datetime) -> int:
+    return min(max(parse_instant(moment), EARLIEST_US), LATEST_US)
+
+
+def _format_bound(us: int) -> str | None:
+    return None if us <= EARLIEST_US or us >= LATEST_US else format_instant(us)
+
+
+CONFIDENCE: Final = 0.6
+"""Confidence of an event's day: less than a date, enough to be preferred."""
+_CANDIDATES: Final = 20
+_SINCE: Final = ("since", "after")
+
+
+def window_of_event(view: View, request: Request, found: TimeExpression, mode: str) -> TimeWindow | None:
+    """Return the time before or after an event, as a question's words bound it.
+
+    The event is the dated chunk that holds every word of its name, the best by BM25 among those that the request may
+    return; where words are missing, or no chunk has a date, no time is meant.
+    """
+    profile = request.profile
+    selection = select(view, request.where, None, None, invalidated=profile.invalidated > 0.0)
+    words = Words(view, Analyzer().query(str(found.event)), Bm25(header=profile.lexical.header))
+    rows = words.lane(selection, _CANDIDATES).rows
+    if not len(rows):
+        return None
+    whole = [len(parts) == len(words.query.terms) for parts in words.contributions(rows)]
+    known = np.flatnonzero(np.array(whole, np.bool_) & (view.created_us[rows] != MISSING_US))
+    if not len(known):
+        return None
+    row = int(rows[known[0]])
+    day_us, next_us = _day(int(view.created_us[row]), request.tz)
+    after = found.phrase.split()[0].lower() in _SINCE
+    start, end = (day_us, request.now_us + US_PER_DAY) if after else (EARLIEST_US, day_us)
+    if after and found.phrase.lower().startswith("after"):
+        start = next_us
+    if start >= end:
+        return None
+    name = str(view.snapshot.values("chunks", "id", np.array([row], np.int64))[0])
+    return make_window(profile.time, start, end, CONFIDENCE, found.phrase, mode, event=name)
+
+
+def _day(us: int, tz: str) -> tuple[int, int]:
+    """Return the first moments of a moment's day and of the next one, in a zone."""
+    try:
+        local = datetime.fromtimestamp(us / US_PER_S, zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return parse_instant(local), parse_instant(local + timedelta(days=1))
+    except (OverflowError, ValueError, OSError):
+        return us, us + 1
