@@ -19,6 +19,7 @@ from lamina_engine.store.files import Files
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.manifest import Manifest
 from lamina_engine.store.segments import LOG
+from lamina_engine.store.shape import check_shape
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store
 
@@ -60,6 +61,11 @@ def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = F
     """
     root = vault if isinstance(vault, Path) else vault.root
     report = VerifyReport()
+    try:
+        check_shape(root)
+    except VaultCorrupt as error:  # nothing is read through a link or from a pipe
+        report.add("shape", root.name, str(error), "remove what Lamina did not make, or restore the vault from a copy")
+        return report
     name = _current(root, report)
     if name is None:
         name = _set_current(root, report, deep=deep, repair=repair)

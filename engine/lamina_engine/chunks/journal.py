@@ -19,6 +19,7 @@ import numpy as np
 
 from lamina_engine.index.accesses import ACCESS
 from lamina_engine.index.state import FORGOTTEN
+from lamina_engine.store.shape import NO_FOLLOW
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -43,10 +44,10 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
     path = f"{root}/{FOLDER}/{_FILE}"
     with contextlib.suppress(OSError):
         try:
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW, 0o600)
         except FileNotFoundError:
             (root / FOLDER).mkdir(exist_ok=True)
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW, 0o600)
         try:
             if os.fstat(file).st_size < MOST_BYTES:
                 os.write(file, record)

@@ -41,6 +41,7 @@ from lamina_engine.index.terms import (
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
 from lamina_engine.store.segments import MERGE_FACTOR
+from lamina_engine.store.shape import INDEX_NAME, TERMS_NAME, own_files, own_folders
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
 from lamina_kernels.layouts import TermRows
@@ -263,7 +264,7 @@ class Indexer:
         gone = (
             self._filed.keys() - named.keys()
             if self._filed
-            else {path.name for path in folder.iterdir()} - named.keys()
+            else {path.name for path in own_files(folder, TERMS_NAME)} - named.keys()
         )
         self._filed = dict.fromkeys(named)
         for name in gone:
@@ -439,13 +440,13 @@ class Indexer:
         """Remove index files that the newest version does not name; a reader that misses one scans instead."""
         indexes = self._store.snapshot().manifest.indexes
         named = {TERMS, *(str(value) for record in indexes.values() for value in record.values())}
+        folder = self._tables.folder
         with contextlib.suppress(OSError):
-            for path in self._tables.folder.iterdir():
-                if path.name in named:
-                    continue
-                if path.is_file():
+            for path in own_files(folder, INDEX_NAME):
+                if path.name not in named:
                     path.unlink()
-                elif path.name.startswith(f"{LEXICAL}-"):
+            for path in own_folders(folder, INDEX_NAME):
+                if path.name not in named:
                     shutil.rmtree(path, ignore_errors=True)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import re
 import shutil
 import weakref
 import zlib
@@ -46,6 +47,7 @@ costs, as Tantivy skips what cannot be among the best: 0.2 ms less than with 64 
 _BULK_ROWS = 2048
 _HEAP_BYTES = 192_000_000
 _SMALL_HEAP_BYTES = 16_000_000
+_OWN = re.compile(r"[0-9a-f]{32}\.[a-z0-9.]+|\.?[a-z]+\.json")
 _TRANSIENT = frozenset({_CHECKSUMS, "meta.json", ".managed.json", ".tantivy-meta.lock", ".tantivy-writer.lock"})
 
 
@@ -440,8 +442,27 @@ def _check(path: Path, *, verify: bool) -> None:
     noted = _read_checksums(path)
     if (noted.analysis, noted.layout) != (ANALYSIS_ID, _LAYOUT):
         raise LexicalDamaged(f"{path} was made by {noted.analysis!r}, this is {ANALYSIS_ID!r}; build it again")
+    _check_managed(path)
     if verify or is_small(path):
         check_files(path)
+
+
+def _check_managed(path: Path) -> None:
+    """Refuse an index whose list of files names anything but files of its own folder.
+
+    Tantivy removes what its list names and no segment needs, wherever that is: a list written by somebody else could name
+    any file of the user's.
+    """
+    managed = path / ".managed.json"
+    try:
+        names = msgspec.json.decode(managed.read_bytes(), type=list[str])
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise LexicalDamaged(f"{managed} cannot be read: {error}; build the index again from the log") from error
+    for name in names:
+        if not _OWN.fullmatch(name):
+            raise LexicalDamaged(f"{managed} names {name[:80]!r}, no file of an index; build it again from the log")
 
 
 def is_small(path: Path) -> bool:

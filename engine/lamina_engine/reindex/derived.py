@@ -26,6 +26,7 @@ from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
 from lamina_engine.reindex.report import Teller
 from lamina_engine.store.lock import write_lock
+from lamina_engine.store.shape import TERMS_NAME, own_files
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import TermRows
 
@@ -228,7 +229,7 @@ def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:
     """Remove forward lists of segments that the newest version does not have. Only under the writer's lock."""
     named = {terms_path(folder, segment).name for segment in snapshot.segments("chunks")}
-    _remove(path for path in (folder / TERMS).glob("*") if path.name not in named)
+    _remove(path for path in own_files(folder / TERMS, TERMS_NAME) if path.name not in named)
 
 
 def _remove(paths: Iterable[Path]) -> None:

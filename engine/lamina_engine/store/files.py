@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from lamina_engine.store import flushing
+from lamina_engine.store.shape import NO_FOLLOW
 
 TEMPORARY_SUFFIX = ".tmp"
-_WRITTEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows would translate newlines
+_WRITTEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW  # Windows would translate newlines
 _ALONE = 2
 """Fewer are flushed by the caller itself."""
 _HOLDS = os.name == "posix"

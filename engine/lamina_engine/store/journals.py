@@ -8,16 +8,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from lamina_engine.store.shape import NO_FOLLOW, own_files, own_folders
+
 JOURNALS: Final = "journal"
 IDS: Final = "ids"
 """The field of a line that names chunks."""
 _SUFFIX: Final = ".jsonl"
+_KIND: Final = re.compile(r"[a-z]+")
+_NAME: Final = re.compile(r"[0-9a-f]{24}\.jsonl")
 
 
 def journal_path(root: Path, kind: str, key: str) -> Path:
@@ -35,7 +40,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
         When the folder cannot be written.
     """
     line = msgspec.json.encode(record) + b"\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -71,7 +76,8 @@ def erase(root: Path, identities: Collection[str]) -> int:
     """
     gone = frozenset(identities)
     changed = 0
-    for path in sorted((root / JOURNALS).glob(f"*/*{_SUFFIX}")):
+    kinds = own_folders(root / JOURNALS, _KIND)
+    for path in [path for kind in kinds for path in own_files(kind, _NAME)]:
         with path.open("rb") as old:
             lines, found = _without(old.read(), gone)
             if not found:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lamina_engine.errors import VaultLocked, VaultReadOnly
+from lamina_engine.store.shape import NO_FOLLOW
 
 LOCK = "writer.lock"
 LOCK_TIMEOUT_S = 10.0
@@ -69,7 +70,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try(path: str) -> int | None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError as error:
@@ -94,7 +95,7 @@ else:
 
     def _try(path: str) -> int | None:
         with _guard:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
             _held.add(descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -25,7 +25,7 @@ KEPT_MANIFESTS = 8
 """Older manifests are removed: a reader that loses the race to open one reads CURRENT again."""
 _NAME = re.compile(r"\d{10,}-[0-9a-f]{16}\.json")
 _SEGMENT = re.compile(r"\d{12,}-\d+-[0-9a-f]{12}\.arrow")
-_LOG = re.compile(r"[a-z]+(\.[A-Za-z0-9_-]+)?")
+LOG_NAME = re.compile(r"[a-z]+(\.[A-Za-z0-9_-]+)?")
 
 
 class SegmentRef(msgspec.Struct, frozen=True, array_like=True):
@@ -240,7 +240,7 @@ def load(root: Path, name: str) -> Manifest:
 def _strange(manifest: Manifest) -> str | None:
     """Return what a manifest says that no writer would: rows that do not join, a name that leads out of the vault."""
     for log, refs in manifest.logs.items():
-        if not _LOG.fullmatch(log):
+        if not LOG_NAME.fullmatch(log):
             return f"has a log named {log[:60]!r}"
         at = 0
         for ref in refs:

@@ -19,6 +19,7 @@ from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
 from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
 from lamina_engine.store.manifest import Manifest, SegmentRef
 from lamina_engine.store.segments import Segment
+from lamina_engine.store.shape import check_shape
 from lamina_engine.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Store:
         self._swept = False
         self._swept_after = 0
         _check_owner(root, trust=trust)
+        check_shape(root)
         # one attribute, so that no thread pairs a new CURRENT with an old version
         self._newest: tuple[bytes | None, Snapshot] = self._load(None)
         _open_stores.add(self)
@@ -96,6 +98,7 @@ class Store:
             When it cannot be made.
         """
         layer = files or Files()
+        check_shape(root)  # before a folder is made, a lock opened or anything swept through a link
         if not (root / manifests.CURRENT).exists():
             try:
                 _check_free(root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns, schema
 from lamina_engine.clock import Clock
 from lamina_engine.errors import VaultLocked
-from lamina_engine.store import arrays, segments
+from lamina_engine.store import arrays, segments, shape
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Begun, Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
@@ -36,6 +37,7 @@ __all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
 
 logger = logging.getLogger(__name__)
 
+_CURRENT_ASIDE = re.compile(re.escape(manifests.CURRENT + TEMPORARY_SUFFIX))
 _SPARE = 4
 """So many times what it takes on disk, a small segment may take in memory."""
 
@@ -343,16 +345,15 @@ def remove_orphans(root: Path, files: Files, snapshot: Snapshot) -> int:
 
 
 def _orphans(root: Path, snapshot: Snapshot) -> Iterator[Path]:
-    for folder in _entries(root / segments.LOG):
+    for folder in shape.own_folders(root / segments.LOG, manifests.LOG_NAME):
         named = {ref.name for ref in snapshot.manifest.logs.get(folder.name, ())}
-        yield from (path for path in _entries(folder) if path.name not in named)
-    for path in _entries(root / manifests.MANIFESTS):
-        version = manifests.version_of(path.name) if manifests.is_name(path.name) else None
-        useless = version is not None and (version >= snapshot.version or version < snapshot.manifest.rewritten)
-        if (useless and path.name != snapshot.name) or path.name.endswith(TEMPORARY_SUFFIX):
+        yield from (path for path in shape.own_files(folder, shape.SEGMENT_NAME) if path.name not in named)
+    for path in shape.own_files(root / manifests.MANIFESTS, shape.MANIFEST_NAME):
+        if path.name.endswith(TEMPORARY_SUFFIX):
             yield path
-    yield from (path for path in _entries(root) if path.name.endswith(TEMPORARY_SUFFIX))
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+            continue
+        version = manifests.version_of(path.name)
+        useless = version >= snapshot.version or version < snapshot.manifest.rewritten
+        if useless and path.name != snapshot.name:
+            yield path
+    yield from shape.own_files(root, _CURRENT_ASIDE)

@@ -262,7 +262,7 @@ def test_leftovers_of_a_killed_writer_are_swept_by_the_next(store: Store) -> Non
         root / "manifests" / f"{int(name[:10]) + 1:010d}-0123456789abcdef.json",
         root / "manifests" / f"{name[:10]}-0123456789abcdef.json",
         root / "CURRENT.tmp",
-        root / "manifests" / "x.json.tmp",
+        root / "manifests" / f"{name[:10]}-fedcba9876543210.json.tmp",
     ]
     for path in left:
         path.write_bytes(b"torn")
