@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lamina.clustering import HDBSCAN
     from lamina_engine.embed.callable import CallableEmbedder
     from lamina_engine.embed.endpoint import EndpointEmbedder
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
 
 __version__ = "0.1.0"
 
@@ -89,7 +89,7 @@ _LAZY = {
     "CallableEmbedder": "lamina_engine.embed.callable",
     "EndpointEmbedder": "lamina_engine.embed.endpoint",
     "HDBSCAN": "lamina.clustering",
-    "Redactor": "lamina_engine.ingest.redact",
+    "Redactor": "lamina_engine.redact.redactor",
 }
 
 

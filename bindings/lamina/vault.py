@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from lamina_engine.chunks.reading import Chunk
     from lamina_engine.embed.resolve import EmbedderSpec as Spec
-    from lamina_engine.ingest.redact import Redactor
     from lamina_engine.ingest.report import IngestReport, Progress
     from lamina_engine.recall.explain import Found
+    from lamina_engine.redact.redactor import Redactor
 
 ENVIRONMENT = "LAMINA_VAULT"
 DEFAULT_PATH = ".lamina"

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from lamina_engine.index.indexer import Indexer
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
     from lamina_engine.store.writer import Transaction
 
 DEFAULT_SPACE = "default"
@@ -124,7 +124,7 @@ class Memory:
     def redactor(self) -> Redactor:
         """What is done about secrets; made when first asked for: readers need none of its patterns."""
         if self._redactor is None:
-            from lamina_engine.ingest.redact import Redactor
+            from lamina_engine.redact.redactor import Redactor
 
             self._redactor = Redactor()
         return self._redactor

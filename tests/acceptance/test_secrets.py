@@ -13,7 +13,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.index import indexer
 from lamina_engine.index.analysis import Analyzer
-from tests.engine.ingest.test_redact import CONTEXTS, TOKENS, look_alikes, pem
+from tests.engine.redact.test_redactor import CONTEXTS, TOKENS, look_alikes, pem
 from tests.notes import write
 
 PLACES = (

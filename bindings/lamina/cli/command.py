@@ -20,7 +20,7 @@ from lamina.cli.failures import exit_code
 from lamina.vault import Vault, open_vault
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,7 +13,7 @@ from lamina.cli.terminal import bold, dim, printable
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.redact import Policy
+    from lamina_engine.redact.redactor import Policy
 
 _PROBLEMS_SHOWN: Final = 20
 _COUNTS: Final = ("added", "updated", "unchanged", "moved", "removed", "skipped")
@@ -73,7 +73,7 @@ def ingest(
 
     PATH is a file or a folder; - reads standard input. With --follow and --json each line is one JSON document.
     """
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
 
     named = _columns(columns)
     if follow and facts:

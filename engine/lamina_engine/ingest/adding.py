@@ -14,10 +14,10 @@ from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
 from lamina_engine.chunks.writing import Written
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest import literal_scan
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
 from lamina_engine.ingest.origins import note_origins, origin_of_row
 from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
+from lamina_engine.redact.search import prepare_kernel
 from lamina_engine.store.segments import SEGMENT_ROWS
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
     InvalidArgument
         When an id holds a secret: masked, it would no longer be the id that the caller knows.
     """
-    literal_scan.expect_many(len(batch))
+    prepare_kernel(len(batch))
     found: dict[int, list[str]] = {}
     for i, kinds in _redact_column(memory, batch.ids).items():
         raise InvalidArgument(f"the id of record {i} holds a secret ({', '.join(kinds)}); give another id")

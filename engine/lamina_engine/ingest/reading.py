@@ -19,7 +19,7 @@ from lamina_engine.ingest.classify import Rules, classify, clean_type
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.drafts import DraftChunk, Problem, SourceDraft, SourceLink
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
-from lamina_engine.ingest.masking import Masked, Redactor, mask
+from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.time.dates import date_in_path, date_span, date_value
 
 KINDS = ("markdown", "text", "rst", "code")
@@ -44,7 +44,7 @@ def read_source(
     *,
     kind: str | None = None,
     limits: ChunkLimits = _DEFAULT_LIMITS,
-    redactor: Redactor[Any] | None = None,
+    redactor: Redactor | None = None,
     rules: Rules = _DEFAULT_RULES,
     tz: str = "UTC",
 ) -> SourceDraft:
@@ -106,7 +106,7 @@ def read_source(
     return draft
 
 
-def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor[Any] | None) -> None:
+def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> None:
     """Fill in chunks, title, tags and links from the text after the frontmatter."""
     masked = mask(decoded.text[body:], redactor)
     draft.redactions += len(masked.spans)
@@ -139,7 +139,7 @@ def _outline(text: str, draft: SourceDraft) -> Outline:
     return code.outline(text, language)
 
 
-def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor[Any] | None) -> None:
+def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor | None) -> None:
     title = draft.title or found.title
     if not title:
         named = mask(draft.source, redactor)  # before its joiners become spaces: a token would no longer look like one
@@ -182,7 +182,7 @@ def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Seq
             draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
 
 
-def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor[Any] | None, rules: Rules, tz: str) -> None:
+def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor | None, rules: Rules, tz: str) -> None:
     """Fill in what the frontmatter says; what has no place of its own becomes metadata."""
     fields: dict[str, Json] = dict(front.fields)
     if redactor is not None and redactor.policy != "allow" and fields:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +15,29 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.chunking import ChunkLimits
 from lamina_engine.ingest.classify import PathRule, Rules
 from lamina_engine.ingest.drafts import SourceDraft
-from lamina_engine.ingest.masking import mask
 from lamina_engine.ingest.reading import KINDS, kind_of, read_source
-from lamina_engine.ingest.redact import Redactor
+from lamina_engine.redact.redactor import Finding, Redactor, mask
 from tests.engine.ingest.test_chunking import MARKDOWNISH, WORDS
 
 FAST = settings(max_examples=80, deadline=None)
 
 
-@dataclass(frozen=True)
-class Hit:
-    start: int
-    stop: int
-    kind: str
-
-
-@dataclass
-class Fake:
+class Fake(Redactor):
     """Finds words that begin with ``s3cr``, and in metadata all that stands under ``password``."""
 
-    policy: str = "mask"
+    def find(self, text: str) -> list[Finding]:
+        return [Finding(*match.span(), "token") for match in re.finditer(r"s3cr\w+", text)]
 
-    def find(self, text: str) -> list[Hit]:
-        return [Hit(*match.span(), "token") for match in re.finditer(r"s3cr\w+", text)]
-
-    def mask(self, finding: Hit) -> str:
-        return f"[redacted:{finding.kind}]"
-
-    def clean_value(self, value: Any) -> tuple[Any, list[Hit]]:
+    def clean_value(self, value: Any) -> tuple[Any, list[Finding]]:
         if isinstance(value, str):
             return mask(value, self).text, self.find(value)
         pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         cleaned, found = {}, []
         for key, item in pairs:
             name, hits = self.clean_value(key) if isinstance(key, str) else (key, [])
-            cleaned[name], more = ("[redacted:x]", [Hit(0, 1, "x")]) if key == "password" else self.clean_value(item)
+            cleaned[name], more = (
+                ("[redacted:x]", [Finding(0, 1, "x")]) if key == "password" else self.clean_value(item)
+            )
             found += [*hits, *more]
         if isinstance(value, (dict, list)):
             value = cleaned if isinstance(value, dict) else list(cleaned.values())

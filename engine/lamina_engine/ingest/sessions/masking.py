@@ -10,7 +10,7 @@ from lamina_engine.ingest.sessions.lines import clean_surrogates
 from lamina_engine.ingest.sessions.tooltext import RESULT_CHARS, cut_to_size, given, windowed
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.redact import Finding, Redactor
+    from lamina_engine.redact.redactor import Finding, Redactor
 
 _MOST_NAMES: Final = 20_000
 

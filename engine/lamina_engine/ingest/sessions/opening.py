@@ -19,7 +19,7 @@ from lamina_engine.ingest.sessions.reading import Outcome, SessionFile, SessionO
 
 if TYPE_CHECKING:
     from lamina_engine.executor import Executor
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
 
 ASIDE_BYTES: Final = 1 << 24
 """Bytes of a file that is not read elsewhere, because it would travel whole; and of all files together that repay a

@@ -26,7 +26,7 @@ from lamina_engine.ingest.sessions.plainlog import PlainLogReader
 from lamina_engine.ingest.sessions.turns import Cut, TurnCutter
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.redact import Redactor
+    from lamina_engine.redact.redactor import Redactor
 
 MAX_PROBLEMS: Final = 1_000
 """Problems of one file that are told one by one; the rest are counted."""

@@ -10,10 +10,10 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest import literal_scan
 from lamina_engine.ingest.sessions.events import Thread
 from lamina_engine.ingest.sessions.packs import Pack
 from lamina_engine.ingest.sources import SourceRows
+from lamina_engine.redact import search
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
@@ -136,7 +136,7 @@ class SessionWriter:
         """Commit a full group on a thread, while the next one is read; at most one is under way."""
         self._settle()
         if self._pool is None:
-            literal_scan.begin_compiling()
+            search.load_kernel()
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-sessions")
         self._memory.indexer.more_follows = True
         self._under_way = self._pool.submit(self._commit, self._batch())

@@ -13,7 +13,6 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.executor import Executor, InlineExecutor
-from lamina_engine.ingest.redact import Redactor
 from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.sessions import opening, writing
 from lamina_engine.ingest.sessions.aside import AsideExecutor
@@ -21,6 +20,7 @@ from lamina_engine.ingest.sessions.ingest import ingest_sessions
 from lamina_engine.ingest.sessions.opening import Reader, Task
 from lamina_engine.ingest.sessions.reading import SessionOptions
 from lamina_engine.memory import Memory
+from lamina_engine.redact.redactor import Redactor
 from tests.conftest import NOW
 from tests.engine.ingest.sessions.transcripts import SMALL, says, user, write
 

@@ -11,10 +11,10 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import pipeline
-from lamina_engine.ingest.redact import Redactor
 from lamina_engine.ingest.sessions.cutting import SessionLimits, tokens_of
 from lamina_engine.ingest.sessions.reading import SessionOptions
 from lamina_engine.memory import Memory
+from lamina_engine.redact.redactor import Redactor
 from tests.conftest import NOW
 from tests.engine.ingest.sessions.transcripts import (
     APART,

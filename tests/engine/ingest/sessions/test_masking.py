@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.ingest.redact import Redactor
 from lamina_engine.ingest.sessions.events import Event, Thread
 from lamina_engine.ingest.sessions.masking import Masking
+from lamina_engine.redact.redactor import Redactor
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 

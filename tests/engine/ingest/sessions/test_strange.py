@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.ingest.redact import Redactor
 from lamina_engine.ingest.sessions.formats import detect
 from lamina_engine.ingest.sessions.reading import SessionFile
+from lamina_engine.redact.redactor import Redactor
 from tests.engine.ingest.sessions.transcripts import SMALL
 
 REDACTOR = Redactor()

@@ -1,19 +1,18 @@
-"""Secrets out of text before anything is written: find, mask, report.
+"""Redaction: secrets found, masked and reported before anything is written.
 
-One vectorised pass over a batch looks for the literals that every known secret contains (:mod:`secret_search`); only
-where one stands do the expressions of :mod:`secret_patterns`, the readers of :mod:`secret_contexts` and the key words
-of :mod:`secret_assignments` run. Clean prose costs about 3 µs for 850 characters.
+One vectorised pass over a batch looks for the literals that every known secret contains (`search`); only where one
+stands do the expressions of `patterns` and the readers of `contexts` run. Clean prose costs about 3 µs for 850
+characters.
 
-Findings that overlap are one finding from the first start to the last stop, named after the longest of them, so
-nothing of a secret remains beside the mask of a shorter one. Masking can bring together what was apart (the end of a
-masked value and the key after it); a text with findings is therefore searched again, with its masks in place, until
-nothing new appears. That makes cleaning idempotent by construction.
+Overlapping findings become one finding from the first start to the last stop, named after the longest of them, so
+nothing of a secret remains beside the mask of a shorter one. Masking can join what was apart (the end of a masked value
+and the key after it), so a text with findings is searched again, masks in place, until nothing new appears. That makes
+cleaning idempotent by construction.
 
-What is a secret and what only looks like one is decided in three ways. A token with its provider's prefix, length and
-borders is one wherever it stands. A key block, a password in a URL, a header's credentials are ones by their context.
-For ``key = value`` the key must be a secret's name and the value must look like one
-(:mod:`lamina_engine.ingest.secret_values` has the rule). Hashes, UUIDs, timestamps, public keys, decorators, mail
-addresses, phone and card numbers are none of these and stay as they are.
+Three rules tell a secret from its look-alikes. A token with its provider's prefix, length and borders is a secret
+anywhere. Key blocks, passwords in URLs and credentials in headers are secrets by context. In ``key = value`` the key must
+be a secret's name and the value must look like one (`values`). Hashes, UUIDs, timestamps, public keys, decorators, mail
+addresses, phone and card numbers are left alone.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import starmap
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.secret_assignments import key_class
-from lamina_engine.ingest.secret_search import Place, batch_places, candidates, places
-from lamina_engine.ingest.secret_values import Form, KeyClass, looks_secret
+from lamina_engine.redact.contexts import key_class
+from lamina_engine.redact.search import Place, batch_places, candidates, places
+from lamina_engine.redact.values import MASK, Form, KeyClass, looks_secret
 
 Policy = Literal["mask", "skip", "allow"]
 
@@ -37,9 +37,6 @@ _GENERIC = frozenset(
     ("password", "secret", "api-key", "token", "authorization", "bearer-token", "url-password", "url-token")
 )
 _KIND = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-
-
-_MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 
 
 class Finding(NamedTuple):
@@ -50,22 +47,22 @@ class Finding(NamedTuple):
     stop: int
     """One past the last character."""
     kind: str
-    """What it is: ``github-token``, ``private-key``, ``password``, ..."""
+    """Kind of secret: ``github-token``, ``private-key``, ``password``, ..."""
 
 
 class Redactor:
-    """Finds and masks secrets.
+    """Finder and masker of secrets.
 
     Parameters
     ----------
     policy : {"mask", "skip", "allow"}
-        What the caller means to do with findings. "mask" and "skip" replace each by its mask; under "skip" the caller
-        drops the whole text instead and reports it. "allow" finds and changes nothing.
+        "mask" and "skip" replace each finding by its mask; under "skip" the caller drops the whole text and reports
+        it. "allow" finds and changes nothing.
     extra : sequence of (kind, regular expression)
         Further shapes of secrets. The expression's first group, or all of it, is the secret. These have no literals to
         look for first, so each costs a search over every text.
     allow : collection of str
-        Kinds that are no findings: neither masked nor reported.
+        Kinds to leave alone: neither masked nor reported.
 
     Raises
     ------
@@ -94,7 +91,7 @@ class Redactor:
         """Equal for equal rules: sources read under other rules are read again."""
 
     def find(self, text: str) -> list[Finding]:
-        """All secrets in a text, by position, none overlapping another.
+        """Find all secrets of a text, ordered and disjoint.
 
         Parameters
         ----------
@@ -110,19 +107,19 @@ class Redactor:
         -----
         O(len(text)) for text without secrets; a text with secrets is searched at least twice.
         """
-        return self._settle(text, places(text))
+        return self._find_all(text, places(text))
 
     def mask(self, finding: Finding) -> str:
-        """What stands in the place of a finding."""
+        """Return the mask that replaces a finding."""
         return f"[redacted:{finding.kind}]"
 
     def clean(self, text: str) -> tuple[str, list[Finding]]:
-        """The text with its secrets masked (not under "allow"), and what was found, by offsets in the original."""
+        """Mask the secrets of a text (not under "allow"); return it with the findings, by offsets in the original."""
         findings = self.find(text)
         return (self._masked(text, findings) if self.policy != "allow" else text), findings
 
     def clean_batch(self, texts: Sequence[str]) -> list[tuple[int, str, list[Finding]]]:
-        """Clean many texts at the price of one pass.
+        """Mask the secrets of many texts in one pass.
 
         Parameters
         ----------
@@ -140,16 +137,16 @@ class Redactor:
         """
         changed: list[tuple[int, str, list[Finding]]] = []
         # patterns of the caller have no literals, so with them every text is looked at
-        found = batch_places(texts) if not self._extra else ((i, places(text)) for i, text in enumerate(texts))
-        for index, at_places in found:
+        located = batch_places(texts) if not self._extra else ((i, places(text)) for i, text in enumerate(texts))
+        for index, at_places in located:
             text = texts[index]
-            findings = self._settle(text, at_places)
+            findings = self._find_all(text, at_places)
             if findings:
                 changed.append((index, text if self.policy == "allow" else self._masked(text, findings), findings))
         return changed
 
     def clean_value(self, value: Any) -> tuple[Any, list[Finding]]:
-        """Clean JSON-like metadata: strings wherever they stand, and values under secret names as a whole.
+        """Mask the secrets of JSON-like metadata: in strings, and whole values under secret names.
 
         Parameters
         ----------
@@ -159,7 +156,7 @@ class Redactor:
         Returns
         -------
         value, findings
-            A cleaned copy (tuples become lists), and what was found, by offsets in the string it was found in.
+            A cleaned copy (tuples become lists), and the findings, by offsets in the string each was found in.
         """
         findings: list[Finding] = []
         return self._value(value, None, findings), findings
@@ -194,23 +191,23 @@ class Redactor:
         findings += found
         return text
 
-    def _settle(self, text: str, at_places: Iterable[Place]) -> list[Finding]:
-        """Find, mask, and find again in what is left, until nothing new appears; offsets stay the original's."""
+    def _find_all(self, text: str, at_places: Iterable[Place]) -> list[Finding]:
+        """Find and mask until nothing new appears; offsets stay the original's."""
         findings = _merge(self._candidates(text, at_places))
         while findings:
-            masked = self._masked(text, self._kept(findings))
+            masked = self._masked(text, self._without_allowed(findings))
             more = _merge(self._candidates(masked, places(masked)))
-            grown = _merge([*findings, *_original_spans(self._kept(findings), more, self.mask)])
-            if grown == findings:
+            widened = _merge([*findings, *_original_spans(self._without_allowed(findings), more, self.mask)])
+            if widened == findings:
                 break
-            findings = grown
-        return self._kept(findings)
+            findings = widened
+        return self._without_allowed(findings)
 
-    def _kept(self, findings: list[Finding]) -> list[Finding]:
+    def _without_allowed(self, findings: list[Finding]) -> list[Finding]:
         return [finding for finding in findings if finding.kind not in self._allow]
 
     def _candidates(self, text: str, at_places: Iterable[Place]) -> Iterator[Finding]:
-        masks = [match.span() for match in _MASK.finditer(text)] if "[redacted:" in text else []
+        masks = [match.span() for match in MASK.finditer(text)] if "[redacted:" in text else []
         for found in starmap(Finding, candidates(text, at_places)):
             # what lies inside a mask is a name that we wrote, whatever stands before it
             if not any(start <= found.start and found.stop <= stop for start, stop in masks):
@@ -230,8 +227,61 @@ class Redactor:
         return "".join((*parts, text[at:]))
 
 
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A text with its secrets masked, and the way back to positions in the original."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()
+    """Where the masks stand in ``text``, ascending."""
+    originals: tuple[tuple[int, int], ...] = ()
+    """Where the secrets stood in the original, one for each mask."""
+    kinds: tuple[str, ...] = ()
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_starts", tuple(start for start, _ in self.spans))
+
+    def original(self, position: int) -> int:
+        """Return the original position of a position in the masked text; inside a mask, the secret's start."""
+        i = bisect_left(self._starts, position) - 1
+        if i < 0:
+            return position
+        if position < self.spans[i][1]:
+            return self.originals[i][0]
+        return self.originals[i][1] + position - self.spans[i][1]
+
+    def touches(self, start: int, stop: int) -> bool:
+        """Return whether a range of the masked text overlaps a mask."""
+        i = bisect_left(self._starts, stop) - 1
+        return i >= 0 and self.spans[i][1] > start
+
+
+def mask(text: str, redactor: Redactor | None) -> Masked:
+    """Mask the secrets of a text, remembering where they stood; no redactor, or policy "allow", changes nothing."""
+    # "skip" masks too: a caller that skips the source has nothing to keep, and nothing may slip past it
+    if redactor is None or redactor.policy == "allow":
+        return Masked(text)
+    findings = redactor.find(text)
+    if not findings:
+        return Masked(text)
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    seen, length = 0, 0
+    for finding in findings:
+        replacement = redactor.mask(finding)
+        length += finding.start - seen
+        parts += text[seen : finding.start], replacement
+        spans.append((length, length + len(replacement)))
+        length += len(replacement)
+        seen = finding.stop
+    parts.append(text[seen:])
+    originals = tuple((finding.start, finding.stop) for finding in findings)
+    return Masked("".join(parts), tuple(spans), originals, tuple(finding.kind for finding in findings))
+
+
 def _merge(findings: Iterable[Finding]) -> list[Finding]:
-    """Overlapping findings as one, named after the longest; for equal spans the more specific kind, found first."""
+    """Join overlapping findings, named after the longest; for equal spans the more specific kind."""
     merged: list[Finding] = []
     longest = 0
     for finding in sorted(findings, key=lambda found: (found.start, -found.stop, found.kind in _GENERIC)):
@@ -250,7 +300,7 @@ def _merge(findings: Iterable[Finding]) -> list[Finding]:
 def _original_spans(
     masked: list[Finding], more: Iterable[Finding], mask: Callable[[Finding], str]
 ) -> Iterator[Finding]:
-    """Findings in a masked text, by offsets in the original; a touched mask counts with all it stands for."""
+    """Map findings in a masked text to the original; a touched mask counts as the secret it replaces."""
     starts: list[int] = []
     stops: list[int] = []
     shift = 0

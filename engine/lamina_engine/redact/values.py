@@ -1,4 +1,4 @@
-"""Does the value in ``key = value`` look like a secret? The judgement behind the generic findings.
+"""Value classifier of ``key = value``: secrets against placeholders, references, words and plain data.
 
 The rule, from the surest to the weakest sign:
 
@@ -20,7 +20,7 @@ from enum import Enum
 
 
 class KeyClass(Enum):
-    """What a key name promises about its value."""
+    """Class of secret that a key name announces."""
 
     PASSWORD = "password"
     PASSPHRASE = "passphrase"
@@ -31,7 +31,7 @@ class KeyClass(Enum):
 
 
 class Form(Enum):
-    """How a value stands in the text."""
+    """Notation of a value."""
 
     QUOTED = "quoted"
     LINE = "line"
@@ -41,7 +41,7 @@ class Form(Enum):
 
 
 MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
-"""What stands for a secret that has been removed."""
+"""Mask of a secret that was removed."""
 
 _FILLER = re.compile(
     r"(?>(?:my|the|a|an|some|user|db|new|old|current|your|admin|root|api|auth|access|client|super|reset|forgot|confirm"
@@ -117,22 +117,7 @@ _STOP = frozenset(
 
 
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
-    """Whether ``value``, found under a key of this class and standing in this form, is to be masked.
-
-    Parameters
-    ----------
-    key : KeyClass
-        From the key's name.
-    value : str
-        Without quotes; at most a few thousand characters.
-    form : Form
-        Quoted, alone on its line, or inside other text.
-
-    Returns
-    -------
-    bool
-        See the module's rule. O(len(value)).
-    """
+    """Return whether an unquoted value under a key of this class is to be masked; the module has the rule."""
     value = MASK.sub("", value).strip()
     if len(value) < 4 or is_placeholder(value) or is_reference(value, form):
         return False
@@ -144,11 +129,11 @@ def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
         return _password(value, form)
     if is_random(value):
         return True
-    return key is KeyClass.SECRET and form is Form.QUOTED and _chosen_secret(value)
+    return key is KeyClass.SECRET and form is Form.QUOTED and _quoted_secret(value)
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether the value only marks the place of a secret: ``<key>``, ``your_api_key_here``, ``xxxx``, ``none``."""
+    """Return whether a value only marks a secret's place: ``<key>``, ``your_api_key_here``, ``xxxx``."""
     return (
         value.lower() in _SCHEMA_WORDS
         or (len(value) < 80 and _FILLER.fullmatch(value) is not None)
@@ -158,7 +143,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
-    """Whether the value names where the secret is, instead of being it; bare text may also be an expression."""
+    """Return whether a value refers to a secret kept elsewhere; bare text may also be an expression."""
     if _REFERENCE.match(value) or _EMBEDDED_REFERENCE.search(value):
         return True
     if _PATH.match(value) and (value[0] != "/" or _wordy(value.strip("/"))):  # base64 may begin with a slash
@@ -173,7 +158,7 @@ def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether letters and digits are mixed in a way that words, names, dates and versions are not.
+    """Return whether letters and digits mix as in no word, name, date or version.
 
     At least 8 characters, no spaces, letters and digits (or 16 letters with few vowels), and not made of words with a
     short number each (``token-v2``, ``utf8_decode3``, ``keep-it-simple-2024``).
@@ -192,12 +177,12 @@ def is_random(value: str) -> bool:
 
 
 def _wordy(value: str) -> bool:
-    """Whether it is made of words and short numbers."""
+    """Return whether a value is made of words and short numbers."""
     return _WORDS.match(value) is not None and not any(map(_unreadable, _LONG_WORD.findall(value)))
 
 
 def _unreadable(letters: str) -> bool:
-    """Whether twelve or more letters are no words.
+    """Return whether twelve or more letters are no words.
 
     In four letters English has nearly two vowels, random ones have one; the words in a camelCase name have some five
     letters, the runs between random capitals two.
@@ -224,8 +209,8 @@ def _password(value: str, form: Form) -> bool:
     return value.islower() and len(value) >= (6 if value.isalpha() else 8)
 
 
-def _chosen_secret(value: str) -> bool:
-    """A literal in quotes under a key that says "secret": weaker than random, stronger than a word."""
+def _quoted_secret(value: str) -> bool:
+    """Judge a quoted literal under a key named "secret": weaker than random, stronger than a word."""
     if _PLAIN_DATA.match(value):
         return False
     if len(value) < 8 or _SEPARATORS.search(value):

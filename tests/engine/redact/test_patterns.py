@@ -1,11 +1,13 @@
+""""""
+
 from __future__ import annotations
 
 import re
 
 import pytest
 
-from lamina_engine.ingest.literal_scan import GRAM
-from lamina_engine.ingest.secret_patterns import PATTERNS, Pattern
+from lamina_engine.redact.patterns import PATTERNS, Pattern
+from lamina_engine.redact.search import GRAM
 
 IDS = [f"{number}-{pattern.kind}" for number, pattern in enumerate(PATTERNS)]
 

@@ -1,4 +1,4 @@
-"""The secrets that can be told by their own shape: a table of kinds, literals and regular expressions.
+"""Token patterns: kinds, search literals and regular expressions of secrets with a shape of their own.
 
 Each row names literals of four characters that every match contains at a fixed distance from its start; the search
 looks for those first and runs the expression only where one stands. Expressions are anchored at their start, bounded
@@ -25,7 +25,7 @@ _ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class Pattern(NamedTuple):
-    """One shape of secret."""
+    """Shape of one kind of secret."""
 
     kind: str
     literals: tuple[str, ...]
@@ -38,12 +38,12 @@ class Pattern(NamedTuple):
 
 
 def _prefixed(kind: str, literals: str, body: str, *, back: int = 0, mixed: bool = False) -> Pattern:
-    """A token with borders on both sides; its literals are separated by spaces and as rare in English as can be had."""
+    """Build the pattern of a token with borders on both sides; literals are separated by spaces."""
     return Pattern(kind, tuple(literals.split()), LEFT + body + RIGHT, (back,), mixed)
 
 
 def _spread(prefix: str, characters: str) -> str:
-    """A prefix shorter than a literal, with every continuation."""
+    """Extend a prefix to the length of a literal by every continuation."""
     return " ".join(prefix + "".join(rest) for rest in product(characters, repeat=4 - len(prefix)))
 
 

@@ -1,9 +1,11 @@
+""""""
+
 from __future__ import annotations
 
 import pytest
 
-from lamina_engine.ingest.secret_assignments import key_class
-from lamina_engine.ingest.secret_values import Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
+from lamina_engine.redact.contexts import key_class
+from lamina_engine.redact.values import Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.redact import Finding, Redactor
+from lamina_engine.redact.redactor import Finding, Masked, Redactor, mask
 
 _RANDOM = random.Random(20240607)
 ALNUM = string.ascii_letters + string.digits
@@ -268,6 +268,20 @@ def test_key_block_encoded_in_base64_is_gone_and_a_certificate_stays() -> None:
     got, _ = Redactor().clean(f"client-key-data: {secret}\nclient-certificate-data: {public}\n")
     assert secret[:200] not in got
     assert public in got
+
+
+@pytest.mark.parametrize("label", ["PRIVATE KEY", "RSA PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "OPENSSH PRIVATE KEY"])
+@pytest.mark.parametrize("size", range(34, 104))
+def test_a_key_in_base64_that_was_cut_off_is_gone(label: str, size: int) -> None:
+    cut = base64.b64encode(pem(label).encode()).decode()[:size]
+    assert Redactor().clean(f"client-key-data: {cut}…")[0] == "client-key-data: [redacted:private-key]…"
+
+
+@pytest.mark.parametrize("label", ["CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY", "EC PARAMETERS", "DH PARAMETERS"])
+@pytest.mark.parametrize("size", range(34, 104))
+def test_a_public_block_in_base64_that_was_cut_off_stays(label: str, size: int) -> None:
+    text = f"ca-data: {base64.b64encode(pem(label).encode()).decode()[:size]}…"
+    assert Redactor().clean(text)[0] == text
 
 
 URLS = (
@@ -655,3 +669,39 @@ def test_names_that_become_equal_by_masking_keep_both_values() -> None:
 def test_a_mask_is_never_masked_again(before: str) -> None:
     text = f"{before}[redacted:password] \\\n -d y"
     assert Redactor().clean(text) == (text, [])
+
+
+FAST = settings(max_examples=60, deadline=None)
+PLAIN = Redactor(extra=[("token", r"s3cr\w*")])
+
+
+def test_a_masked_text_maps_positions_back_to_the_original() -> None:
+    got = mask("a s3cret b s3cr3t c", PLAIN)
+    assert got.text == "a [redacted:token] b [redacted:token] c"
+    assert got.kinds == ("token", "token")
+    assert [got.original(p) for p in (0, 2, 10, 18, 21, 37, 39)] == [0, 2, 2, 8, 11, 17, 19]
+    assert [got.touches(*span) for span in ((0, 2), (0, 3), (17, 18), (18, 21), (30, 31))] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_without_redactor_or_with_allow_nothing_changes() -> None:
+    assert mask("s3cret", None) == Masked("s3cret")
+    assert mask("s3cret", Redactor("allow", extra=[("token", "s3cr")])) == Masked("s3cret")
+
+
+@FAST
+@given(st.text("s3cr \n", max_size=60))
+def test_original_is_monotone_and_exact_outside_masks(text: str) -> None:
+    got = mask(text, PLAIN)
+    back = [got.original(p) for p in range(len(got.text) + 1)]
+    assert back == sorted(back)
+    assert back[-1] == len(text)
+    inside = {p for start, stop in got.spans for p in range(start, stop)}
+    for p, letter in enumerate(got.text):
+        if p not in inside:
+            assert text[back[p]] == letter

@@ -1,0 +1,556 @@
+"""Secrets recognised by context: key blocks, URLs, headers, command lines, and values assigned to secret names.
+
+Each finder runs where a search literal of its row was found, and returns the spans to mask. What can run far (key
+blocks) is bounded, so a text made of nothing but openings costs time linear in its length.
+
+Assignments (``key = value`` in code, configuration, command lines, tables and prose): the key must *end* in a key word
+(``DB_PASSWORD``, ``clientSecret``, ``api-key``, but not ``password_hash``, ``token_type``, ``secretName``), a separator
+must follow, and the value is read by the rules of its notation: quotes of any depth of escaping, a whole ``.env`` line,
+one pair of a connection string, one parameter of a query. Only the value is reported, so quotes and names stay; `values`
+decides whether it is a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lamina_engine.redact.values import MASK, Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
+
+Span = tuple[int, int, str]
+
+_URL_MAX = 400  # characters
+_BLOCK_MAX = 1 << 16  # characters; the longest private keys in use take 13,000
+_ORPHAN_MAX = 1 << 13
+
+_BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_KEY_LINE = re.compile(
+    r"(?:\\+[nr]|[\s>|#*\"'+,;])*+(?:[A-Za-z0-9+/=_-]{16,8192}+|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120}+)"
+)
+_KEY_RUN = re.compile(r"[A-Za-z0-9+/=_-]{16}")
+_LAST_LINE = re.compile(r"(?:\\+[nr]|[\s>|#*\"'+,;])++[A-Za-z/+]*+[0-9+/=][A-Za-z0-9+/=]*+")
+_BODY_LINE = re.compile(r"[\s>|#\"']*+[A-Za-z0-9+/=]{2,}+[ \t\r\"',+]*+(?:\n|\\n)")
+_PUTTY = re.compile(r"Private-Lines: \d{1,3}\s{1,4}((?:[A-Za-z0-9+/=]{2,80}+(?:\\n|\s|\Z)){1,60}+)")
+
+_URL = re.compile(r"://([^\s\"'`<>\\]{1,400})")
+_PORT = re.compile(r"\d{1,5}(?:\Z|[^A-Za-z0-9])")
+_HOST = re.compile(r"@(?:[\w.-]+|\[[0-9a-fA-F:.]+\])")
+
+_HEADER = re.compile(
+    r"authorization(?:\\{0,3}[\"'`])?\]?\s{0,4}(?:=>|[:=,])\s{0,4}(?:[bfru]{0,2}\\{0,3}[\"'`])?"
+    r"(?:(bearer|basic|token|digest|apikey|api-key|bot|key|oauth|jwt|ssws|splunk|genie-?key)(?:\s{1,4}|%20))?"
+    r"([^\s\"'`\\,;<>]{6,4000})",
+    re.IGNORECASE,
+)
+_PARAMETER = re.compile(r"[a-z_]{2,20}=(?!=*\Z)|realm=")
+_BEARER = re.compile(r"bearer(?:[ \t:=]{1,4}|%20)([A-Za-z0-9._~+/=:|-]{16,4000})", re.IGNORECASE)
+_BASIC = re.compile(r"basic[ \t]{1,4}([A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9])", re.IGNORECASE)
+_USER = re.compile(
+    r"(?: -u|--(?:proxy-)?user)[ =]?(\\{0,3}[\"'])?([^\s:\"'\\]{0,80}):((?(1)[^\"'\\\n]|[^\s\"'\\]){3,200})"
+)
+_CLIENT = re.compile(r"\b(?:curl|wget|https?|xh|httpie)[ \t]")
+_MYSQL = re.compile(r"(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,120}?\s-p([\"']?)([^\s\"'-][^\s\"']{3,100})")
+_SSHPASS = re.compile(r"sshpass\s{1,4}-p\s{0,4}([\"']?)([^\s\"']{3,100})")
+_LOGIN = re.compile(r"login\b[^\n|;]{0,160}?\s-p(?:\s{1,4}|=)([\"']?)([^\s\"'-][^\s\"']{5,200})")
+_REDIS = re.compile(r"redis-cli\b[^\n|;]{0,120}?\s-a\s{1,4}([\"']?)([^\s\"'-][^\s\"']{3,100})")
+_IDENTIFIED = re.compile(
+    r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1",
+    re.IGNORECASE,
+)
+_DSN = re.compile(r"@(?:tcp|unix)\(")
+_DSN_USER = re.compile(r"(?<![\w.-])[\w.-]{1,64}:([^\s:@/\"'`]{3,128})\Z")
+_ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,16384}={0,2}")
+_CUT_LABELS = tuple(b" PRIVATE KEY"[:size] for size in range(4, 12))
+_AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
+_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+
+
+def _hidden(value: str) -> bool:
+    """Return whether the secret is already hidden: a mask, a reference, a placeholder."""
+    rest = MASK.sub("", value)
+    return not rest or is_reference(rest, Form.QUOTED) or is_placeholder(rest)
+
+
+def key_block(text: str, at: int) -> list[Span]:
+    """Find a private key from its BEGIN line to its END line, or to the last line of base64 where the END is missing."""
+    begin = _BEGIN.match(text, at)
+    if begin is None:
+        return []
+    limit = min(len(text), begin.end() + _BLOCK_MAX)
+    following = text.find("BEGIN ", begin.end(), limit)
+    end = _END.search(text, begin.end(), limit if following < 0 else following)
+    if end:
+        # the two lines alone, as constants of a program, are no key
+        body = _KEY_RUN.search(text, begin.end(), end.start())
+        return [(begin.start(), end.end(), "private-key")] if body else []
+    stop = begin.end()
+    while stop < limit and (line := _KEY_LINE.match(text, stop, limit)):
+        stop = line.end()
+    if stop == begin.end():
+        return []
+    last = _LAST_LINE.match(text, stop, min(stop + 80, limit))
+    return [(begin.start(), last.end() if last else stop, "private-key")]
+
+
+def key_block_end(text: str, at: int) -> list[Span]:
+    """Find the rest of a private key whose BEGIN line is missing: base64 lines and the END line."""
+    end = _END.match(text, at)
+    if end is None:
+        return []
+    start, low = at, max(0, at - _ORPHAN_MAX)
+    while start > low:  # up line by line; a line ends in a newline or, inside a string, in its escape
+        newline, escape = text.rfind("\n", low, start - 1), text.rfind("\\n", low, start - 2)
+        head = max(newline + 1, escape + 2 if escape >= 0 else low, low)
+        if not _BODY_LINE.fullmatch(text, head, start):
+            break
+        start = head
+    return [(start, end.end(), "private-key")] if start < at else []
+
+
+def encoded_key(text: str, at: int) -> list[Span]:
+    """Find a PEM private key in base64, as in Kubernetes files; certificates and public keys stay."""
+    match = _ENCODED.match(text, at)
+    if match is None:
+        return []
+    head = match[0][:96].rstrip("=")
+    head = head[: len(head) // 4 * 4]  # text that was cut off may end inside a group of four
+    label = b64decode(head)
+    is_private = b"PRIVATE KEY" in label or label.endswith(_CUT_LABELS)  # a key that was cut off is a key
+    return [(*match.span(), "private-key")] if is_private else []
+
+
+def putty_key(text: str, at: int) -> list[Span]:
+    """Find the private half of a PuTTY key file."""
+    match = _PUTTY.match(text, at)
+    return [(*match.span(1), "private-key")] if match else []
+
+
+def url_credentials(text: str, at: int) -> list[Span]:
+    """Find the password of ``scheme://user:password@host``, or a user name that is a token."""
+    if text.find("@", at, at + _URL_MAX) < 0:  # most addresses name no user; this is their whole cost
+        return []
+    match = _URL.match(text, at)
+    if match is None or "@" not in match[1]:
+        return []
+    run = match[1].split("](", 1)[0]
+    authority = re.split(r"[/?#]", run, maxsplit=1)[0]
+    if "@" in authority:
+        credentials = authority[: authority.rindex("@")]
+    else:
+        # a slash inside the password: only where what looks like a port is none, and a host follows the last @
+        _, colon, port = authority.partition(":")
+        last = run.rfind("@")
+        if not colon or _PORT.match(port) or last < 0 or not _HOST.match(run, last):
+            return []
+        credentials = run[:last]
+    user, colon, password = credentials.partition(":")
+    start = match.start(1)
+    spans: list[Span] = []
+    if colon and len(password) >= 3 and password[0] not in "[]" and not _hidden(password):
+        spans.append((start + len(user) + 1, start + len(credentials), "url-password"))
+    if len(user) >= 20 and text[at - 1] in "ps" and is_random(user) and not _hidden(user):
+        spans.append((start, start + len(user), "url-token"))
+    return spans
+
+
+def authorization(text: str, at: int) -> list[Span]:
+    """Find the credentials of an Authorization header, in a header, a mapping or a call."""
+    match = _HEADER.match(text, at)
+    if match is None or _PARAMETER.match(match[2]) or _hidden(match[2]):
+        return []
+    scheme, value = (match[1] or "").lower(), match[2].rstrip(")]}.")
+    strict = scheme == "" and not is_random(value)
+    words = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
+    if (
+        strict
+        or (words and scheme != "basic")
+        or (scheme == "basic" and len(value) < 8)
+        or is_reference(value, Form.INLINE)
+    ):
+        return []
+    return [(match.start(2), match.start(2) + len(value), "authorization")]
+
+
+def bearer(text: str, at: int) -> list[Span]:
+    """Find a random-looking token after ``Bearer``."""
+    match = _BEARER.match(text, at)
+    if match is None or _hidden(match[1]):
+        return []
+    value = match[1].rstrip(".:|")
+    return [(match.start(1), match.start(1) + len(value), "bearer-token")] if is_random(value) else []
+
+
+def basic(text: str, at: int) -> list[Span]:
+    """Find base64 after ``Basic`` that decodes to ``user:password``."""
+    match = _BASIC.match(text, at)
+    if match is None or len(match[1]) % 4:
+        return []
+    try:
+        plain = b64decode(match[1], validate=True).decode("ascii")
+    except ValueError:
+        return []
+    return [(*match.span(1), "authorization")] if ":" in plain and plain.isprintable() else []
+
+
+def user_option(text: str, at: int) -> list[Span]:
+    """Find the password in ``curl -u user:password``."""
+    match = _USER.match(text, at)
+    if match is None or match[3].isdigit() or match[3].startswith("//") or _hidden(match[3]):
+        return []
+    # the same command, which may run over several lines
+    return [(*match.span(3), "password")] if _CLIENT.search(text, max(0, at - 400), at + 2) else []
+
+
+def _option(regex: re.Pattern[str]) -> Callable[[str, int], list[Span]]:
+    def find(text: str, at: int) -> list[Span]:
+        match = regex.match(text, at)
+        return [(*match.span(2), "password")] if match and not _hidden(match[2]) else []
+
+    return find
+
+
+def driver_address(text: str, at: int) -> list[Span]:
+    """Find the password in ``user:password@tcp(host)``, the address of Go's database drivers."""
+    match = _DSN_USER.search(text, max(0, at - 200), at) if _DSN.match(text, at) else None
+    return [(*match.span(1), "url-password")] if match and not _hidden(match[1]) else []
+
+
+def aws_pair(text: str, at: int) -> list[Span]:
+    """Find the secret access key near its key id, as in an exported table."""
+    if _AWS_ID.match(text, at) is None:
+        return []
+    low, high = max(0, at - 120), min(len(text), at + 160)
+    for match in _AWS_SECRET.finditer(text, low, high):
+        value = match[0]
+        if value.lower() != value and value.upper() != value:
+            return [(*match.span(), "aws-secret-key")]
+    return []
+
+
+class Context(NamedTuple):
+    """Finder and the literals that trigger it."""
+
+    literals: tuple[str, ...]
+    back: int
+    """Characters from the start of the match to the literal."""
+    find: Callable[[str, int], list[Span]]
+
+
+CONTEXTS = (
+    Context(("-beg",), 4, key_block),
+    Context(("-- b",), 2, key_block),
+    Context(("-end",), 4, key_block_end),
+    Context(("-- e",), 2, key_block_end),
+    Context(("ls0t",), 0, encoded_key),
+    Context(("te-l",), 5, putty_key),
+    Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials),
+    Context(("oriz",), 4, authorization),
+    Context(("bear",), 0, bearer),
+    Context(("basi",), 0, basic),
+    Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
+    Context(("mysq",), 0, _option(_MYSQL)),
+    Context(("iadb",), 3, _option(_MYSQL)),
+    Context(("sshp",), 0, _option(_SSHPASS)),
+    Context(("is-c",), 3, _option(_REDIS)),
+    Context(("logi",), 0, _option(_LOGIN)),
+    Context(("fied",), 6, _option(_IDENTIFIED)),
+    Context(("@tcp", "@uni"), 0, driver_address),
+    Context(("akia", "asia"), 0, aws_pair),
+)
+"""All finders, in no particular order."""
+
+
+_VALUE_MAX = 4096  # characters of a quoted value; longer literals are data, and the bound keeps bad input linear
+_IDENTIFIER = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$@-")
+
+_BOUNDARY = r"(?-i:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[a-z0-9])(?=[A-Z]))"
+_SUFFIX = (
+    r"(?:[_-]?(?:base64|b64|prod(?:uction)?|dev(?:elopment)?|test|stag(?:ing|e)|live|value|plain|raw|old|new|current"
+    r"|default|encoded|string|confirm(?:ation)?|again|\d{1,3}))?(?![A-Za-z0-9])(?![_-][A-Za-z0-9])_?"
+)
+_KEY_NAMES = (
+    "api access private encryption decryption signing master account shared auth service session app application"
+    " license consumer hmac subscription storage crypto cipher server deploy admin fernet jwt webhook vault ssh"
+    " integration bot stripe openai anthropic gemini sendgrid maps security sending write root aes rsa"
+)
+_PLAIN = (
+    ("assw", 1, KeyClass.PASSWORD, r"passw(?:or[dt]|d)"),
+    ("assc", 1, KeyClass.PASSWORD, r"passcode"),
+    ("assp", 1, KeyClass.PASSPHRASE, r"passphrase"),
+    ("secr", 0, KeyClass.SECRET, r"secret(?:[ _.-]?(?:access[ _.-]?)?key(?:[ _.-]?base)?)?"),
+    ("toke", 0, KeyClass.TOKEN, r"token"),
+    ("cred", 0, KeyClass.SECRET, r"credentials?"),
+    ("mnem", 0, KeyClass.MNEMONIC, r"mnemonic"),
+)
+_SHORT = (
+    ("pass", KeyClass.PASSWORD),
+    ("pwd", KeyClass.PASSWORD),
+    ("psk", KeyClass.PASSWORD),
+    ("auth", KeyClass.TOKEN),
+)
+_COMPOUND = (
+    (KeyClass.KEY, _KEY_NAMES, "key"),
+    (KeyClass.MNEMONIC, "seed recovery backup wallet", "phrase"),
+)
+
+_AFTER = (
+    r"(?P<close>\\{0,3}[\"'`])?[\])]?[*_`]{0,3}"
+    r"(?:"
+    # an annotation (password: str = "...") counts only before a quoted value: "password: abc=" ends in padding
+    r"\s{0,3}:\s{0,3}[&'A-Za-z_][\w.]{0,40}(?:\[[\w\[\], .]{0,40}\])?(?:\s?\|\s?[\w.]{1,40}){0,3}"
+    r"\s{0,3}(?P<annotated>=)(?=[ \t]{0,4}[a-z]{0,2}[\"'])"
+    r"|\s{0,8}(?P<equals>=>|:=|\?=|\+=|=~|={1,3}|!={1,2})"
+    r"|(?:[ \t]\[[^\]\n]{0,40}\])?\s{0,4}(?P<colon>::?|\uff1a)(?!//)"  # aws configure: Secret Access Key [None]:
+    r"|(?P<call>\()(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,20}(?P<table>\|)(?=[ \t])"
+    r"|(?P<xml>>)"
+    r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
+    r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
+    r"|[ \t]{1,4}(?:is|was|to)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
+    r"|(?P<space>)(?=[ \t])"
+    r")[*_]{0,2}"
+)
+_OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
+# bare keys have no more characters than these; expressions do
+_TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
+_BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
+_BARE = re.compile(r"[ \t]*(?P<value>[^\s\"'`<>]{1,1024})")
+_XML = re.compile(r"\s{0,8}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{1,512}?)\s{0,8}(?:\]\]>)?</")
+_REST = re.compile(r"[ \t]*[\"'`]?,?[ \t]*(?:(?:#|//|--)[^\n]{0,400})?(?:\\?\r?\n|\\[nr]|\\?\"|\Z)")
+_LINE_START = re.compile(
+    r"(?>[\s>*+#;/-]+|\d{1,3}[.)]\s|(?:export|set|setenv|ENV|ARG|env|local|readonly|declare|let|const|var|val|my|our"
+    r"|static|final|private|public|String|string|str|auto)\s|\$env:|-[eDx]|[$@:{\"'`])*+"
+)
+_WALLET = re.compile(r"[ \t]*\\{0,3}[\"'`]?(?P<value>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})\b")
+_NETRC_LOGIN = re.compile(r"(?:^|\n|machine[ \t]+\S+\s+)[ \t]*login[ \t]+\S+\s+\Z")
+_SETTER = re.compile(r"(?:set|with)_?\Z", re.IGNORECASE)
+_NOT_TOKENS = re.compile(
+    r"(?:page|pad|eos|bos|unk|sep|cls|mask|next|start|end|special|stop|continuation|image|cursor|max|min|num|design"
+    r"|colou?r|public[_ -]?key)[_ -]?\Z",
+    re.IGNORECASE,
+)
+_CUT_QUERY = re.compile(r"[&#]|\\[nrt\"]|%26")
+_CUT_PAIR = re.compile(r";|\\[nrt\"]")
+_CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z")
+_PAIR_FOLLOWS = re.compile(r"[^\s;]{0,1024};\s?(?:[A-Za-z][\w ]{0,40}=|\Z|[\"'])")
+
+
+class Word(NamedTuple):
+    """Key word of an assignment."""
+
+    key: KeyClass
+    regex: re.Pattern[str]
+    """Matches from the word's first letter through the separator."""
+    spoken: bool
+    """Whether a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
+    where the word is a verb, nor "tiktoken `x`"."""
+
+
+class Value(NamedTuple):
+    """Span of a value and its notation."""
+
+    start: int
+    stop: int
+    form: Form
+
+
+def _table() -> dict[str, list[tuple[int, Word]]]:
+    table: dict[str, list[tuple[int, Word]]] = {}
+
+    def add(literal: str, back: int, word: Word) -> None:
+        table.setdefault(literal, []).append((back, word))
+
+    def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
+        border = _BOUNDARY if bounded else ""
+        compiled = re.compile(border + regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII)
+        return Word(key, compiled, spoken)
+
+    for literal, back, key, regex in _PLAIN:
+        add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
+    for name, key in _SHORT:
+        short = word(key, name, spoken=False, bounded=True)
+        # a space alone would stop at every "south " and "class "
+        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  "):
+            add((name + follower)[-4:], len(name + follower) - 4, short)
+        add(f"-{name}"[:4], -1, short)
+    short = word(KeyClass.PASSWORD, r"pw")
+    for lead in " _-\n\"'":
+        for follower in "=:":
+            add(f"{lead}pw{follower}", -1, short)
+    for key, names, last in _COMPOUND:
+        for name in names.split():
+            compound = word(key, rf"{name}[ _.-]?{last}", bounded=True)
+            for gap in ("_", "-", " ", ".", ""):
+                add((name[-1:] + gap + last)[:4], len(name) - 1, compound)
+    return table
+
+
+WORDS = _table()
+"""Key words by search literal, each with the characters from the word's start to the literal."""
+
+_ENDS = tuple(
+    (key, re.compile(rf"{regex}s?{_SUFFIX}\Z", re.IGNORECASE | re.ASCII))
+    for key, regex in (
+        *((key, regex) for _, _, key, regex in _PLAIN),
+        *((key, _BOUNDARY + name) for name, key in _SHORT),
+        *((key, rf"{_BOUNDARY}(?:{names.replace(' ', '|')})[ _.-]?{last}") for key, names, last in _COMPOUND),
+    )
+)
+
+
+def key_class(name: str) -> KeyClass | None:
+    """Return the class of secret that a field name announces (``db_password``, ``apiKey``), or None."""
+    if len(name) > 128:
+        return None
+    for key, regex in _ENDS:
+        match = regex.search(name)
+        if match and not (key is KeyClass.TOKEN and _NOT_TOKENS.search(name, 0, match.start())):
+            return key
+    return None
+
+
+def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | None:
+    """Find the secret assigned to a key whose word may start at ``at``: start and stop without quotes, and kind."""
+    # looks at most some 5,000 characters ahead and 100 back, so a text full of key words costs time linear in it
+    match = word.regex.match(text, at)
+    if match is None:
+        return None
+    if word.key is KeyClass.TOKEN and _NOT_TOKENS.search(text, max(0, at - 16), at):
+        return None
+    if word.key is KeyClass.MNEMONIC:
+        wallet = _WALLET.match(text, match.end())
+        return (wallet.start("value"), wallet.end("value"), "mnemonic") if wallet else None
+    begin = _identifier_start(text, at)
+    value = _value(text, begin, match, word)
+    if value is None:
+        return None
+    if word.key is KeyClass.PASSPHRASE and value.form is not Form.QUOTED and _starts_line(text, begin):
+        value = Value(value.start, _line_stop(text, value.stop), Form.LINE)
+    if not looks_secret(word.key, text[value.start : value.stop], value.form):
+        return None
+    kind = KeyClass.PASSWORD if word.key is KeyClass.PASSPHRASE else word.key
+    return value.start, value.stop, kind.value
+
+
+def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | None:
+    """Read the value after a separator; None where its notation is unknown."""
+    separator, at = match.lastgroup, match.end()
+    if separator == "call" and not _SETTER.search(text, max(0, begin - 1), match.start()):
+        return None
+    if separator == "xml":
+        element = _XML.match(text, at) if match["close"] or text[begin - 1 : begin] in ("<", ":") else None
+        return Value(element.start("value"), element.end("value"), Form.LINE) if element else None
+    block = _BLOCK_SCALAR.match(text, at) if separator == "colon" else None
+    if block:
+        at = block.end()
+    opening = None if separator == "table" else _OPEN.match(text, at)
+    if opening:
+        quoted = _quoted(text, opening)
+        if quoted and separator == "comma" and not match["close"]:
+            return None
+        if quoted:
+            if separator in ("space", "comma", "prose") and text[begin] != "-":
+                spoken = separator != "space" or word.spoken or text[begin : match.start() + 4].isupper()
+                return quoted._replace(form=Form.INLINE) if spoken else None
+            return quoted
+        at = opening.end()
+    if separator == "space":
+        return _after_space(text, begin, at)
+    if separator == "comma":
+        return None
+    # names of environment variables are written in capitals: there the value is the rest of the line
+    whole = word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) or text[begin : match.start() + 4].isupper()
+    value = _bare(text, begin, at, separator or "", whole=whole)
+    if value is None or whole:
+        return value
+    plain = _TOKEN.match(text, value.start, value.stop)
+    if plain is None or text.startswith(("(", "[", "{", "="), plain.end()):
+        return None  # an expression
+    return Value(value.start, plain.end(), value.form)
+
+
+def _quoted(text: str, opening: re.Match[str]) -> Value | None:
+    quote, start = opening["quote"], opening.end()
+    if quote[-1] == "`" and opening.start("quote") > 0 and text[opening.start("quote") - 1] == "`":
+        return None
+    stop = text.find(quote, start, start + _VALUE_MAX)
+    if len(quote) == 1:
+        while stop > start and text[stop - 1] == "\\":
+            stop = text.find(quote, stop + 1, start + _VALUE_MAX)
+        while quote == "'" and stop > start and text.startswith("''", stop):  # YAML and SQL write ' as ''
+            stop = text.find(quote, stop + 2, start + _VALUE_MAX)
+    if stop < 0 or (len(quote) < 3 and text.find("\n", start, stop) >= 0):
+        return None
+    return Value(start, stop, Form.QUOTED)
+
+
+def _after_space(text: str, begin: int, at: int) -> Value | None:
+    """Read ``--password X``, ``-Password X`` and ``login X password Y`` of a .netrc; other words are prose."""
+    bare = _BARE.match(text, at)
+    if bare is None or bare["value"][0] in "{[(":
+        return None
+    start, stop = _trim(text, bare.start("value"), bare.end("value"), begin)
+    if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
+        return Value(start, stop, Form.QUOTED)
+    if text[begin] == "-" and text[start : start + 1] not in ("-", "|", ""):
+        return Value(start, stop, Form.LINE)
+    return None
+
+
+def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:
+    bare = _BARE.match(text, at)
+    if bare is None:
+        return None
+    start, stop = bare.span("value")
+    alone = (
+        separator in ("equals", "colon", "named") and _starts_line(text, begin) and _REST.match(text, stop) is not None
+    )
+    if alone and whole and separator == "equals" and text[stop - 1] not in ",;)]}" and "\\" not in text[start:stop]:
+        # a line of an environment file: everything up to the line's end is the value
+        return Value(start, stop, Form.LINE)
+    start, stop = _trim(text, start, stop, begin)
+    form = Form.LINE if alone and _REST.match(text, stop) else Form.INLINE
+    if text.startswith("(", stop) or start >= stop:
+        return None
+    return Value(start, stop, form)
+
+
+def _trim(text: str, start: int, stop: int, begin: int) -> tuple[int, int]:
+    """Cut a bare value where its notation ends it: the next parameter, the next pair, closing punctuation."""
+    before = text[begin - 1 : begin]
+    if before in ("?", "&"):
+        cut = _CUT_QUERY
+    elif before == ";" or _PAIR_FOLLOWS.match(text, start):
+        cut = _CUT_PAIR
+    else:
+        cut = _CUT
+    end = cut.search(text, start, stop)
+    if end:
+        stop = end.start()
+    while stop > start and text[stop - 1] in ".,;:)]}*|\\":
+        stop -= 1
+    return start, stop
+
+
+def _identifier_start(text: str, at: int) -> int:
+    begin, limit = at, max(0, at - 64)
+    while begin > limit and text[begin - 1] in _IDENTIFIER:
+        begin -= 1
+    return begin
+
+
+def _starts_line(text: str, begin: int) -> bool:
+    """Return whether only indentation, list or comment marks and declarations precede the key on its line."""
+    low = max(0, begin - 80)
+    newline, escape = text.rfind("\n", low, begin), text.rfind("\\n", low, begin)
+    start = max(newline + 1, escape + 2 if escape >= 0 else low, low)
+    match = _LINE_START.match(text, start, begin)
+    return match is not None and match.end() == begin
+
+
+def _line_stop(text: str, at: int) -> int:
+    stops = [stop for stop in (text.find("\n", at, at + 200), text.find("\\n", at, at + 200)) if stop >= 0]
+    return min(stops, default=min(len(text), at + 200))
