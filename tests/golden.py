@@ -107,7 +107,7 @@ def records(chance: random.Random, start: int, count: int, at: str) -> list[dict
             text.format(n=chance.randint(2, 90), m=chance.randint(100, 900)) for text in chance.sample(DETAILS, 3)
         )
         text = " ".join((sentence(chance), *details, sentence(chance)))
-        record = {
+        record: dict[str, Any] = {
             "id": f"made-{i:04d}", "text": text, "type": chance.choice(TYPES), "collection": chance.choice(COLLECTIONS),
             "project": chance.choice(PROJECTS), "tags": chance.sample(["db", "ops", "ui", "perf"], chance.randint(0, 2)),
             "created_at": (moment(at) - datetime.timedelta(hours=chance.randint(1, 4000))).isoformat(),
