@@ -101,7 +101,7 @@ def sentence(chance: random.Random) -> str:
 
 def records(chance: random.Random, start: int, count: int, at: str) -> list[dict[str, Any]]:
     """Return made-up records; a few repeat an earlier text, have no date, or come from a session."""
-    out = []
+    out: list[dict[str, Any]] = []
     for i in range(start, start + count):
         details = (
             text.format(n=chance.randint(2, 90), m=chance.randint(100, 900)) for text in chance.sample(DETAILS, 3)
