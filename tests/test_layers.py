@@ -17,7 +17,7 @@ HEAVY = {
 
 WRITING = {
     "lamina_engine.chunks.batch", "lamina_engine.index.coding", "lamina_engine.index.indexer",
-    "lamina_engine.redact.redactor", "lamina_engine.store.writer", "secrets", "sqlite3", "zoneinfo",
+    "lamina_engine.redact.redactor", "lamina_engine.store.transaction", "secrets", "sqlite3", "zoneinfo",
 }  # fmt: skip
 """What answering needs none of."""
 

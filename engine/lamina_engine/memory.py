@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import after_fork
 from lamina_engine import config as configuration
-from lamina_engine import forking
 from lamina_engine.chunks import journal as accesses
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 if TYPE_CHECKING:
     from lamina_engine.index.indexer import Indexer
     from lamina_engine.redact.redactor import Redactor
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 DEFAULT_SPACE = "default"
 _WARM_AT = 2
@@ -116,9 +116,9 @@ class Memory:
         self._soundness: threading.Thread | None = None
         self._begun = False
         self._closed = False
-        self._lock = forking.lock()
-        self._view_lock = forking.lock()
-        forking.keeper(self)
+        self._lock = after_fork.make_lock()
+        self._view_lock = after_fork.make_lock()
+        after_fork.register_after_fork(self)
 
     @property
     def redactor(self) -> Redactor:
@@ -248,14 +248,14 @@ class Memory:
 
     def _begin_generation(self, generation: int) -> None:
         """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
-        self._begin_anew(Tables(self.root / INDEX))
+        self._replace_tables(Tables(self.root / INDEX))
         self._generation = generation
 
-    def begin_anew_in_child(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child, whose parent was at work: derive again what a thread may have been deriving."""
-        self._begin_anew(Tables(self.root / INDEX, self.tables.distrusted))
+        self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
 
-    def _begin_anew(self, tables: Tables) -> None:
+    def _replace_tables(self, tables: Tables) -> None:
         with self._lock:
             self.tables = tables
             self._indexer = None
@@ -306,7 +306,7 @@ class Memory:
         InvalidArgument
             When vectors are given that do not fit the embedder's dimension; nothing is written then.
         """
-        if _has_begun(self.store.known) or _has_begun(self.store.snapshot()):
+        if _has_begun(self.store.last_seen) or _has_begun(self.store.snapshot()):
             return
         embedder = self.embedder
         if vectors is not None:
@@ -389,10 +389,10 @@ class Memory:
         with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told
             found = damaged(self.tables, self.store.snapshot())
             if found and not self._closed:
-                with self.store.unwritten(), self._view_lock:
+                with self.store.pause_writes(), self._view_lock:
                     for name, wrong in found.items():
                         self.tables.distrust(name, wrong)
-                    self._begin_anew(Tables(self.root / INDEX, self.tables.distrusted))
+                    self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
 
     def close(self) -> None:
         """Let go of mapped files; nothing is pending, every call that returned is on disk."""

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Meta, Struct
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
@@ -27,7 +28,6 @@ from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.select import alive
-from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -109,7 +109,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
 
         return export_tasks(memory, path, rows)
     batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         if format_ == "jsonl":
             with aside.open("wb") as file:
                 for records in batches:

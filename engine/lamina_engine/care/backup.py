@@ -127,7 +127,7 @@ def _check_target(root: Path, path: Path) -> None:
 
 
 def _copy_log(files: Files, target: Path, snapshot: Snapshot, log: str) -> None:
-    folder = segments.folder(target, log)
+    folder = segments.log_folder(target, log)
     files.make_folder(folder)
     for segment in snapshot.segments(log):
         content = segment.content()

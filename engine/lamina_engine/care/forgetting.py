@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.recall.where import Node
     from lamina_engine.store.snapshot import Rows
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 TOMBSTONE: Final = "forgotten-"
 """How the id of a tombstone begins; what follows is random and says nothing of the chunk."""
@@ -178,7 +178,7 @@ class _Forgetting:
     def write(self, transaction: Transaction) -> None:
         """Put everything into a transaction; nothing where no chunk matches."""
         for change in self._all():
-            if not change.segment.intact():
+            if not change.segment.is_intact():
                 raise VaultCorrupt(
                     f"{change.segment.path} is damaged, and writing it anew would hide that; nothing was forgotten: "
                     "run `lamina verify`, put the file back from a copy, and forget again"

@@ -23,7 +23,7 @@ def whole(root: Path, manifest: Manifest, *, deep: bool = False) -> bool:
         for ref in refs:
             try:
                 segment = Segment(root, log, ref)
-                if deep and not segment.intact():
+                if deep and not segment.is_intact():
                     return False
             except OSError:
                 return False

@@ -138,7 +138,7 @@ def newest_whole(root: Path, *, deep: bool = False) -> tuple[str, Manifest] | No
 
 def _names(root: Path) -> list[str]:
     folder = root / manifests.MANIFESTS
-    return [path.name for path in folder.iterdir() if manifests.is_name(path.name)] if folder.is_dir() else []
+    return [path.name for path in folder.iterdir() if manifests.is_manifest_name(path.name)] if folder.is_dir() else []
 
 
 def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) -> str | None:
@@ -154,7 +154,7 @@ def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) 
         newest = max(
             manifests.version_of(path.name)
             for path in (root / manifests.MANIFESTS).iterdir()
-            if manifests.is_name(path.name)
+            if manifests.is_manifest_name(path.name)
         )
         if manifests.version_of(name) < newest:
             # rows of the lost versions may be in the indexes, and versions must not run backwards

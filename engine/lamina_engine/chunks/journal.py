@@ -23,7 +23,7 @@ from lamina_engine.store.shape import NO_FOLLOW
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 FOLDER: Final = "journal"
 MOST_BYTES: Final = 1 << 20

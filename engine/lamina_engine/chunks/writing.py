@@ -17,7 +17,7 @@ from lamina_engine.chunks.chains import previous_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
 from lamina_engine.store.segments import SEGMENT_ROWS
-from lamina_engine.store.writer import Transaction
+from lamina_engine.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -147,7 +147,7 @@ def append(
         add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
     stage = functools.partial(memory.indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
     if len(fresh) < _FEW_ROWS:
-        transaction.meanwhile(stage)
+        transaction.on_flush(stage)
     else:
         stage()
     return written

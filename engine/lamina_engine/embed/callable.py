@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.embed.asked import AskedEmbedder
 from lamina_engine.embed.rows import unit_rows
 from lamina_engine.errors import EmbeddingError, InvalidArgument
@@ -81,7 +81,7 @@ class CallableEmbedder(AskedEmbedder):
         )  # fmt: skip
         self._fn = fn
         self._function = identity.strip()
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
     def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         source = f"the embedding function {self._function!r}"

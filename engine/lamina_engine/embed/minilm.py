@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.embed.encoder import build_encoder
 from lamina_engine.embed.places import cached_path, package_folder, write_aside
 from lamina_engine.embed.rows import check_query, check_texts
@@ -68,7 +68,7 @@ class MiniLMEmbedder:
         self._folder = _find_weights(folder)
         self._given = folder
         self._threads = threads
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
         if package_folder("onnxruntime") is None:
             raise MissingExtra(f"minilm needs onnxruntime, which is not installed; run: {_INSTALL_RUNTIME}")
         check_sha256(self._folder / "tokenizer.json", TOKENIZER_SHA256, remedy=f"run: {_INSTALL_WEIGHTS}")

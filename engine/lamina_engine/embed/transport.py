@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Transport:
         self._sleep = sleep
         self._jitter = jitter
         self._client: httpx.Client | None = None
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
     def post(self, payload: dict[str, object]) -> object:
         """Send JSON and return the JSON that comes back.

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.embed.places import package_folder
 from lamina_engine.embed.rows import check_query, check_texts
 from lamina_engine.embed.tensors import check_sha256, map_tensors
@@ -90,7 +90,7 @@ class WordLlamaEmbedder:
         self._weights = folder / "weights" / "l2_supercat_256.safetensors"
         self._tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
         self._table = _open_table(self._weights)[:, :dim]
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
         self._pieces: Pieces | None = None
         self._wide: NDArray[np.float64] | None = None
         self._pooled_tokens = 0

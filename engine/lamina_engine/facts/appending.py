@@ -17,7 +17,7 @@ from lamina_engine.facts.tables import FACT
 from lamina_engine.facts.timeline import EVER, NEVER
 
 if TYPE_CHECKING:
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 I64 = NDArray[np.int64]
 Column = NDArray[Any]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.facts.about import RowTexts, fact_texts
 from lamina_engine.facts.lexicon import ENTITY, Lexicon, lexicon_of
 from lamina_engine.facts.predicates import Registry, read_registry
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Book", "Entity", "Fact", "Mention", "Resolution", "book_at", "book_of"]
 
 
-@forking.guarded
+@after_fork.track_property_locks
 class Book:
     """One version's facts; see `book_of`."""
 
@@ -216,7 +216,7 @@ class Book:
         return texts(self, start, stop)
 
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _books: weakref.WeakKeyDictionary[View, Book] = weakref.WeakKeyDictionary()
 
 

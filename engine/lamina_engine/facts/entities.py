@@ -21,7 +21,7 @@ from lamina_engine.facts.timeline import EVER, NEVER, Stretch, put
 if TYPE_CHECKING:
     from lamina_engine.facts.shapes import Fact
     from lamina_engine.memory import Memory
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 BUCKETS: Final = {"project": "tech", "service": "tech", "tool": "tech", "concept": "tech"}
 """Types that are taken for one another when a name is nearly that of a known entity; any other stands for itself."""

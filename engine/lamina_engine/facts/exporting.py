@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.about import made, settle
@@ -25,7 +26,6 @@ from lamina_engine.facts.log import write_columns
 from lamina_engine.facts.predicates import KINDS, Kind, declare, declared
 from lamina_engine.facts.shapes import Fact
 from lamina_engine.facts.timeline import EVER
-from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -234,6 +234,6 @@ def _fact_line(fact: Fact) -> FactLine:
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
-    with whole_file(path) as aside, aside.open("wb") as file:
+    with atomic_write(path) as aside, aside.open("wb") as file:
         for part in parts:
             file.write(part)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
 from lamina_engine.facts import manynames, names
 from lamina_engine.facts.grown import Codes, Grouped, Grown
@@ -71,7 +71,7 @@ class Lexicon:
         """Words of the longest name or alias, at most `names.MAX_WORDS`."""
         self.by_entity = Grouped()
         """Rows of the aliases log by entity."""
-        self._lock = forking.rlock()
+        self._lock = after_fork.make_rlock()
 
     def grow(self, snapshot: Snapshot) -> Lexicon:
         """Take in the rows of a version that are new."""
@@ -145,7 +145,7 @@ def open_names(path: Path) -> Saved:
     return Saved(keys[:entities], keys[entities : 2 * entities], keys[2 * entities :], min(longest, names.MAX_WORDS))
 
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _lexicons: weakref.WeakKeyDictionary[Tables, Lexicon] = weakref.WeakKeyDictionary()
 
 

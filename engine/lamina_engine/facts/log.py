@@ -32,7 +32,7 @@ from lamina_engine.facts.timeline import EVER, NEVER
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 USER: Final = "user"
 

@@ -19,7 +19,7 @@ from lamina_engine.facts.lexicon import ENTITY, MERGE, Hashes
 from lamina_engine.facts.resolution import Called, called, row_of_id
 
 if TYPE_CHECKING:
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 
 I64 = NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.facts import names
 from lamina_engine.facts.book import Book
 from lamina_engine.facts.shapes import HOW, Entity, Mention, Resolution
@@ -247,7 +247,7 @@ def similar_names(book: Book, text: str) -> Iterator[Called]:
     yield from _sorted_names(book).sharing(names.fold(text))
 
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _sorted: weakref.WeakKeyDictionary[Book, SortedNames] = weakref.WeakKeyDictionary()
 
 

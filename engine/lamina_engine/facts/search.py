@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.facts import wordlists
 from lamina_engine.facts.about import Standing, holding, made
 from lamina_engine.facts.ranking import Best, Source, Word, best
@@ -48,7 +48,7 @@ _LONGER: Final = 2
 """Lists of at most so many times the rows are taken into the new ones."""
 
 _opened: weakref.WeakKeyDictionary[Tables, FactText] = weakref.WeakKeyDictionary()
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 
 
 class FactText:
@@ -68,7 +68,7 @@ class FactText:
         self._late: dict[int, array[int]] = {}
         """By key, rows after the last run."""
         self._stop = 0
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
     def find(
         self, snapshot: Snapshot, book: Book, text: str, *, limit: int, valid_at: int | None, relations: bool

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US
 from lamina_engine.facts.grown import Codes, Grouped, Grown
 
@@ -40,7 +40,7 @@ class FactTables:
         self.surest = 0.0
         """The highest confidence that was ever said of any."""
         self._rows = 0
-        self._lock = forking.rlock()
+        self._lock = after_fork.make_rlock()
 
     def grow(self, snapshot: Snapshot) -> FactTables:
         """Take in the rows of a version that are new. O(new rows), and a share of sorting them all."""
@@ -84,7 +84,7 @@ class FactTables:
         self.surest = max(self.surest, float(confidence[first:].max(initial=0.0)))
 
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _tables: weakref.WeakKeyDictionary[Tables, FactTables] = weakref.WeakKeyDictionary()
 
 

@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.clock import MISSING_US, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.log import Draft, write
 from lamina_engine.graph.standing import claim_rows
 from lamina_engine.index import nodes
 from lamina_engine.index.state import FORGOTTEN, REMOVED
-from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -53,7 +53,7 @@ def export_links(memory: Memory, path: Path) -> int:
         When the file cannot be written.
     """
     lines = _lines(memory.view())
-    with whole_file(path) as aside, aside.open("wb") as file:
+    with atomic_write(path) as aside, aside.open("wb") as file:
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
     return len(lines)

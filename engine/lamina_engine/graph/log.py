@@ -20,7 +20,7 @@ from lamina_engine.index import nodes
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.frontier import RELATIONS
 from lamina_kernels.layouts import U8
@@ -86,7 +86,7 @@ class Registry:
 
     def __init__(self, relations: Iterable[Relation] = BUILT_IN) -> None:
         self._known = {relation.name: relation for relation in relations}
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
     def __iter__(self) -> Iterator[Relation]:
         return iter(list(self._known.values()))

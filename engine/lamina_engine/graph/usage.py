@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import writing
 from lamina_engine.errors import InvalidArgument
@@ -79,7 +79,7 @@ def used(memory: Memory, identities: Sequence[str]) -> list[Link]:
 
 # ---------------------------------------------------------------------- reading
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.WeakKeyDictionary()
 """Uses by chunk as last read, and how many rows of the events log that was."""
 

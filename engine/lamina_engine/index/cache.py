@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 
 T = TypeVar("T")
 
@@ -19,12 +19,12 @@ class Cache:
 
     `cached` runs ``make`` at most once per key, under one lock per object that the same thread may take again, so
     ``make`` may ask for other keys. What ``make`` raises is not remembered. In a forked child whose parent held the
-    lock, it is free again, and the memory begins new views and tables (see `lamina_engine.forking`).
+    lock, it is free again, and the memory begins new views and tables (see `lamina_engine.after_fork`).
     """
 
     def __init__(self) -> None:
         self._cached: dict[Hashable, Any] = {}
-        self._cache_lock = forking.rlock()
+        self._cache_lock = after_fork.make_rlock()
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, made by ``make`` where it is asked for the first time."""

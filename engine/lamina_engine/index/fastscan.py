@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 
 _PACKAGE: Final = "faiss"
 _EXTENSION: Final = "_swigfaiss"
@@ -134,4 +134,4 @@ def _loaded() -> Any | None:
 
 
 _module: Any = None
-_lock = forking.lock()
+_lock = after_fork.make_lock()

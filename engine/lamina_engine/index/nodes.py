@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index.claims import read_rows
 from lamina_engine.index.graph import LinkGraph, build, empty
@@ -46,7 +46,7 @@ class NodeState(NamedTuple):
     """The same, and invalidated ones."""
 
 
-_lock = forking.rlock()
+_lock = after_fork.make_rlock()
 _graphs: weakref.WeakKeyDictionary[Tables, LinkGraph] = weakref.WeakKeyDictionary()
 _states: weakref.WeakKeyDictionary[View, NodeState] = weakref.WeakKeyDictionary()
 _nodes: weakref.WeakKeyDictionary[View, I32] = weakref.WeakKeyDictionary()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ class RowColumn:
         self._values: NDArray[Any] | None = None
         self._room: NDArray[Any] | None = None
         self._rows = 0
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
     def of(self, snapshot: Snapshot) -> NDArray[Any]:
         """Return the column for a version, (rows,) or (rows, d), read-only. O(rows that are new)."""

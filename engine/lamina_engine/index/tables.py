@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import columns, forking
+from lamina_engine import after_fork, columns
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.cache import Cache
@@ -83,8 +83,8 @@ class Tables(Cache):
         self._distrusted = set(distrusted)
         """Names below `folder` that were found damaged: they are not read, and the next writer makes them again."""
         self._vectors: tuple[str, RowColumn] | None = None
-        self._lock = forking.rlock()
-        self._codes_lock = forking.lock()
+        self._lock = after_fork.make_rlock()
+        self._codes_lock = after_fork.make_lock()
 
     def lexical(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return the Tantivy index that a version names, opened once; None where there is none or it cannot be read."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import columns, forking
+from lamina_engine import after_fork, columns
 from lamina_engine.index.accesses import Accesses
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
@@ -30,7 +30,7 @@ SMALL_ROWS: Final = 8_192
 for each version), against several small NumPy calls for each segment in every recall."""
 
 
-@forking.guarded
+@after_fork.track_property_locks
 class View(Cache):
     """One version, or a past moment of it; `cached` keeps what other rooms derive from it.
 

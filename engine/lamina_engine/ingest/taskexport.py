@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.graph.registry import IMPORTED
 from lamina_engine.graph.standing import Link, links_of
 from lamina_engine.ingest import taskfile
 from lamina_engine.ingest.taskfile import Edge, Node, Raw, TaskFile
 from lamina_engine.ingest.tasks import KEPT, TYPE, marks_of, rest_of, text_of
-from lamina_engine.whole import whole_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -46,7 +46,7 @@ def export_tasks(memory: Memory, path: Path, rows: Rows) -> int:
     file = TaskFile(loose=rest["edges"], top=rest["top"], meta=rest["meta"])
     file.nodes = {chunk.id: _node(chunk, marks.get(chunk.id, [])) for chunk in chunks}
     file.edges = _edges(view, chunks)
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_bytes(taskfile.write(file, memory.clock.now_us()))
     return len(chunks)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamina_engine import forking
+from lamina_engine import after_fork
 from lamina_engine.recall.pack import count_tokens
 from lamina_kernels.layouts import I32, I64
 
@@ -19,7 +19,7 @@ _UNKNOWN = -1
 _SPARE = 8
 """Room for an eighth more rows is left where the counts are copied to grow."""
 
-_lock = forking.lock()
+_lock = after_fork.make_lock()
 _counts: weakref.WeakKeyDictionary[Tables, I32] = weakref.WeakKeyDictionary()
 
 

@@ -126,7 +126,7 @@ class _Job:
         self.damaged = False
         if engine is None and self.space and self.space == self.former:
             log = self.snapshot.segments(self.snapshot.vector_log)
-            self.damaged = not all(segment.intact() for segment in log)
+            self.damaged = not all(segment.is_intact() for segment in log)
             if self.damaged or not resume:  # the same model, from nothing: beside what serves, under another name
                 self.space = _other_name(self.former, embedder.identity)
         self.changes = self.space != self.former

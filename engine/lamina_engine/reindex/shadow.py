@@ -25,7 +25,7 @@ from lamina_engine.reindex.report import ReindexReport, Teller
 from lamina_engine.reindex.texts import Embedded, embedded, embedded_range
 from lamina_engine.schema import vector_log
 from lamina_engine.store.snapshot import Rows, Snapshot
-from lamina_engine.store.writer import Transaction
+from lamina_engine.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

@@ -1,21 +1,28 @@
-"""Every durable step on disk goes through here, so that tests can stop, fail or shorten any one of them."""
+"""Durable file steps, and the threads that wait for the disk.
+
+Every step goes through `Files`, so that tests can stop, fail or shorten any one of them.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from queue import SimpleQueue
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from lamina_engine.store import flushing
+from lamina_engine import after_fork
 from lamina_engine.store.shape import NO_FOLLOW
 
 TEMPORARY_SUFFIX = ".tmp"
-_WRITTEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW  # Windows would translate newlines
-_ALONE = 2
+_WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW  # Windows would translate newlines
+_PARALLEL_FROM = 2
 """Fewer are flushed by the caller itself."""
-_HOLDS = os.name == "posix"
+_IS_POSIX = os.name == "posix"
 """Elsewhere a file that is open cannot be replaced."""
 
 
@@ -23,8 +30,8 @@ Name: TypeAlias = str | os.PathLike[str]
 """A file's name. Text where it is made for each write: a Path costs as much as opening the file."""
 
 
-class Begun(NamedTuple):
-    """A file that is being written aside."""
+class PendingFile(NamedTuple):
+    """A file being written, not yet published."""
 
     descriptor: int
     aside: str
@@ -39,7 +46,7 @@ class Files:
     """
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder and its parents durably; nothing happens where it exists."""
+        """Create a folder and its parents durably; an existing one is fine."""
         if path.is_dir():
             return
         self.make_folder(path.parent)
@@ -47,111 +54,98 @@ class Files:
         self.flush_folder(path.parent)
 
     def make_one_folder(self, path: Path) -> None:
-        """Create one folder in a folder that exists; one that is there already is fine."""
+        """Create one folder inside an existing one; an existing one is fine."""
         path.mkdir(exist_ok=True)
 
-    def begin(self, path: Name, parts: Iterable[bytes | memoryview], *, aside: bool = True) -> Begun:
-        """Write a file from its parts, without waiting for the disk; a failure leaves nothing.
+    def write_pending(self, path: Name, parts: Iterable[bytes | memoryview], *, aside: bool = True) -> PendingFile:
+        """Write a file from its parts without waiting for the disk; a failure leaves nothing behind.
 
-        Parameters
-        ----------
-        path : path
-            The name it is to have.
-        parts : iterable of bytes
-            Its content.
-        aside : bool
-            Write it under another name until `place`. False for a file that nobody looks for before something else names
-            it: a name that is taken already is left alone, and it is written aside all the same.
+        With ``aside`` it gets another name until `publish_all`. Without, it gets its own name at once, for files that are
+        not looked for before something else names them; a name already taken is left alone, and the file is written aside.
         """
-        begun = self._made(os.fspath(path), aside=aside)
+        pending = self._open_pending(os.fspath(path), aside=aside)
         try:
             for part in parts:
                 view = memoryview(part).cast("B")
                 while len(view):  # a short write is legal; the rest follows
-                    view = view[self.write_some(begun.descriptor, view) :]
+                    view = view[self.write_some(pending.descriptor, view) :]
         except BaseException:  # Ctrl-C included
-            os.close(begun.descriptor)
-            self.abandon([begun])
+            os.close(pending.descriptor)
+            self.discard_pending([pending])
             raise
-        return begun
+        return pending
 
-    def _made(self, name: str, *, aside: bool) -> Begun:
+    def _open_pending(self, name: str, *, aside: bool) -> PendingFile:
         if not aside:
             with contextlib.suppress(FileExistsError):
-                return Begun(os.open(name, _WRITTEN | os.O_EXCL, 0o666), name, name)
+                return PendingFile(os.open(name, _WRITE_FLAGS | os.O_EXCL, 0o666), name, name)
         other = name + TEMPORARY_SUFFIX
-        return Begun(os.open(other, _WRITTEN | os.O_TRUNC, 0o666), other, name)
+        return PendingFile(os.open(other, _WRITE_FLAGS | os.O_TRUNC, 0o666), other, name)
 
-    def settle(
+    def fsync_all(
         self,
-        files: Sequence[Begun],
+        files: Sequence[PendingFile],
         folders: Sequence[Path] = (),
-        meanwhile: Callable[[], None] | None = None,
+        on_flush: Callable[[], None] | None = None,
     ) -> None:
-        """Flush files that were begun, and folders, side by side, and close the files: those aside then wait for `place`.
+        """Flush pending files and folders in parallel, then close the files.
 
-        Parameters
-        ----------
-        files, folders
-            What to flush.
-        meanwhile : callable, optional
-            What is done beside it. Where it raises, so does this, when all is closed.
+        ``on_flush`` runs beside it; its error is raised once everything is closed.
         """
         try:
-            self.together(self._flush_either, [*(begun.descriptor for begun in files), *folders], meanwhile)
+            self.run_parallel(self._flush_one, [*(pending.descriptor for pending in files), *folders], on_flush)
         finally:
             self.close(files)
 
-    def _flush_either(self, what: int | Path) -> None:
+    def _flush_one(self, what: int | Path) -> None:
         if isinstance(what, int):
             self.flush(what)
         else:
             self.flush_folder(what)
 
-    def close(self, files: Iterable[Begun]) -> None:
-        """Close files that were begun and are not to be settled."""
-        for begun in files:
-            os.close(begun.descriptor)
+    def close(self, files: Iterable[PendingFile]) -> None:
+        """Close pending files without flushing them."""
+        for pending in files:
+            os.close(pending.descriptor)
 
-    def place(self, files: Iterable[Begun]) -> None:
-        """Give settled files their names; their folders are left to the caller to flush."""
-        for begun in files:
-            if begun.aside != begun.path:
-                self.replace(begun.aside, begun.path)
+    def publish_all(self, files: Iterable[PendingFile]) -> None:
+        """Rename flushed files to their own names; the caller flushes the folders."""
+        for pending in files:
+            if pending.aside != pending.path:
+                self.replace(pending.aside, pending.path)
 
-    def swap(self, file: Begun) -> None:
-        """Give a settled file the name of another, and flush their folder; the other is let go of on a thread.
-
-        A file that loses its last name is freed by whoever took it: on a disk that is told of free blocks that is a wait.
-        """
-        held = _opened(file.path) if _HOLDS else None
+    def swap(self, file: PendingFile) -> None:
+        """Replace a file by a flushed one and flush their folder; the old one is closed on a thread."""
+        # whoever drops a file's last name also frees its blocks: on a disk with discard that is a wait
+        held = _open_to_read(file.path) if _IS_POSIX else None
         try:
             self.replace(file.aside, file.path)
             self.flush_folder(Path(file.path).parent)
         finally:
             if held is not None:
-                flushing.soon(os.close, held)
+                run_in_background(os.close, held)
 
-    def abandon(self, files: Iterable[Begun]) -> None:
-        """Remove what was begun and is not to be."""
-        for begun in files:
+    def discard_pending(self, files: Iterable[PendingFile]) -> None:
+        """Delete pending files."""
+        for pending in files:
             with contextlib.suppress(OSError):
-                self.remove(begun.aside)
+                self.remove(pending.aside)
 
-    def together(
-        self, act: Callable[[Any], None], items: Sequence[Any], meanwhile: Callable[[], None] | None = None
+    def run_parallel(
+        self, act: Callable[[Any], None], items: Sequence[Any], on_flush: Callable[[], None] | None = None
     ) -> None:
-        """Do something to several files or folders at once, and wait for all: a disk takes flushes that wait together."""
-        if len(items) < _ALONE:
+        """Apply a function to several files or folders at once and wait for all."""
+        # a disk takes flushes that wait side by side together
+        if len(items) < _PARALLEL_FROM:
             for item in items:
                 act(item)
-            if meanwhile is not None:
-                meanwhile()
+            if on_flush is not None:
+                on_flush()
         else:
-            flushing.together(act, items, meanwhile)
+            run_parallel(act, items, on_flush)
 
     def write_some(self, descriptor: int, view: memoryview) -> int:
-        """Write what the system takes at once; return how many bytes that was."""
+        """Write as many bytes as the system accepts at once; return their number."""
         return os.write(descriptor, view)
 
     def flush(self, descriptor: int) -> None:
@@ -164,10 +158,10 @@ class Files:
 
     def flush_folders(self, paths: Sequence[Path]) -> None:
         """Make renames in several folders durable."""
-        self.together(self.flush_folder, paths)
+        self.run_parallel(self.flush_folder, paths)
 
     def flush_folder(self, path: Path) -> None:
-        """Make renames in a folder durable; systems that cannot open folders do this by themselves."""
+        """Make renames in a folder durable; systems that cannot open folders do so by themselves."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except PermissionError:  # Windows
@@ -178,46 +172,162 @@ class Files:
             os.close(descriptor)
 
     def remove(self, path: Name) -> None:
-        """Remove a file that nothing names any more; one that is gone already is fine."""
+        """Delete a file that is no longer named; a missing one is fine."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108
 
-    def discard(self, paths: Iterable[Name], left_behind: Callable[[], None]) -> None:
-        """Remove files that nothing names any more; a failure costs disk, never data.
-
-        Parameters
-        ----------
-        paths : iterable of path
-            The files.
-        left_behind : callable
-            Called where one cannot be removed (Windows: a reader has it mapped).
-        """
+    def delete(self, paths: Iterable[Name], on_failure: Callable[[], None]) -> None:
+        """Delete files that are no longer named; call ``on_failure`` for each that cannot be."""
+        # a failure costs disk, never data (Windows: a reader has it mapped)
         for path in paths:
             try:
                 self.remove(path)
             except OSError:
-                left_behind()
+                on_failure()
 
-    def discard_soon(self, paths: Iterable[Name], left_behind: Callable[[], None]) -> None:
-        """`discard` on a thread: taking a file off a disk may wait for what that disk is writing."""
-        flushing.soon(self.discard, paths, left_behind)
+    def delete_in_background(self, paths: Iterable[Name], on_failure: Callable[[], None]) -> None:
+        """Delete files on a thread: unlinking may wait for what the disk is writing."""
+        run_in_background(self.delete, paths, on_failure)
 
     def publish(self, path: Name, parts: Iterable[bytes | memoryview]) -> None:
-        """Write aside, flush, and rename into place; the folder is left to the caller to flush.
-
-        A failure leaves what stood at ``path`` as it was.
-        """
-        begun = self.begin(path, parts)
+        """Write aside, flush and rename; a failure keeps the old file. The caller flushes the folder."""
+        pending = self.write_pending(path, parts)
         try:
-            self.settle([begun])
-            self.place([begun])
+            self.fsync_all([pending])
+            self.publish_all([pending])
         except BaseException:
-            self.abandon([begun])
+            self.discard_pending([pending])
             raise
 
 
-def _opened(path: str) -> int | None:
+def _open_to_read(path: str) -> int | None:
     try:
         return os.open(path, os.O_RDONLY)
     except OSError:  # there is none yet
         return None
+
+
+_THREADS: Final = 7
+"""One for each file and folder of a small write."""
+
+Task: TypeAlias = Callable[[], None]
+
+
+def run_parallel(act: Callable[[Any], None], items: Sequence[Any], on_flush: Callable[[], None] | None = None) -> None:
+    """Apply a function to two or more items at once and wait for all; raise the first failure.
+
+    The caller runs ``on_flush`` beside it; without one, it takes one of the items itself.
+    """
+    theirs = items[1:] if on_flush is None else items
+    others = _TaskGroup(len(theirs))
+    for item in theirs:
+        _submit(functools.partial(others.run, act, item))
+    try:
+        if on_flush is None:
+            act(items[0])
+        else:
+            on_flush()
+    finally:
+        others.wait()
+    if others.failures:
+        raise others.failures[0]
+
+
+def run_in_background(act: Callable[..., None], *given: Any) -> None:
+    """Run a function on a thread without waiting; at process exit, run it at once."""
+    _submit(functools.partial(_run_ignoring_os_errors, act, *given))
+
+
+class _TaskGroup:
+    """Tasks with one waiter: the last to finish wakes it, and no other thread."""
+
+    __slots__ = ("_done", "_guard", "_left", "failures")
+
+    def __init__(self, tasks: int) -> None:
+        self.failures: list[BaseException] = []
+        self._left = tasks
+        self._guard = threading.Lock()
+        self._done = threading.Lock()
+        self._done.acquire()
+
+    def run(self, act: Callable[[Any], None], item: Any) -> None:
+        """Run one task."""
+        try:
+            act(item)
+        except BaseException as error:  # raised by who waits
+            self.failures.append(error)
+        with self._guard:
+            self._left -= 1
+            last = not self._left
+        if last:
+            self._done.release()
+
+    def wait(self) -> None:
+        """Return when all tasks have finished."""
+        self._done.acquire()
+
+
+class _Pool:
+    """Daemon threads that live until the process ends.
+
+    A pool of its own: the standard library's costs a small write as much per task as one of its flushes.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self.threads = [
+            threading.Thread(target=self._work, name=f"lamina-flush-{i}", daemon=True) for i in range(_THREADS)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def _work(self) -> None:
+        while (task := self.tasks.get()) is not None:
+            task()
+
+    def stop(self) -> None:
+        """Finish all queued tasks and join the threads."""
+        for _ in self.threads:
+            self.tasks.put(None)
+        for thread in self.threads:
+            thread.join()
+
+
+def _submit(task: Task) -> None:
+    """Queue a task for the pool; at process exit, run it at once."""
+    # the pool is stopped by then, and another exit handler may still write
+    global _pool
+    if _exiting:
+        task()
+        return
+    if _pool is None:
+        with _pool_lock:
+            _pool = _pool or _Pool()
+    _pool.tasks.put(task)
+
+
+def _run_ignoring_os_errors(act: Callable[..., None], *given: Any) -> None:
+    with contextlib.suppress(OSError):
+        act(*given)
+
+
+def _stop_at_exit() -> None:
+    """Finish queued tasks and start no more threads."""
+    global _exiting
+    _exiting = True
+    if _pool is not None:
+        _pool.stop()
+
+
+def _drop_pool_after_fork() -> None:
+    """Drop the pool in a forked child: its threads exist only in the parent."""
+    global _pool
+    _pool = None
+
+
+_pool: _Pool | None = None
+_pool_lock = after_fork.make_lock()
+_exiting = False
+atexit.register(_stop_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_pool_after_fork)

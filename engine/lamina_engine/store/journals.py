@@ -1,6 +1,6 @@
-"""Journals: what was shown to whom, as JSON lines beside the log. A line is appended in one write, without any lock.
+"""Journals of the ids shown in sessions: JSON lines beside the log, appended without a lock.
 
-They hold no text of the vault, only ids; `erase` takes those out when their chunks are forgotten.
+They hold ids and no text; `erase` removes those of forgotten chunks.
 """
 
 from __future__ import annotations
@@ -26,19 +26,13 @@ _NAME: Final = re.compile(r"[0-9a-f]{24}\.jsonl")
 
 
 def journal_path(root: Path, kind: str, key: str) -> Path:
-    """Return the file of one key (a session, say): a digest of it names the file, so no two keys share one."""
+    """Return the journal file of a key, named by its digest so that no two keys share one."""
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return root / JOURNALS / kind / f"{digest}{_SUFFIX}"
 
 
 def append(path: Path, record: Mapping[str, Any]) -> None:
-    """Add a line.
-
-    Raises
-    ------
-    OSError
-        When the folder cannot be written.
-    """
+    """Append one line in one write."""
     line = msgspec.json.encode(record) + b"\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
     try:
@@ -53,7 +47,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a journal, oldest first; a line that is torn or no object is passed over."""
+    """Yield a journal's lines, oldest first; torn lines and non-objects are skipped."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -66,20 +60,16 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def erase(root: Path, identities: Collection[str]) -> int:
-    """Take ids out of every journal; return how many lines named one of them.
+    """Remove ids from every journal; return the number of lines that named one.
 
-    A file is written anew and renamed; lines that another process appended meanwhile are carried over.
-
-    Raises
-    ------
-    OSError
+    Each file is rewritten and renamed; lines appended by other processes in between are carried over.
     """
     gone = frozenset(identities)
     changed = 0
     kinds = own_folders(root / JOURNALS, _KIND)
     for path in [path for kind in kinds for path in own_files(kind, _NAME)]:
         with path.open("rb") as old:
-            lines, found = _without(old.read(), gone)
+            lines, found = _drop_ids(old.read(), gone)
             if not found:
                 continue
             aside = path.with_name(path.name + ".tmp")
@@ -88,7 +78,7 @@ def erase(root: Path, identities: Collection[str]) -> int:
                 new.flush()
                 os.fsync(new.fileno())
             aside.replace(path)
-            late, more = _without(old.read(), gone)
+            late, more = _drop_ids(old.read(), gone)
         if late:
             with path.open("ab") as new:
                 new.write(late)
@@ -96,8 +86,9 @@ def erase(root: Path, identities: Collection[str]) -> int:
     return changed
 
 
-def _without(content: bytes, gone: frozenset[str]) -> tuple[bytes, int]:
-    """Return lines without some ids, and how many had one; a line that cannot be read goes, it might name one."""
+def _drop_ids(content: bytes, gone: frozenset[str]) -> tuple[bytes, int]:
+    """Return the lines without some ids, and the number of lines that had one."""
+    # an unreadable line is dropped too: it might name one
     kept, found = [], 0
     for line in content.split(b"\n"):
         try:

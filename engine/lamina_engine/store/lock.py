@@ -1,4 +1,7 @@
-"""The writer lock: an operating-system lock on one file. It dies with its process; a forked child does not keep it."""
+"""The writer lock: an operating-system lock on one file that dies with its process.
+
+A forked child does not keep it.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,7 @@ _LONGEST_WAIT_S = 0.025
 
 @contextlib.contextmanager
 def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the vault's writer lock.
-
-    Raises
-    ------
-    VaultLocked
-        When another writer still holds it after ``timeout_s`` seconds.
-    VaultReadOnly
-        When the folder cannot be written.
-    """
+    """Hold the vault's writer lock."""
     if not os.access(root, os.W_OK):
         raise VaultReadOnly(f"{root} cannot be written by this user; open it with mode='r', or change its permissions")
     try:

@@ -1,7 +1,7 @@
-"""A manifest: the small file that names the segments of one version; and CURRENT, which names the manifest.
+"""Manifests name the segments of one version; the file CURRENT names the newest manifest.
 
-The name of a manifest carries a digest of its content, and CURRENT carries that name, so a torn or flipped manifest
-is seen when it is read.
+A manifest's name carries a digest of its content, and CURRENT carries that name, so a torn or flipped manifest is
+detected when it is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
 from lamina_engine.schema import FORMAT_VERSION
-from lamina_engine.store.files import Begun, Files
+from lamina_engine.store.files import Files, PendingFile
 
 CURRENT = "CURRENT"
 MANIFESTS = "manifests"
@@ -73,7 +73,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """Version in which rows last changed in place (were forgotten): what was derived before it is not to be used."""
 
     def rows(self, log: str) -> int:
-        """Return how many rows a log has; 0 where there is none yet."""
+        """Return the number of rows of a log; 0 for an unknown one."""
         refs = self.logs.get(log)
         return refs[-1].start + refs[-1].rows if refs else 0
 
@@ -92,63 +92,45 @@ def publish(
     files: Files,
     root: Path,
     manifest: Manifest,
-    segments: Sequence[Begun] = (),
+    segments: Sequence[PendingFile] = (),
     folders: Sequence[Path] = (),
-    meanwhile: Callable[[], None] | None = None,
+    on_flush: Callable[[], None] | None = None,
 ) -> str:
-    """Write a manifest, then swap CURRENT to it; after this returns the version is committed. Return the manifest's name.
+    """Commit a version: write its manifest, then swap CURRENT to it; return the manifest's name.
 
-    Parameters
-    ----------
-    files, root, manifest
-    segments : sequence of Begun
-        Files that the manifest names and that are not on disk yet; they are closed, and gone if this fails.
-    folders : sequence of Path
-        The folders they lie in.
-    meanwhile : callable, optional
-        What is done while the disk writes; where it raises, nothing is committed.
-
-    Notes
-    -----
-    Two waits for the disk: all bytes and all names but one, in any order; then the name of CURRENT. Nothing refers to a
-    file before the last, so it matters to nobody that one has its own name before it is whole.
+    ``segments`` are the pending files it names (closed here, deleted on failure), ``folders`` where they lie.
+    ``on_flush`` runs while the disk writes; if it raises, nothing is committed.
     """
+    # Two waits for the disk: all bytes and all names but one, in any order; then the name of CURRENT. Nothing refers
+    # to a file before the second, so a file may have its own name before all its bytes are durable.
     name, content = encode(manifest)
     folder = root / MANIFESTS
-    begun = list(segments)
-    settled = False
+    pending = list(segments)
+    synced = False
     try:
-        begun.append(files.begin(f"{folder}{os.sep}{name}", [content], aside=False))
-        begun.append(files.begin(f"{root}{os.sep}{CURRENT}", [current_of(name)]))
-        settled = True
-        files.settle(begun, [*folders, folder], meanwhile)
-        late = [each for each in begun[:-1] if each.aside != each.path]
+        pending.append(files.write_pending(f"{folder}{os.sep}{name}", [content], aside=False))
+        pending.append(files.write_pending(f"{root}{os.sep}{CURRENT}", [current_content(name)]))
+        synced = True
+        files.fsync_all(pending, [*folders, folder], on_flush)
+        late = [each for each in pending[:-1] if each.aside != each.path]
         if late:  # a name was taken, as an interrupted commit may leave it
-            files.place(late)
+            files.publish_all(late)
             files.flush_folders([*folders, folder])
     except BaseException:
-        if not settled:
-            files.close(begun)
-        files.abandon(begun)
+        if not synced:
+            files.close(pending)
+        files.discard_pending(pending)
         raise
     try:
-        files.swap(begun[-1])
+        files.swap(pending[-1])
     except BaseException:  # it may have happened: what the manifest names is left to whoever reads CURRENT
-        files.abandon(begun[-1:])
+        files.discard_pending(pending[-1:])
         raise
     return name
 
 
 def read_current(root: Path) -> str:
-    """Return the name that CURRENT holds.
-
-    Raises
-    ------
-    VaultNotFound
-        When there is no vault.
-    VaultCorrupt
-        When CURRENT does not hold a manifest's name, or is missing where manifests are.
-    """
+    """Return the name that CURRENT holds."""
     try:
         name = read_small(f"{root}{os.sep}{CURRENT}").decode("ascii", "replace").strip()
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -160,25 +142,20 @@ def read_current(root: Path) -> str:
             f"{root} is not a Lamina vault: it has no {CURRENT} file; "
             "make one with `lamina init` or lamina.open(path, create=True)"
         ) from error
-    if not is_name(name):
+    if not is_manifest_name(name):
         raise VaultCorrupt(
             f"{root / CURRENT} holds {name[:60]!r}, not the name of a manifest; run `lamina verify` on the vault"
         )
     return name
 
 
-def current_of(name: str) -> bytes:
-    """Return what CURRENT holds where it names a manifest."""
+def current_content(name: str) -> bytes:
+    """Return the content of CURRENT for a manifest's name."""
     return name.encode() + b"\n"
 
 
 def read_small(path: str) -> bytes:
-    """Return the first 4096 bytes of a file, in the fewest system calls.
-
-    Raises
-    ------
-    OSError
-    """
+    """Return the first 4096 bytes of a file, in the fewest system calls."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         return os.read(descriptor, 4096)
@@ -186,8 +163,8 @@ def read_small(path: str) -> bytes:
         os.close(descriptor)
 
 
-def is_name(name: str) -> bool:
-    """Tell whether a text is the name of a manifest: its version and the digest of its content."""
+def is_manifest_name(name: str) -> bool:
+    """Return True for the name of a manifest: its version and the digest of its content."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -197,23 +174,15 @@ def version_of(name: str) -> int:
 
 
 def holds_rows(root: Path) -> bool:
-    """Tell whether a folder holds more than an interrupted creation leaves: any version past the first."""
+    """Return True if a folder has any version past the first: more than an interrupted creation."""
     folder = root / MANIFESTS
-    return folder.is_dir() and any(is_name(path.name) and version_of(path.name) > 1 for path in folder.iterdir())
+    return folder.is_dir() and any(
+        is_manifest_name(path.name) and version_of(path.name) > 1 for path in folder.iterdir()
+    )
 
 
 def load(root: Path, name: str) -> Manifest:
-    """Read and check one manifest.
-
-    Raises
-    ------
-    FileNotFoundError
-        When it has been removed since its name was read; read CURRENT again.
-    VaultCorrupt
-        When its bytes are not those its name was made from, or it names what no vault would.
-    VaultTooNew
-        When a newer Lamina wrote it.
-    """
+    """Read and check one manifest."""
     path = root / MANIFESTS / name
     content = path.read_bytes()
     if name.removesuffix(".json").partition("-")[2] != _digest(content):
@@ -231,14 +200,14 @@ def load(root: Path, name: str) -> Manifest:
         raise VaultCorrupt(
             f"{path} cannot be read as a manifest: {error}; `lamina verify` names what can be saved"
         ) from error
-    wrong = _strange(manifest)
+    wrong = _find_anomaly(manifest)
     if wrong is not None:
         raise VaultCorrupt(f"{path} {wrong}; no Lamina writes that: somebody else did")
     return manifest
 
 
-def _strange(manifest: Manifest) -> str | None:
-    """Return what a manifest says that no writer would: rows that do not join, a name that leads out of the vault."""
+def _find_anomaly(manifest: Manifest) -> str | None:
+    """Describe content no writer produces: rows that do not join, names that leave the vault."""
     for log, refs in manifest.logs.items():
         if not LOG_NAME.fullmatch(log):
             return f"has a log named {log[:60]!r}"

@@ -1,4 +1,4 @@
-"""Segments: immutable Arrow IPC files of one record batch, uncompressed, memory-mapped when read."""
+"""Segments: immutable Arrow IPC files of one record batch, memory-mapped when read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import columns, forking, schema
+from lamina_engine import after_fork, columns, schema
+from lamina_engine.columns import validity
 from lamina_engine.errors import VaultCorrupt
-from lamina_engine.store.bounds import out_of_bounds
-from lamina_engine.store.files import Begun, Files
+from lamina_engine.store.files import Files, PendingFile
 from lamina_engine.store.manifest import SegmentRef
 
 LOG = "log"
@@ -32,26 +32,28 @@ MERGE_FACTOR = 8
 
 
 @functools.lru_cache(256)
-def folder(root: Path, log: str) -> Path:
+def log_folder(root: Path, log: str) -> Path:
     """Return the folder of a log's segments."""
     return root / LOG / log
 
 
-def path_of(root: Path, log: str, name: str) -> str:
+def segment_path(root: Path, log: str, name: str) -> str:
     """Return the path of a segment's file as text."""
     return f"{root}{os.sep}{LOG}{os.sep}{log}{os.sep}{name}"
 
 
-def begin(files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch) -> tuple[SegmentRef, Begun]:
-    """Begin to write one segment; return its reference and the file that is to be settled, and placed where it lies aside."""
-    parts, digest = _content(batch)
+def write_segment(
+    files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch
+) -> tuple[SegmentRef, PendingFile]:
+    """Write one segment without waiting for the disk; return its reference and the pending file."""
+    parts, digest = _encode(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
-    begun = files.begin(path_of(root, log, name), parts, aside=False)
+    pending = files.write_pending(segment_path(root, log, name), parts, aside=False)
     last = columns.numbers(batch.column("recorded_at"))[-1]
-    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), begun
+    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), pending
 
 
-def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
+def _encode(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
     """Return a segment's bytes in parts, and their digest."""
     # the second asks every column, and is asked only of what shares its memory with something large
     if batch.get_total_buffer_size() < _LARGE_BYTES or batch.nbytes < _LARGE_BYTES:
@@ -60,14 +62,14 @@ def _content(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:
             writer.write_batch(batch)
         content = memoryview(sink.getvalue())
         return [content], hashlib.sha256(content).hexdigest()
-    parts = _Parts()  # a buffer that grows would copy a large segment several times over
+    parts = _PartSink()  # a buffer that grows would copy a large segment several times over
     with pa.ipc.new_file(pa.PythonFile(parts, "w"), batch.schema, options=_OPTIONS) as writer:
         writer.write_batch(batch)
     return [*parts.written], parts.digest.hexdigest()
 
 
-class _Parts:
-    """What Arrow writes, in its own parts, with its digest: a file as far as Arrow asks of one."""
+class _PartSink:
+    """Sink that keeps the parts Arrow writes, and their digest."""
 
     closed = False
 
@@ -77,14 +79,14 @@ class _Parts:
         self._size = 0
 
     def write(self, part: bytes) -> int:
-        """Take a part."""
+        """Keep one part."""
         self.written.append(part)
         self.digest.update(part)
         self._size += len(part)
         return len(part)
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written."""
         return self._size
 
     def flush(self) -> None:
@@ -95,25 +97,9 @@ class _Parts:
 
 
 class Segment:
-    """One segment, mapped; its Arrow structure is parsed when first asked for.
+    """One mapped segment; its Arrow structure is parsed on first use.
 
-    Parameters
-    ----------
-    root : Path
-        The vault.
-    log : str
-        Name of the log.
-    ref : SegmentRef
-        What the manifest says of it.
-    batch : RecordBatch, optional
-        What has just been written to it, where it is small: nothing is mapped then, and nothing checked.
-
-    Raises
-    ------
-    FileNotFoundError
-        When it has been merged away since the manifest was read.
-    VaultCorrupt
-        When its size is not what the manifest says.
+    ``batch`` holds the rows of a small segment that this process has just written: nothing is mapped or checked then.
     """
 
     __slots__ = ("_batch", "_columns", "_lock", "_map", "_numbers", "_readers", "_root", "log", "ref")
@@ -122,15 +108,15 @@ class Segment:
         self.log, self.ref = log, ref
         self._root = root
         # mapped at once: a file that is unlinked while mapped stays readable
-        self._map = self._opened() if batch is None else None
+        self._map = self._map_file() if batch is None else None
         self._batch = batch
         self._columns: dict[str, pa.Array] = {}
         self._readers: dict[str, columns.Reader] = {}
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
-        self._lock = forking.lock()
+        self._lock = after_fork.make_lock()
 
-    def _opened(self) -> pa.MemoryMappedFile:
-        path = path_of(self._root, self.log, self.ref.name)
+    def _map_file(self) -> pa.MemoryMappedFile:
+        path = segment_path(self._root, self.log, self.ref.name)
         size = os.stat(path).st_size  # noqa: PTH116  a Path for each segment of a large vault is milliseconds
         if size != self.ref.size:
             raise VaultCorrupt(
@@ -139,14 +125,14 @@ class Segment:
         return pa.memory_map(path)
 
     @property
-    def at_hand(self) -> bool:
-        """True where it is read from what this process wrote, and not from its file."""
+    def in_memory(self) -> bool:
+        """True if it is read from the rows this process wrote, not from its file."""
         return self._map is None
 
     @property
     def path(self) -> Path:
         """Its file."""
-        return folder(self._root, self.log) / self.ref.name
+        return log_folder(self._root, self.log) / self.ref.name
 
     @property
     def start(self) -> int:
@@ -155,18 +141,12 @@ class Segment:
 
     @property
     def rows(self) -> int:
-        """How many rows it holds."""
+        """Number of rows."""
         return self.ref.rows
 
     @property
     def batch(self) -> pa.RecordBatch:
-        """The whole segment as one record batch of views into the file.
-
-        Raises
-        ------
-        VaultCorrupt
-            When the file is no Arrow file, or has another number of rows.
-        """
+        """The segment as one record batch of views into the file."""
         if self._batch is None:
             with self._lock:
                 if self._batch is None:
@@ -178,7 +158,7 @@ class Segment:
             reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
             batch.validate()  # the lengths of all buffers; what lies in them is checked column by column
-            known = _is_layout_of(self.log, batch.schema)
+            known = _has_log_schema(self.log, batch.schema)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise VaultCorrupt(
                 f"{self.path} cannot be read as Arrow: {error}; `lamina verify` names what can be saved"
@@ -192,17 +172,11 @@ class Segment:
         return batch
 
     def column(self, name: str) -> pa.Array:
-        """Return one column.
-
-        Raises
-        ------
-        VaultCorrupt
-            When its offsets or codes point outside what they index: reading through them would crash the process.
-        """
+        """Return one column."""
         found = self._columns.get(name)
         if found is None:
             found = self.batch.column(name)
-            wrong = None if self._map is None else out_of_bounds(found)
+            wrong = None if self._map is None else find_bad_bounds(found)
             if wrong is not None:
                 raise VaultCorrupt(f"{self.path}, column {name}: {wrong}; `lamina verify` names what can be saved")
             self._columns[name] = found
@@ -228,13 +202,7 @@ class Segment:
         return [read(offset) for offset in offsets.tolist()]
 
     def texts(self, name: str, first: int = 0) -> list[Any]:
-        """Return the Python values of one column of text, from an offset on.
-
-        Raises
-        ------
-        VaultCorrupt
-            When one of them is not UTF-8.
-        """
+        """Return the Python values of one column of text, from an offset on."""
         try:
             found: list[Any] = self.column(name).slice(first).to_pylist()
         except UnicodeDecodeError as error:
@@ -244,19 +212,19 @@ class Segment:
         return found
 
     def content(self) -> memoryview:
-        """Return the whole file's bytes: they stay readable when the file has been merged away."""
+        """Return the file's bytes; they stay readable after the file has been merged away."""
         if self._map is None:
-            return memoryview(b"".join(_content(self.batch)[0]))
+            return memoryview(b"".join(_encode(self.batch)[0]))
         return memoryview(self._map.read_at(self.ref.size, 0))
 
-    def intact(self) -> bool:
-        """Tell whether its bytes are those that were written. O(bytes)."""
+    def is_intact(self) -> bool:
+        """Return True if the file's bytes match its digest. O(bytes)."""
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.ref.digest
 
     def check(self) -> str | None:
-        """Read every byte; return what is wrong, or None. O(bytes)."""
-        if not self.intact():
+        """Read every byte; return a description of the damage, or None. O(bytes)."""
+        if not self.is_intact():
             last = self.start + self.rows - 1
             return f"{self.path.name}: its bytes have changed since they were written (rows {self.start} to {last})"
         try:
@@ -266,8 +234,8 @@ class Segment:
         return None
 
 
-def _is_layout_of(log: str, found: pa.Schema) -> bool:
-    """Tell whether columns are those that a log has: bytes flipped in a file's schema leave it an Arrow file."""
+def _has_log_schema(log: str, found: pa.Schema) -> bool:
+    """Return True if a schema is the log's: with flipped bytes it may still be valid Arrow."""
     if not log.startswith(schema.vector_log("")):
         return log not in schema.LOGS or found.equals(_layout(log))
     vectors = found.field(found.names.index("vector")).type if "vector" in found.names else None
@@ -281,7 +249,7 @@ def _layout(log: str) -> pa.Schema:
 
 
 def size_class(rows: int) -> int:
-    """Return the size class of a segment: 0 below `MERGE_FACTOR` rows, one more for each further factor."""
+    """Return a segment's size class: 0 below `MERGE_FACTOR` rows, plus one per further factor."""
     level = 0
     while rows >= MERGE_FACTOR:
         rows //= MERGE_FACTOR
@@ -290,15 +258,10 @@ def size_class(rows: int) -> int:
 
 
 def merge_start(refs: list[SegmentRef], rows: int) -> int:
-    """Decide which trailing segments a new one of ``rows`` rows takes in.
+    """Return the index of the first trailing segment that ``rows`` new rows are merged with.
 
-    Like carrying in a counter of base `MERGE_FACTOR`: when a size class would hold a full set, the set becomes one
-    segment of the next class. Each row is so rewritten at most once a class.
-
-    Returns
-    -------
-    int
-        Index of the first segment to merge; ``len(refs)`` for none.
+    ``len(refs)`` for none. Like carrying in a counter of base `MERGE_FACTOR`: a full set of one size class becomes one
+    segment of the next, so each row is rewritten at most once per class.
     """
     first, total = len(refs), rows
     while True:
@@ -311,3 +274,99 @@ def merge_start(refs: list[SegmentRef], rows: int) -> int:
         if first - begin < MERGE_FACTOR - 1:
             return first
         first, total = begin, gathered
+
+
+_CACHED_CHARS = 64
+"""Characters of a category's value up to which its column of one row is remembered."""
+
+
+def record_batch(log: str, layout: pa.Schema, values: dict[str, Any], stamps: NDArray[np.int64]) -> pa.RecordBatch:
+    """Return rows of a log as a record batch, from lists, NumPy or Arrow arrays by column."""
+    one = len(stamps) == 1 and log in schema.LOGS
+    columns = [
+        pa.array(stamps)
+        if name == "recorded_at"
+        else _one_row_array(log, name, kind, values[name])
+        if one
+        else _array(values[name], kind)
+        for name, kind in _fields(layout)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=layout)
+
+
+@functools.lru_cache(64)
+def _fields(layout: pa.Schema) -> tuple[tuple[str, pa.DataType], ...]:
+    return tuple((field.name, field.type) for field in layout)
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values if values.type == kind else values.cast(kind)
+    return pa.array(values, kind)
+
+
+def _one_row_array(log: str, name: str, kind: pa.DataType, values: Any) -> pa.Array:
+    """Return a one-row column; common values share one cached array."""
+    if isinstance(values, list):
+        value = values[0]
+        if value is None or (isinstance(value, int) and value == -1):
+            return _cached_array(log, name, value)
+        if isinstance(value, list) and not value:
+            return _cached_array(log, name, ())
+        if isinstance(value, str) and len(value) <= _CACHED_CHARS and pa.types.is_dictionary(kind):
+            return _cached_array(log, name, value)
+    return _array(values, kind)
+
+
+@functools.lru_cache(512)
+def _cached_array(log: str, name: str, value: Any) -> pa.Array:
+    return pa.array([value], schema.log_schema(log).field(name).type)
+
+
+def find_bad_bounds(array: pa.Array) -> str | None:
+    """Describe a column's offsets or codes that are out of bounds; None if all are good."""
+    # Reading through them would crash the process. Arrow's own check without ``full`` looks at the first and the last
+    # offset only. O(rows), not O(bytes).
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _find_bad_codes(array) or find_bad_bounds(array.dictionary) or _find_bad_text(array.dictionary)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _find_bad_offsets(array, np.dtype(np.int32), _buffer_size(array.buffers()[2]))
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return _find_bad_offsets(array, np.dtype(np.int64), _buffer_size(array.buffers()[2]))
+    if pa.types.is_list(kind):
+        return _find_bad_offsets(array, np.dtype(np.int32), len(array.values)) or find_bad_bounds(array.values)
+    return None
+
+
+def _find_bad_text(array: pa.Array) -> str | None:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return str(error)
+    return None
+
+
+def _buffer_size(buffer: pa.Buffer | None) -> int:
+    return 0 if buffer is None else int(buffer.size)
+
+
+def _find_bad_offsets(array: pa.Array, dtype: np.dtype[np.int32] | np.dtype[np.int64], limit: int) -> str | None:
+    buffer = array.buffers()[1]
+    if len(array) == 0:
+        return None
+    offsets: NDArray[Any] = np.frombuffer(buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    if offsets[0] < 0 or offsets[-1] > limit or (offsets[1:] < offsets[:-1]).any():
+        return "offsets that run backwards or past the end"
+    return None
+
+
+def _find_bad_codes(array: pa.DictionaryArray) -> str | None:
+    indices = array.indices
+    if len(indices) == 0:
+        return None
+    codes = np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4)
+    outside = (codes < 0) | (codes >= len(array.dictionary))
+    if outside.any() and (outside & validity(indices)).any():
+        return "codes outside its dictionary"
+    return None

@@ -1,4 +1,4 @@
-"""A snapshot: one version of the vault, pinned; every read of a call goes through one."""
+"""Snapshots: one pinned version of the vault; every read of a call goes through one."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ Rows = NDArray[np.int64]
 
 
 class Snapshot:
-    """One version of the log: its manifest and its mapped segments. Immutable; safe to share between threads.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        What the version is made of.
-    segments : dict of tuple of Segment
-        By log, in row order.
-    name : str
-        The manifest's file name, as CURRENT held it.
-    """
+    """One version of the log: manifest and mapped segments. Immutable, shared between threads."""
 
     __slots__ = ("_rows", "_segments", "_starts", "manifest", "name")
 
@@ -38,14 +28,8 @@ class Snapshot:
         self._rows = {log: manifest.rows(log) for log in manifest.logs}
         self._starts: dict[str, NDArray[np.int64]] = {}
 
-    def followed_by(self, manifest: Manifest, name: str, open_: Callable[[str, SegmentRef], Segment]) -> Snapshot:
-        """Return a later version; segments that both have are shared, ``open_`` opens the others.
-
-        Raises
-        ------
-        VaultCorrupt, OSError
-            What ``open_`` raises.
-        """
+    def advance(self, manifest: Manifest, name: str, open_: Callable[[str, SegmentRef], Segment]) -> Snapshot:
+        """Return a later version; shared segments are reused, ``open_`` opens the others."""
         opened: dict[str, tuple[Segment, ...]] = {}
         for log, refs in manifest.logs.items():
             if (
@@ -73,7 +57,7 @@ class Snapshot:
         return vector_log(self.manifest.space)
 
     def rows(self, log: str) -> int:
-        """Return how many rows a log has."""
+        """Return the number of rows of a log."""
         return self._rows.get(log, 0)
 
     def segments(self, log: str) -> tuple[Segment, ...]:
@@ -81,7 +65,7 @@ class Snapshot:
         return self._segments.get(log, ())
 
     def watermark(self, log: str, as_of_us: int) -> int:
-        """Return how many rows of a log had been recorded at a moment. O(log n)."""
+        """Return the number of rows of a log recorded by a moment. O(log n)."""
         rows = 0
         for segment in self.segments(log):
             if segment.ref.last_us <= as_of_us:
@@ -92,13 +76,7 @@ class Snapshot:
         return rows
 
     def groups(self, log: str, rows: Rows) -> list[tuple[Segment, NDArray[np.int64], Rows]]:
-        """Split rows by segment.
-
-        Returns
-        -------
-        list of (segment, positions, offsets)
-            ``positions`` index the given rows, ``offsets`` the segment.
-        """
+        """Split rows by segment, as (segment, positions in ``rows``, offsets in the segment)."""
         parts = self.segments(log)
         if len(parts) == 1:
             return [(parts[0], np.arange(len(rows)), rows - parts[0].start)]
@@ -139,7 +117,7 @@ class Snapshot:
         ]
 
     def _starts_of(self, log: str) -> NDArray[np.int64]:
-        """Return the first row of each segment, int64; most versions of a vault that is written are never asked."""
+        """Return the first row of each segment, int64."""
         found = self._starts.get(log)
         if found is None:
             found = self._starts[log] = np.array([s.start for s in self._segments[log]] or [0], np.int64)
@@ -156,7 +134,7 @@ class Snapshot:
     def column(
         self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None
     ) -> NDArray[Any]:
-        """Return a whole primitive column from row ``start`` on; a copy where there are several segments."""
+        """Return a primitive column from row ``start`` on; a copy if there are several segments."""
         parts = []
         for segment in self.segments(log):
             if segment.start + segment.rows > start:

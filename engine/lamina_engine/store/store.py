@@ -1,4 +1,4 @@
-"""The store: opens a vault's folder, hands out snapshots, runs transactions."""
+"""The store: opens a vault's folder, hands out snapshots and runs transactions."""
 
 from __future__ import annotations
 
@@ -23,32 +23,14 @@ from lamina_engine.store.shape import check_shape
 from lamina_engine.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
 INDEX = "index"
 _OPEN_ATTEMPTS = 100
 
 
 class Store:
-    """A vault's folder.
-
-    Parameters
-    ----------
-    root : Path
-        The folder.
-    mode : {"r", "w"}
-        ``"r"`` never writes.
-    clock : Clock, optional
-        Where recorded_at comes from.
-    files : Files, optional
-        The file layer.
-    trust : bool
-        Open a vault that another user owns.
-
-    Raises
-    ------
-    VaultNotFound, VaultCorrupt, VaultTooNew, VaultUntrusted
-    """
+    """A vault's folder; mode ``"r"`` never writes, ``trust`` opens a vault of another user."""
 
     def __init__(
         self,
@@ -68,7 +50,7 @@ class Store:
         self._lock = threading.Lock()
         self._writing = threading.RLock()
         self._depth = 0
-        self._settled = False
+        self._is_fresh = False
         """True while the lock is held and CURRENT has been read since: nobody else changes it."""
         self._swept = False
         self._swept_after = 0
@@ -88,15 +70,7 @@ class Store:
         lock_timeout_s: float = LOCK_TIMEOUT_S,
         trust: bool = False,
     ) -> Store:
-        """Make an empty vault; one that is there already is opened.
-
-        Raises
-        ------
-        VaultExists
-            When the folder holds other things.
-        VaultReadOnly
-            When it cannot be made.
-        """
+        """Create an empty vault; an existing one is opened."""
         layer = files or Files()
         check_shape(root)  # before a folder is made, a lock opened or anything swept through a link
         if not (root / manifests.CURRENT).exists():
@@ -120,16 +94,16 @@ class Store:
         return cls(root, clock=clock, files=files, trust=trust)
 
     @property
-    def known(self) -> Snapshot:
-        """The newest version that this process has seen; nothing is read."""
+    def last_seen(self) -> Snapshot:
+        """The newest version this process has seen; nothing is read."""
         return self._newest[1]
 
     def snapshot(self) -> Snapshot:
-        """Return the newest committed version; the same object until another is committed.
+        """Return the newest committed version; the same object until the next commit.
 
-        Reads CURRENT each time, but while this process is the only writer.
+        CURRENT is read each time, unless this process holds the writer lock.
         """
-        if self._settled:
+        if self._is_fresh:
             return self._newest[1]
         seen, snapshot = self._newest
         if self._look() != seen:
@@ -141,48 +115,41 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[Transaction]:
-        """Write under the lock: commits when the block ends, changes nothing when it raises.
-
-        Raises
-        ------
-        VaultReadOnly, VaultLocked
-        OSError
-            When the disk refuses; nothing has changed.
-        """
-        from lamina_engine.store.writer import Transaction
+        """Write under the lock: commits when the block ends, changes nothing if it raises."""
+        from lamina_engine.store.transaction import Transaction
 
         process = os.getpid()
         with self.exclusive(timeout_s):
-            transaction = Transaction(self.root, self.files, self.clock, self.snapshot(), self._leave_behind)
+            transaction = Transaction(self.root, self.files, self.clock, self.snapshot(), self._note_leftover)
             # an interrupted commit left files that nothing names; so may another process have done that forgot rows
             if not self._swept or self._swept_after != transaction.snapshot.manifest.rewritten:
                 self._sweep()
             yield transaction
             try:
                 new = transaction.commit()
-                self._adopt(transaction.successor)
+                self._accept(transaction.successor)
                 if new.rewritten == new.version:
                     self._sweep()  # rows are forgotten: not even what is to be removed soon may still hold them
             except BaseException as error:
-                self._swept = self._settled = False  # the last flush may have failed, of what can be seen already
+                self._swept = self._is_fresh = False  # the last flush may have failed, of what can be seen already
                 if isinstance(error, OSError) and os.getpid() == process:  # a full disk wants its space back now
                     self._sweep()
                 raise
 
-    def _adopt(self, successor: Snapshot | None) -> None:
-        """Take the version just committed as the newest: what it holds is at hand, and nobody else writes meanwhile."""
+    def _accept(self, successor: Snapshot | None) -> None:
+        """Make the version just committed the newest one seen."""
         if successor is None:
-            self._settled = False
+            self._is_fresh = False
             return
         with self._lock:
-            self._newest = (manifests.current_of(successor.name), successor)
+            self._newest = (manifests.current_content(successor.name), successor)
 
-    def _leave_behind(self) -> None:
-        """Note that a file nobody names could not be removed (Windows: a reader has it mapped): the next writer tries."""
+    def _note_leftover(self) -> None:
+        """Note that a file could not be deleted (Windows: it is mapped); the next writer retries."""
         self._swept = False
 
     def _sweep(self) -> None:
-        from lamina_engine.store.writer import remove_orphans
+        from lamina_engine.store.transaction import remove_orphans
 
         with contextlib.suppress(OSError):
             snapshot = self.snapshot()
@@ -191,12 +158,7 @@ class Store:
 
     @contextlib.contextmanager
     def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Be the only writer, over several transactions; may be nested within one thread.
-
-        Raises
-        ------
-        VaultReadOnly, VaultLocked
-        """
+        """Hold the writer lock over several transactions; reentrant within one thread."""
         if self.mode == "r":
             raise VaultReadOnly(f"{self.root} is open for reading; open it with mode='w' to write")
         process, lock = os.getpid(), self._writing
@@ -212,28 +174,28 @@ class Store:
                     self._depth += 1
                     try:
                         self.snapshot()
-                        self._settled = True
+                        self._is_fresh = True
                         yield
                     finally:
                         if os.getpid() == process:
-                            self._settled = False
+                            self._is_fresh = False
                             self._depth -= 1
         finally:
             if os.getpid() == process:
                 lock.release()
 
     @contextlib.contextmanager
-    def unwritten(self) -> Iterator[None]:
-        """Wait until no thread of this process writes, and hold up those that want to; other processes go on."""
+    def pause_writes(self) -> Iterator[None]:
+        """Wait for this process's writer and hold back others of it; other processes go on."""
         with self._writing:
             yield
 
-    def _begin_in_child(self) -> None:
-        """Start afresh in a forked child: threads that held these locks are not there, and the parent is the writer."""
+    def _reset_after_fork(self) -> None:
+        """Replace the locks in a forked child: their holders exist only in the parent."""
         self._lock = threading.Lock()
         self._writing = threading.RLock()
         self._depth = 0
-        self._settled = False
+        self._is_fresh = False
 
     def _look(self) -> bytes | None:
         # its content, not its stat: two commits within one tick of the file system's clock can leave equal stats
@@ -243,13 +205,13 @@ class Store:
             return None
 
     def _load(self, former: Snapshot | None) -> tuple[bytes | None, Snapshot]:
-        """Open what CURRENT names, reusing mapped segments; a version that vanishes meanwhile has a successor."""
+        """Open the version CURRENT names, reusing mapped segments; retry if it is replaced."""
         for attempt in range(_OPEN_ATTEMPTS):
             seen = self._look()
             name = manifests.read_current(self.root)
             try:
                 manifest = manifests.load(self.root, name)
-                snapshot = (former or _nothing(manifest)).followed_by(manifest, name, self._open)
+                snapshot = (former or _empty_snapshot(manifest)).advance(manifest, name, self._open)
             except FileNotFoundError as error:
                 if isinstance(error, VaultNotFound):
                     raise
@@ -267,7 +229,7 @@ class Store:
         return Segment(self.root, log, ref)
 
 
-def _nothing(manifest: Manifest) -> Snapshot:
+def _empty_snapshot(manifest: Manifest) -> Snapshot:
     return Snapshot(manifest, {})
 
 
@@ -311,10 +273,10 @@ _EXPECTED = frozenset(
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def _begin_in_child() -> None:
+def _reset_stores_after_fork() -> None:
     for store in list(_open_stores):
-        store._begin_in_child()
+        store._reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_in_child)
+    os.register_at_fork(after_in_child=_reset_stores_after_fork)

@@ -84,14 +84,14 @@ def test_readers_go_on_during_and_after(tmp_path: Path, monkeypatch: pytest.Monk
     old = reader.view()
     ref, rows = answers(reader), contents(old.snapshot)
     seen: list[list[tuple[Any, float]]] = []
-    begin = segments.begin
+    begin = segments.write_segment
 
     def watched(*arguments: Any) -> Any:
         seen.append(answers(reader))
         return begin(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments, "begin", watched)
+        patch.setattr(segments, "write_segment", watched)
         compact(memory)
     assert seen == [ref] * 3
     assert contents(old.snapshot) == rows
@@ -104,7 +104,7 @@ def test_readers_go_on_during_and_after(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_full_segments_stay_and_moments_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lamina_engine.store.segments.SEGMENT_ROWS", 4)
-    monkeypatch.setattr("lamina_engine.store.rewriting.SEGMENT_ROWS", 4)
+    monkeypatch.setattr("lamina_engine.store.transaction.SEGMENT_ROWS", 4)
     memory = opened(tmp_path / "vault")
     adding.add(memory, [{"text": f"first {i}"} for i in range(4)], {})
     for i in range(5):

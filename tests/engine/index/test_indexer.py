@@ -105,7 +105,7 @@ def test_a_damaged_index_is_not_believed(tmp_path: Path, name: str, how: str) ->
 
 
 def test_what_was_staged_for_a_failed_write_is_forgotten(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
     def refuses(_: Transaction) -> None:
         raise OSError(5, "Input/output error")
@@ -160,7 +160,7 @@ def test_documents_fed_ahead_give_the_same_index(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.usefixtures("fed_ahead")
 def test_a_failed_write_leaves_the_index_as_it_was(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lamina_engine.store.writer import Transaction
+    from lamina_engine.store.transaction import Transaction
 
     def refuses(_: Transaction) -> None:
         raise OSError(5, "Input/output error")

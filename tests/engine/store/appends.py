@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lamina_engine.store.store import Store
-from lamina_engine.store.writer import Transaction
+from lamina_engine.store.transaction import Transaction
 
 
 def add_links(transaction: Transaction, sources: Sequence[str]) -> int:

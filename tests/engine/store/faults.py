@@ -27,8 +27,8 @@ class Quick(Files):
     def flush(self, descriptor: int) -> None:
         pass
 
-    def discard_soon(self, paths: Any, left_behind: Any) -> None:
-        self.discard(paths, left_behind)
+    def delete_in_background(self, paths: Any, on_failure: Any) -> None:
+        self.delete(paths, on_failure)
 
 
 class FaultyFiles(Files):
@@ -77,18 +77,18 @@ class FaultyFiles(Files):
             self._fail()
         return super().write_some(descriptor, view)
 
-    def together(self, act: Any, items: Any, meanwhile: Any = None) -> None:
+    def run_parallel(self, act: Any, items: Any, on_flush: Any = None) -> None:
         for item in self.in_order(items):  # one after the other, so that every run takes the same steps
             act(item)
-        if meanwhile is not None:
-            meanwhile()
+        if on_flush is not None:
+            on_flush()
 
     def in_order(self, items: Any) -> Any:
         """Return what the disk takes at once, in the order in which this one takes it."""
         return items
 
-    def discard_soon(self, paths: Any, left_behind: Any) -> None:
-        self.discard(paths, left_behind)
+    def delete_in_background(self, paths: Any, on_failure: Any) -> None:
+        self.delete(paths, on_failure)
 
     def flush(self, descriptor: int) -> None:
         self._around("flush", lambda: None)

@@ -1,12 +1,17 @@
+""""""
+
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from lamina_engine.store import files
 from lamina_engine.store.files import Files, Name
 from lamina_engine.store.store import Store
 from tests.engine.store.faults import Crash, FaultyFiles
@@ -53,18 +58,18 @@ def test_a_failed_publication_leaves_what_stood_there(tmp_path: Path, kind: str,
 
 def test_a_file_may_have_its_name_from_the_beginning(tmp_path: Path) -> None:
     files = Noted()
-    begun = files.begin(tmp_path / "a", [b"one"], aside=False)
-    assert (begun.path, names(tmp_path)) == (begun.aside, ["a"])
-    files.settle([begun], [tmp_path])
-    files.place([begun])
+    pending = files.write_pending(tmp_path / "a", [b"one"], aside=False)
+    assert (pending.path, names(tmp_path)) == (pending.aside, ["a"])
+    files.fsync_all([pending], [tmp_path])
+    files.publish_all([pending])
     assert sorted(files.flushed) == sorted(["file", tmp_path.name])
-    other = files.begin(tmp_path / "a", [b"two"], aside=False)
+    other = files.write_pending(tmp_path / "a", [b"two"], aside=False)
     assert (tmp_path / "a").read_bytes() == b"one"  # somebody may have it mapped
-    files.settle([other])
-    files.place([other])
+    files.fsync_all([other])
+    files.publish_all([other])
     assert (tmp_path / "a").read_bytes() == b"two"
-    files.settle([gone := files.begin(tmp_path / "b", [b"three"], aside=False)])
-    files.abandon([gone])
+    files.fsync_all([gone := files.write_pending(tmp_path / "b", [b"three"], aside=False)])
+    files.discard_pending([gone])
     assert names(tmp_path) == ["a"]
 
 
@@ -73,11 +78,11 @@ def test_a_swap_flushes_the_folder_and_keeps_no_file_open(tmp_path: Path) -> Non
     (tmp_path / "a").write_bytes(b"old")
     before = len(names(Path("/proc/self/fd")))
     for content in (b"new", b"newer"):
-        files.settle([begun := files.begin(tmp_path / "a", [content])])
-        files.swap(begun)
+        files.fsync_all([pending := files.write_pending(tmp_path / "a", [content])])
+        files.swap(pending)
         assert (tmp_path / "a").read_bytes() == content
-    files.settle([begun := files.begin(tmp_path / "first", [b"1"])])
-    files.swap(begun)
+    files.fsync_all([pending := files.write_pending(tmp_path / "first", [b"1"])])
+    files.swap(pending)
     assert files.flushed == ["file", tmp_path.name] * 3
     until = time.monotonic() + 10
     while len(names(Path("/proc/self/fd"))) > before and time.monotonic() < until:
@@ -120,7 +125,7 @@ def test_what_is_discarded_soon_is_gone_soon_and_what_stays_is_told(tmp_path: Pa
     for name in "abc":
         (tmp_path / name).touch()
     told: list[int] = []
-    Stubborn().discard_soon([tmp_path / name for name in "abcd"], lambda: told.append(1))
+    Stubborn().delete_in_background([tmp_path / name for name in "abcd"], lambda: told.append(1))
     until = time.monotonic() + 10
     while names(tmp_path) != ["b"] and time.monotonic() < until:
         time.sleep(0.001)
@@ -155,13 +160,116 @@ def test_several_flushes_are_all_waited_for_and_the_first_failure_is_raised(tmp_
 
     files = Slow()
     before = len(names(Path("/proc/self/fd")))
-    begun = [files.begin(tmp_path / name, [name.encode()]) for name in "abc"]
+    pending = [files.write_pending(tmp_path / name, [name.encode()]) for name in "abc"]
     with pytest.raises(OSError, match="the first"):
-        files.settle(begun)
+        files.fsync_all(pending)
     assert files.done == 2
     assert len(names(Path("/proc/self/fd"))) == before
-    files.abandon(begun)
+    files.discard_pending(pending)
     assert names(tmp_path) == []
-    files.settle(again := [files.begin(tmp_path / name, [name.encode()]) for name in "abc"])
-    files.place(again)
+    files.fsync_all(again := [files.write_pending(tmp_path / name, [name.encode()]) for name in "abc"])
+    files.publish_all(again)
     assert {name: (tmp_path / name).read_bytes() for name in "abc"} == {"a": b"a", "b": b"b", "c": b"c"}
+
+
+@pytest.mark.parametrize("n", [2, 3, 50])
+@pytest.mark.parametrize("beside", [False, True])
+def test_all_is_done_once_and_waited_for(n: int, beside: bool) -> None:
+    done: list[int] = []
+    callers: list[int] = []
+
+    def act(item: int) -> None:
+        time.sleep(0.001)
+        done.append(item)
+        callers.append(threading.get_ident())
+
+    files.run_parallel(act, range(n), (lambda: done.append(-1)) if beside else None)
+    assert sorted(done) == ([-1] if beside else []) + list(range(n))
+    assert (threading.get_ident() in callers) is not beside
+
+
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_a_failure_is_raised_when_all_is_done(at: int) -> None:
+    done: list[int] = []
+
+    def act(item: int) -> None:
+        if item == at:
+            raise OSError(f"item {item}")
+        time.sleep(0.002)
+        done.append(item)
+
+    with pytest.raises(OSError, match=f"item {at}"):
+        files.run_parallel(act, range(5))
+    assert len(done) == 4
+
+
+def test_a_failure_of_what_is_done_meanwhile_is_raised_when_all_is_done() -> None:
+    done: list[int] = []
+
+    def fails() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        files.run_parallel(done.append, range(5), fails)
+    assert sorted(done) == [0, 1, 2, 3, 4]
+
+
+def test_many_callers_share_the_threads() -> None:
+    sums = [0] * 8
+
+    def call(at: int) -> None:
+        for _ in range(50):
+            lock = threading.Lock()
+
+            def act(item: int, lock: threading.Lock = lock) -> None:
+                with lock:
+                    sums[at] += item
+
+            files.run_parallel(act, range(6))
+
+    threads = [threading.Thread(target=call, args=(at,)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [50 * 15] * 8
+
+
+def test_what_is_done_soon_fails_in_silence(tmp_path: Path) -> None:
+    files.run_in_background(os.unlink, tmp_path / "nothing")
+    files.run_in_background((tmp_path / "made").touch)
+    until = time.monotonic() + 10
+    while not (tmp_path / "made").exists() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert (tmp_path / "made").exists()
+
+
+AT_THE_END = """
+import atexit, os, sys, time
+from lamina_engine.store import files
+path = sys.argv[1]
+def late():
+    time.sleep(0.05)
+    open(path + "/soon", "w").close()
+atexit.register(lambda: files.run_parallel(lambda name: open(f"{path}/{name}", "w").close(), ["x", "y", "z"]))
+class Last:
+    def __del__(self, together=files.run_parallel, open=open, path=path):
+        together(lambda name: open(f"{path}/{name}", "w").close(), ["p", "q"])
+last = Last()
+files.run_in_background(late)
+if "fork" in sys.argv:
+    child = os.fork()
+    if child == 0:
+        files.run_parallel(lambda name: open(f"{path}/{name}", "w").close(), ["c", "d"])
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    "more", [[], pytest.param(["fork"], marks=pytest.mark.skipif(os.name != "posix", reason="no fork"))]
+)
+def test_nothing_is_lost_when_a_process_ends(tmp_path: Path, more: list[str]) -> None:
+    """What was pending is done, and what handlers and finalisers begin is done by themselves."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", AT_THE_END, str(tmp_path), *more], check=True, timeout=60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["soon", *"xyzpq", *("cd" if more else "")])

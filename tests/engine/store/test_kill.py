@@ -84,7 +84,7 @@ class Ledger:
             self.text[name] = None if kind == "forget" else value
             self.invalidated.discard(name)
 
-    def settle(self, memory: Memory) -> None:
+    def fsync_all(self, memory: Memory) -> None:
         """Compare with the vault; a write that was not acknowledged has happened, or not."""
         if self.wanted is not None:
             kind, name, value = self.wanted
@@ -133,7 +133,7 @@ def kill_often(root: Path, kills: int, readers: int, seed: int) -> Ledger:
                 ledger.note(line)
             with write_lock(root, 1.0):  # free at once
                 pass
-            ledger.settle(Memory(root, mode="r", embedder="none"))
+            ledger.fsync_all(Memory(root, mode="r", embedder="none"))
             report = verify(root)
             assert report.ok, report.problems
         for reader in reading:

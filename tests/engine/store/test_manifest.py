@@ -36,7 +36,7 @@ def test_round_trip(root: Path) -> None:
     assert got == FULL
     assert manifests.encode(got) == manifests.encode(FULL)
     assert (got.rows("chunks"), got.rows("events")) == (5, 0)
-    assert manifests.is_name(name)
+    assert manifests.is_manifest_name(name)
     assert manifests.version_of(name) == 7
 
 

@@ -1,16 +1,27 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from lamina_engine import schema
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.store import segments
-from lamina_engine.store.bounds import out_of_bounds
 from lamina_engine.store.manifest import SegmentRef
-from lamina_engine.store.segments import MERGE_FACTOR, SEGMENT_ROWS, Segment, merge_start, size_class
+from lamina_engine.store.segments import (
+    MERGE_FACTOR,
+    SEGMENT_ROWS,
+    Segment,
+    find_bad_bounds,
+    merge_start,
+    record_batch,
+    size_class,
+)
 from tests.engine.store.faults import Quick
 
 N = 40
@@ -18,9 +29,9 @@ N = 40
 
 def put(root: Path, batch: pa.RecordBatch) -> SegmentRef:
     files = Quick()
-    ref, begun = segments.begin(files, root, "things", 100, batch)
-    files.settle([begun])
-    files.place([begun])
+    ref, pending = segments.write_segment(files, root, "things", 100, batch)
+    files.fsync_all([pending])
+    files.publish_all([pending])
     return ref
 
 
@@ -35,7 +46,7 @@ def written(tmp_path: Path) -> tuple[Path, SegmentRef, pa.RecordBatch]:
             "type": pa.array([None if i == 5 else "abc"[i % 3] for i in range(N)]).dictionary_encode(),
         }
     )
-    segments.folder(tmp_path, "things").mkdir(parents=True)
+    segments.log_folder(tmp_path, "things").mkdir(parents=True)
     return tmp_path, put(tmp_path, batch), batch
 
 
@@ -46,17 +57,17 @@ def test_round_trip(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
     assert got.batch.to_pydict() == batch.to_pydict()
     assert got.column("title").to_pylist() == batch.column("title").to_pylist()
     assert got.check() is None
-    assert got.intact()
+    assert got.is_intact()
 
 
 def test_large_and_small_segments_are_the_same_bytes(
     written: tuple[Path, SegmentRef, pa.RecordBatch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, ref, batch = written
-    content = (segments.folder(root, "things") / ref.name).read_bytes()
+    content = (segments.log_folder(root, "things") / ref.name).read_bytes()
     monkeypatch.setattr(segments, "_LARGE_BYTES", 0)
     assert put(root, batch) == ref
-    assert (segments.folder(root, "things") / ref.name).read_bytes() == content
+    assert (segments.log_folder(root, "things") / ref.name).read_bytes() == content
 
 
 def test_a_segment_stays_readable_when_its_file_is_gone(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
@@ -71,7 +82,7 @@ def test_a_segment_stays_readable_when_its_file_is_gone(written: tuple[Path, Seg
 @pytest.mark.parametrize("size", [0, 1, 100, -8, -1])
 def test_a_torn_segment_is_refused_at_once(written: tuple[Path, SegmentRef, pa.RecordBatch], size: int) -> None:
     root, ref, _ = written
-    path = segments.folder(root, "things") / ref.name
+    path = segments.log_folder(root, "things") / ref.name
     content = path.read_bytes()
     path.write_bytes(content[:size])
     with pytest.raises(VaultCorrupt, match="lamina verify"):
@@ -80,7 +91,7 @@ def test_a_torn_segment_is_refused_at_once(written: tuple[Path, SegmentRef, pa.R
 
 def test_no_flipped_byte_ends_the_process_and_all_are_found(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
     root, ref, _ = written
-    path = segments.folder(root, "things") / ref.name
+    path = segments.log_folder(root, "things") / ref.name
     content = bytearray(path.read_bytes())
     refused = 0
     for position in range(0, len(content), 11):
@@ -111,18 +122,18 @@ def test_no_flipped_byte_ends_the_process_and_all_are_found(written: tuple[Path,
     ],
 )
 def test_good_columns_are_in_bounds(array: pa.Array) -> None:
-    assert out_of_bounds(array) is None
+    assert find_bad_bounds(array) is None
 
 
 def test_bad_offsets_and_codes_are_out_of_bounds() -> None:
     data = pa.py_buffer(b"abcdef")
     for offsets in ([0, 9, 2, 6], [0, 4, 2, 6], [0, -5, 2, 6]):
         bad = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(np.array(offsets, np.int32)), data])
-        assert "offsets" in str(out_of_bounds(bad))
+        assert "offsets" in str(find_bad_bounds(bad))
     for codes in ([0, 2], [-1, 0]):
         indices = pa.array(codes, pa.int32())
         bad = pa.DictionaryArray.from_arrays(indices, pa.array(["x", "y"]), safe=False)
-        assert "codes" in str(out_of_bounds(bad))
+        assert "codes" in str(find_bad_bounds(bad))
 
 
 def test_size_classes() -> None:
@@ -162,3 +173,39 @@ def test_any_sizes_keep_every_row_and_bounded_work() -> None:
 def test_full_segments_are_left_alone() -> None:
     refs, _ = appended([SEGMENT_ROWS] * 20 + [1] * 8)
     assert [ref.rows for ref in refs] == [SEGMENT_ROWS] * 20 + [8]
+
+
+SAMPLES: tuple[dict[str, Any], ...] = (
+    {"kind": "pin", "chunk": "a", "row": 7, "reason": None, "detail": None},
+    {"kind": "pin", "chunk": None, "row": -1, "reason": "why", "detail": "{}"},
+    {"kind": "x" * 100, "chunk": "", "row": 0, "reason": "", "detail": None},
+)
+
+
+@pytest.mark.parametrize("row", SAMPLES)
+def test_one_row_is_what_many_rows_give(row: dict[str, Any]) -> None:
+    layout = schema.log_schema("events")
+    stamps = np.arange(2, dtype=np.int64)
+    ref = record_batch("events", layout, {name: [value, value] for name, value in row.items()}, stamps).slice(0, 1)
+    for _ in range(2):  # the second time from memory
+        got = record_batch("events", layout, {name: [value] for name, value in row.items()}, stamps[:1])
+        assert got.schema.equals(layout)
+        assert got.to_pylist() == ref.to_pylist() == [{"recorded_at": 0, **row}]
+
+
+def test_arrays_are_taken_as_they_are_and_cast_where_they_differ() -> None:
+    layout = schema.log_schema("vectors.default", 2)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float32()), 2)
+    got = record_batch("vectors.default", layout, {"vector": vectors}, np.zeros(1, np.int64))
+    assert got.column("vector").to_pylist() == [[1.0, 2.0]]
+    events = {
+        "kind": ["pin"],
+        "chunk": pa.array(["a"], pa.large_string()),
+        "row": np.array([3]),
+        "reason": [None],
+        "detail": [None],
+    }
+    assert (
+        record_batch("events", schema.log_schema("events"), events, np.zeros(1, np.int64)).column("chunk").type
+        == pa.string()
+    )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no for
 BEGINNING = """
 import functools, os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
-from lamina_engine import forking
+from lamina_engine import after_fork
 
 def holding(*locks):
     "Hold some locks on a thread that goes on until the process ends."
@@ -48,21 +48,21 @@ def run(code: str, *arguments: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_a_lock_that_a_thread_held_is_free_in_the_child_and_what_it_guards_is_begun_anew() -> None:
+def test_a_lock_that_a_thread_held_is_free_in_the_child_and_what_it_guards_is_reset() -> None:
     code = """
 class Kept:
     anew = 0
-    def begin_anew_in_child(self):
+    def reset_after_fork(self):
         self.anew += 1
 
-@forking.guarded
+@after_fork.track_property_locks
 class Slow:
     @functools.cached_property
     def value(self):
         return 1
 
-kept, free, plain, nested = Kept(), forking.lock(), forking.lock(), forking.rlock()
-forking.keeper(kept)
+kept, free, plain, nested = Kept(), after_fork.make_lock(), after_fork.make_lock(), after_fork.make_rlock()
+after_fork.register_after_fork(kept)
 def nothing_was_held():
     assert free.acquire(blocking=False) and kept.anew == 0
 print(in_child(nothing_was_held))

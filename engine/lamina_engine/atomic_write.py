@@ -1,4 +1,4 @@
-"""Files for others to read, written whole or not at all: exports and reports, beside what stood there before."""
+"""Atomic file replacement for exports and reports."""
 
 from __future__ import annotations
 
@@ -14,23 +14,11 @@ from lamina_engine.errors import InvalidArgument
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a place to write to; on leaving, what was written is durable and stands at ``path``, in one step.
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; on exit its content is durable and replaces ``path`` in one step.
 
-    A failure leaves what stood there as it was. The mode of a former file is kept, a link keeps pointing at the file
-    that is renewed, and what is no file (a pipe, ``/dev/stdout``) is written into and not replaced.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file is to be.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is a folder, or lies in none.
-    OSError
-        When the disk refuses.
+    A failure keeps the old file. Its mode is kept, a symbolic link keeps its target, and what is not a regular file (a
+    pipe, ``/dev/stdout``) is written into.
     """
     if path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):
         with tempfile.TemporaryDirectory() as folder:
@@ -48,18 +36,18 @@ def whole_file(path: Path) -> Iterator[Path]:
     aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield aside
-        _flush(aside)
+        _fsync(aside)
         if target.exists():
             shutil.copymode(target, aside)
         aside.replace(target)
         if os.name != "nt":
-            _flush(target.parent)
+            _fsync(target.parent)
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
+def _fsync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR if path.is_file() and os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)

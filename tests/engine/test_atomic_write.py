@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.whole import whole_file
 
 
 def stopped_in_the_middle(path: Path) -> None:
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_bytes(b"half")
         raise RuntimeError
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_bytes(b"one\n")
         assert not path.exists()
     assert path.read_bytes() == b"one\n"
@@ -27,7 +27,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         stopped_in_the_middle(path)
     assert path.read_bytes() == b"one\n"
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_bytes(b"two\n")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.jsonl"]
@@ -36,7 +36,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with whole_file(tmp_path / "link") as aside:
+    with atomic_write(tmp_path / "link") as aside:
         aside.write_bytes(b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"new"
@@ -49,7 +49,7 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path) -> None:
     got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
-    with whole_file(pipe) as aside:
+    with atomic_write(pipe) as aside:
         aside.write_bytes(b"through")
     reader.join()
     assert got == [b"through"]
@@ -58,5 +58,5 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path) -> None:
 
 def test_a_folder_or_a_place_in_none_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere" / "out"):
-        with pytest.raises(InvalidArgument, match="folder"), whole_file(path):
+        with pytest.raises(InvalidArgument, match="folder"), atomic_write(path):
             pass

@@ -143,7 +143,7 @@ def test_what_this_process_wrote_is_merged_from_memory_and_so_repaired(store: St
     for i in range(7):
         commit_links(store, f"s{i}")
     segment = store.snapshot().segments("links")[2]
-    assert segment.at_hand
+    assert segment.in_memory
     content = segment.path.read_bytes()
     assert bytes(segment.content()) == content
     segment.path.write_bytes(bytes(len(content)))
@@ -156,7 +156,7 @@ def test_what_this_process_wrote_is_merged_from_memory_and_so_repaired(store: St
 def test_a_large_segment_is_read_from_its_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "KEPT_BYTES", 10)
     commit_links(store, "a", "b")
-    assert not store.snapshot().segments("links")[0].at_hand
+    assert not store.snapshot().segments("links")[0].in_memory
     assert link_sources(store) == ["a", "b"]
 
 
@@ -165,8 +165,8 @@ def test_a_small_segment_does_not_keep_a_large_batch_in_memory(store: Store, mon
     commit_links(store, *[f"a source with a long name, number {i}" for i in range(10_000)])
     large, small = store.snapshot().segments("links")
     assert (large.rows, small.rows) == (9_990, 10)
-    assert not large.at_hand
-    assert not small.at_hand
+    assert not large.in_memory
+    assert not small.in_memory
 
 
 def test_a_writer_opens_nothing_of_what_it_committed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_a_version_that_cannot_be_opened_after_its_commit_is_committed(
     def fails(*_: object) -> None:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("lamina_engine.store.writer.Transaction._segment", fails)
+    monkeypatch.setattr("lamina_engine.store.transaction.Transaction._segment", fails)
     commit_links(store, "a")
     assert link_sources(store) == ["a"]
 
@@ -197,8 +197,8 @@ def test_what_is_done_meanwhile_is_done_once_and_before_anything_is_seen(store: 
     seen: list[list[str]] = []
     with store.transaction() as transaction:
         add_links(transaction, ["a"])
-        transaction.meanwhile(lambda: seen.append(link_sources(Store(store.root))))
-        transaction.meanwhile(lambda: seen.append([]))
+        transaction.on_flush(lambda: seen.append(link_sources(Store(store.root))))
+        transaction.on_flush(lambda: seen.append([]))
         assert seen == []
     assert seen == [[], []]
     assert link_sources(store) == ["a"]
@@ -211,7 +211,7 @@ def test_what_fails_meanwhile_commits_nothing(store: Store) -> None:
     commit_links(store, "a")
     with pytest.raises(KeyError), store.transaction() as transaction:  # noqa: PT012
         add_links(transaction, ["b"])
-        transaction.meanwhile(fails)
+        transaction.on_flush(fails)
     assert link_sources(store) == link_sources(Store(store.root)) == ["a"]
     assert orphans(store.root) == []
     commit_links(store, "c")
@@ -220,7 +220,7 @@ def test_what_fails_meanwhile_commits_nothing(store: Store) -> None:
 
 def test_what_is_to_go_soon_is_gone_where_rows_are_forgotten(quick_path: Path) -> None:
     class Late(Quick):
-        def discard_soon(self, paths: Any, left_behind: Any) -> None:
+        def delete_in_background(self, paths: Any, on_failure: Any) -> None:
             """Never, as of a process that was killed."""
 
     store = Store.create(quick_path / "late", clock=FixedClock("2026-01-01"), files=Late())

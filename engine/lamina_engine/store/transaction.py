@@ -1,7 +1,7 @@
-"""Writing: one transaction at a time, under an operating-system lock that dies with its process.
+"""Transactions: buffered and rewritten rows, and the commit that makes them durable.
 
-Commit: segments, the manifest that names them and the next CURRENT are written, and flushed with their folders; then
-CURRENT is swapped. Before the swap nothing of a transaction can be seen, after it everything is durable.
+Commit: segments, the manifest that names them and the next CURRENT are written and flushed with their folders; then
+CURRENT is swapped. Before the swap nothing of a transaction is visible, after it everything is durable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,35 +21,29 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns, schema
 from lamina_engine.clock import Clock
-from lamina_engine.errors import VaultLocked
-from lamina_engine.store import arrays, segments, shape
+from lamina_engine.errors import InvalidArgument, VaultLocked
 from lamina_engine.store import manifest as manifests
-from lamina_engine.store.files import TEMPORARY_SUFFIX, Begun, Files
+from lamina_engine.store import segments, shape
+from lamina_engine.store.files import TEMPORARY_SUFFIX, Files, PendingFile
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
-from lamina_engine.store.rewriting import Rewrites
-
-if TYPE_CHECKING:
-    from lamina_engine.store.segments import Segment
-    from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.segments import SEGMENT_ROWS, Segment
+from lamina_engine.store.snapshot import Snapshot
 
 __all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
 
 logger = logging.getLogger(__name__)
 
 _CURRENT_ASIDE = re.compile(re.escape(manifests.CURRENT + TEMPORARY_SUFFIX))
-_SPARE = 4
+_MEMORY_FACTOR = 4
 """So many times what it takes on disk, a small segment may take in memory."""
 
 
 class Transaction:
-    """What one writer adds in one commit. Made by `lamina_engine.store.store.Store.transaction`.
-
-    Rows are buffered; `commit` makes them durable and visible at once, or leaves the vault as it was.
-    """
+    """Rows that one writer adds in one commit; made by `Store.transaction`."""
 
     def __init__(
-        self, root: Path, files: Files, clock: Clock, snapshot: Snapshot, left_behind: Callable[[], None]
+        self, root: Path, files: Files, clock: Clock, snapshot: Snapshot, on_failure: Callable[[], None]
     ) -> None:
         self.snapshot = snapshot
         """The version it builds on."""
@@ -65,13 +59,13 @@ class Transaction:
         self._process = os.getpid()
         self._fresh: dict[tuple[str, str], pa.RecordBatch] = {}
         """Small segments just written, by log and name."""
-        self._left_behind = left_behind
-        self._meanwhile: list[Callable[[], None]] = []
+        self._on_failure = on_failure
+        self._on_flush: list[Callable[[], None]] = []
         self.successor: Snapshot | None = None
         """The version that `commit` made, opened; None where it made none."""
 
     def stamps(self, n: int) -> NDArray[np.int64]:
-        """Return the next ``n`` values of recorded_at: one microsecond apart, not before the clock or a former row."""
+        """Return the next ``n`` values of recorded_at: 1 µs apart, never before an older row."""
         stamps = np.arange(self._now_us, self._now_us + n, dtype=np.int64)
         self._now_us += n
         return stamps
@@ -82,55 +76,38 @@ class Transaction:
         return self._now_us - 1
 
     def rows(self, log: str) -> int:
-        """Return how many rows a log will have, those pending included."""
+        """Return the number of rows of a log, pending ones included."""
         pending: int = sum(batch.num_rows for batch in self._pending.get(log, ()))
         return self.snapshot.rows(log) + pending
 
     def append(self, log: str, values: dict[str, Any], stamps: NDArray[np.int64]) -> int:
-        """Buffer rows for a log.
+        """Buffer rows for a log and return the row number of the first.
 
-        Parameters
-        ----------
-        log : str
-            Name of the log.
-        values : dict
-            Every column but recorded_at: Python lists, NumPy arrays or Arrow arrays of one length.
-        stamps : int64 (n,)
-            From `stamps`.
-
-        Returns
-        -------
-        int
-            Row number of the first of them.
+        ``values`` holds every column but recorded_at: Python lists, NumPy or Arrow arrays of one length.
         """
         first = self.rows(log)
         if len(stamps):
             space = self._spaces.get(log.partition(".")[2])
             layout = schema.log_schema(log, space.dim if space else None)
-            batch = arrays.batch_of(log, layout, values, stamps)
+            batch = segments.record_batch(log, layout, values, stamps)
             self._pending.setdefault(log, []).append(batch)
         return first
 
     def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
-        """Write a segment's rows anew with other values; their numbers and their recorded_at stay.
+        """Rewrite a segment's rows with other values; their numbers and recorded_at stay.
 
-        The old file is removed after the commit (by the next writer where that is interrupted), and with it every older
+        The old file is deleted after the commit (by the next writer if that is interrupted), and with it every older
         manifest. Readers of older versions keep what they have mapped.
-
-        Raises
-        ------
-        InvalidArgument
-            When there are not as many rows, of the same columns, recorded at the same instants.
         """
         self._rewrites.replace(segment, batch)
 
     def merge(self, log: str) -> int:
-        """Join neighbouring segments of a log wherever they fit into one; return how many segments fewer that gives."""
+        """Join neighbouring segments of a log that fit into one; return the number saved."""
         return self._rewrites.join(log)
 
-    def meanwhile(self, act: Callable[[], None]) -> None:
-        """Have something done while `commit` waits for the disk; where it fails, nothing is committed."""
-        self._meanwhile.append(act)
+    def on_flush(self, act: Callable[[], None]) -> None:
+        """Run a function while `commit` waits for the disk; if it fails, nothing is committed."""
+        self._on_flush.append(act)
 
     def set_space(self, name: str, space: Space, *, default: bool) -> None:
         """Declare an embedding space; ``default`` makes it the one that recall uses."""
@@ -153,7 +130,7 @@ class Transaction:
         self._touched = True
 
     def set_index(self, name: str, record: dict[str, Any] | None) -> None:
-        """Record a generation of a derived index, or withdraw it with None."""
+        """Record a generation of a derived index; None withdraws it."""
         if record is None:
             self._indexes.pop(name, None)
         else:
@@ -161,15 +138,10 @@ class Transaction:
         self._touched = True
 
     def commit(self) -> Manifest:
-        """Make everything appended durable and current; return the new manifest (the old one when nothing was added).
+        """Make all appended rows durable and current; return the newest manifest.
 
-        Raises
-        ------
-        VaultLocked
-            When this is no longer the writer: a forked child, or another version was committed meanwhile.
-        OSError
-            When the disk refuses. The vault is then as it was; only where the very last flush fails, of the folder that
-            CURRENT is in, the new version can already be seen: reading the vault again tells.
+        Raises VaultLocked if this is no longer the writer, and OSError if the disk refuses. The vault is then unchanged; only
+        if the very last flush fails, of the folder that holds CURRENT, the new version may be visible already.
         """
         rewritten = self._rewrites.logs
         if not self._pending and not self._touched and not rewritten:
@@ -178,43 +150,43 @@ class Transaction:
         logs = dict(self.snapshot.manifest.logs)
         replaced: list[str] = []
         written = list(dict.fromkeys([*self._pending, *rewritten]))
-        begun: list[Begun] = []
+        pending: list[PendingFile] = []
         self._fresh.clear()
         try:
             for log in written:
-                logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []), begun)
+                logs[log], gone = self._write_log(log, self._pending.get(log, []), logs.get(log, []), pending)
                 replaced += gone
         except BaseException:
-            self._files.close(begun)
-            self._files.abandon(begun)
+            self._files.close(pending)
+            self._files.discard_pending(pending)
             raise
         for log in map(schema.vector_log, self._dropped):
-            replaced += [segments.path_of(self._root, log, ref.name) for ref in logs.pop(log, [])]
+            replaced += [segments.segment_path(self._root, log, ref.name) for ref in logs.pop(log, [])]
         old = self.snapshot.manifest
         new = msgspec.structs.replace(
             old, version=old.version + 1, last_us=max(old.last_us, self._now_us - 1), logs=logs,
             spaces=dict(self._spaces), space=self._space, indexes=dict(self._indexes),
             rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
         )  # fmt: skip
-        folders = [segments.folder(self._root, log) for log in written]
-        name = manifests.publish(self._files, self._root, new, begun, folders, self._do_meanwhile)
+        folders = [segments.log_folder(self._root, log) for log in written]
+        name = manifests.publish(self._files, self._root, new, pending, folders, self._run_on_flush)
         with contextlib.suppress(OSError):  # it is committed: whoever reads next opens it
-            self.successor = self.snapshot.followed_by(new, name, self._segment)
-        self._sweep(replaced, new, soon=not rewritten and not self._dropped)
+            self.successor = self.snapshot.advance(new, name, self._segment)
+        self._sweep(replaced, new, in_background=not rewritten and not self._dropped)
         self._pending.clear()
         self._rewrites = Rewrites(self.snapshot)
         self._touched = False
         return new
 
-    def _do_meanwhile(self) -> None:
-        while self._meanwhile:
-            self._meanwhile.pop(0)()
+    def _run_on_flush(self) -> None:
+        while self._on_flush:
+            self._on_flush.pop(0)()
 
     def _segment(self, log: str, ref: SegmentRef) -> Segment:
         return segments.Segment(self._root, log, ref, self._fresh.get((log, ref.name)))
 
     def _check_alone(self) -> None:
-        """Refuse to commit over a version that this transaction does not build on, whatever became of the lock."""
+        """Refuse to commit over a version that this transaction does not build on."""
         if os.getpid() != self._process:
             raise VaultLocked(
                 f"process {self._process} began this transaction; a forked child cannot commit it; open the vault anew"
@@ -225,14 +197,14 @@ class Transaction:
             )
 
     def _write_log(
-        self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef], begun: list[Begun]
+        self, log: str, batches: list[pa.RecordBatch], refs: list[SegmentRef], pending: list[PendingFile]
     ) -> tuple[list[SegmentRef], list[str]]:
-        """Begin to write what a log gets and what of it is written anew; return its segments and the files they replace.
+        """Write a log's new and rewritten segments; return its segments and the files they replace.
 
-        Pending rows take in trailing small segments.
+        Pending rows absorb small trailing segments.
         """
         if not refs:
-            where = segments.folder(self._root, log)
+            where = segments.log_folder(self._root, log)
             self._files.make_folder(where)
             self._files.flush_folder(where.parent)  # an interrupted first commit may have left the folder unflushed
         parts = self.snapshot.segments(log)
@@ -242,27 +214,27 @@ class Transaction:
             changed = self._rewrites.batch_of(parts[group[0]])
             if len(group) > 1:
                 new += self._write_rows(
-                    log, refs[group[0]].start, _cut([self._rows_of(parts[i]) for i in group]), begun
+                    log, refs[group[0]].start, _cut_to_segments([self._rows_of(parts[i]) for i in group]), pending
                 )
             elif changed is not None:
-                new += self._write_rows(log, refs[group[0]].start, [changed], begun)
+                new += self._write_rows(log, refs[group[0]].start, [changed], pending)
             else:
                 new.append(refs[group[0]])
         if batches:
             start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
             merged = [self._rows_of(segment) for segment in parts[keep:]]
-            new += self._write_rows(log, start, _cut([*merged, *_ascending(batches)]), begun)
+            new += self._write_rows(log, start, _cut_to_segments([*merged, *_sort_by_stamp(batches)]), pending)
         named = {ref.name for ref in new}
-        return new, [segments.path_of(self._root, log, ref.name) for ref in refs if ref.name not in named]
+        return new, [segments.segment_path(self._root, log, ref.name) for ref in refs if ref.name not in named]
 
     def _write_rows(
-        self, log: str, start: int, parts: Iterable[pa.RecordBatch], begun: list[Begun]
+        self, log: str, start: int, parts: Iterable[pa.RecordBatch], pending: list[PendingFile]
     ) -> Iterator[SegmentRef]:
         for part in parts:
-            ref, file = segments.begin(self._files, self._root, log, start, part)
-            begun.append(file)
+            ref, file = segments.write_segment(self._files, self._root, log, start, part)
+            pending.append(file)
             # a slice of something large would keep all of that in memory
-            if ref.size <= segments.KEPT_BYTES and part.get_total_buffer_size() <= _SPARE * segments.KEPT_BYTES:
+            if ref.size <= segments.KEPT_BYTES and part.get_total_buffer_size() <= _MEMORY_FACTOR * segments.KEPT_BYTES:
                 self._fresh[log, ref.name] = part
             yield ref
             start += part.num_rows
@@ -272,31 +244,31 @@ class Transaction:
         return segment.batch if changed is None else changed
 
     def _merge_start(self, log: str, refs: list[SegmentRef], rows: int) -> int:
-        """Decide which segments to take in: none that is damaged, whose damage would get a fresh digest."""
+        """Return the first segment to merge; a damaged one is never given a new digest."""
         keep = segments.merge_start(refs, rows)
         for position in range(len(refs) - 1, keep - 1, -1):
             segment = self.snapshot.segments(log)[position]
-            if not segment.at_hand and not segment.intact():
+            if not segment.in_memory and not segment.is_intact():
                 logger.warning("%s is damaged and is not merged; `lamina verify` names what can be saved", segment.path)
                 return position + 1
         return keep
 
-    def _sweep(self, replaced: list[str], new: Manifest, *, soon: bool) -> None:
-        """Remove what no version needs any more; ``soon``: on a thread, where nobody asked for something to be gone."""
+    def _sweep(self, replaced: list[str], new: Manifest, *, in_background: bool) -> None:
+        """Delete files that no version needs, on a thread where ``in_background``."""
         # where rows have changed, no older version is of use: what it names is gone
         stale = max(new.version - manifests.KEPT_MANIFESTS, new.rewritten)
-        due = not soon or new.version % manifests.KEPT_MANIFESTS == 0  # a small write looks for none
+        due = not in_background or new.version % manifests.KEPT_MANIFESTS == 0  # a small write looks for none
         folder = f"{self._root}{os.sep}{manifests.MANIFESTS}"
         with contextlib.suppress(OSError):
             found = os.listdir(folder) if due else []  # noqa: PTH208
-            old = [name for name in found if manifests.is_name(name) and manifests.version_of(name) < stale]
+            old = [name for name in found if manifests.is_manifest_name(name) and manifests.version_of(name) < stale]
             replaced += [f"{folder}{os.sep}{name}" for name in old]
         if replaced:
-            (self._files.discard_soon if soon else self._files.discard)(replaced, self._left_behind)
+            (self._files.delete_in_background if in_background else self._files.delete)(replaced, self._on_failure)
 
 
-def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Return pending rows by recorded_at: a call may append events of one kind before earlier ones of another."""
+def _sort_by_stamp(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return pending rows by recorded_at: calls may append event kinds out of order."""
     if len(batches) == 1 and batches[0].num_rows == 1:
         return batches
     stamps = np.concatenate([columns.numbers(batch.column("recorded_at")) for batch in batches])
@@ -307,7 +279,7 @@ def _ascending(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return ordered
 
 
-def _cut(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _cut_to_segments(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join batches and cut them into pieces of at most `SEGMENT_ROWS` rows."""
     if len(batches) == 1 and batches[0].num_rows <= segments.SEGMENT_ROWS:
         yield batches[0].replace_schema_metadata(None)
@@ -320,22 +292,7 @@ def _cut(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def remove_orphans(root: Path, files: Files, snapshot: Snapshot) -> int:
-    """Remove files that no version names: what an interrupted commit left. Only under the writer lock.
-
-    Parameters
-    ----------
-    root : Path
-        The vault.
-    files : Files
-        The file layer.
-    snapshot : Snapshot
-        The newest version.
-
-    Returns
-    -------
-    int
-        How many files were removed.
-    """
+    """Delete files that no version names; return their number. Only under the writer lock."""
     removed = 0
     for path in _orphans(root, snapshot):
         with contextlib.suppress(OSError):
@@ -357,3 +314,75 @@ def _orphans(root: Path, snapshot: Snapshot) -> Iterator[Path]:
         if useless and path.name != snapshot.name:
             yield path
     yield from shape.own_files(root, _CURRENT_ASIDE)
+
+
+_REWRITE_KEY = b"rewritten"
+"""Key in a segment's file: equal rows written anew get other bytes, so another name, and no cache takes one for the other."""
+
+
+class Rewrites:
+    """Segments of one version to be rewritten."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._batches: dict[tuple[str, str], pa.RecordBatch] = {}
+        self._joined: dict[str, list[list[int]]] = {}
+
+    @property
+    def logs(self) -> list[str]:
+        """Logs with segments to rewrite, in order of appearance."""
+        return list(dict.fromkeys([*(log for log, _ in self._batches), *self._joined]))
+
+    @property
+    def changes_rows(self) -> bool:
+        """True if rows are replaced, not only joined."""
+        return bool(self._batches)
+
+    def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
+        """Set new values for a segment's rows; number, columns and recorded_at must match."""
+        same = batch.num_rows == segment.rows and batch.schema.equals(segment.batch.schema)
+        if not same or not batch.column("recorded_at").equals(segment.column("recorded_at")):
+            raise InvalidArgument(
+                f"{segment.path.name} of {segment.log} has {segment.rows} rows; it is replaced only by as many, "
+                "of the same columns, recorded at the same instants"
+            )
+        mark = {_REWRITE_KEY: str(self._snapshot.version + 1)}
+        self._batches[segment.log, segment.ref.name] = batch.replace_schema_metadata(mark)
+
+    def join(self, log: str) -> int:
+        """Plan to join a log's neighbouring segments that fit into one; return the number saved."""
+        groups = mergeable_runs(self._snapshot.segments(log))
+        if groups:
+            self._joined[log] = groups
+        return sum(len(group) - 1 for group in groups)
+
+    def batch_of(self, segment: Segment) -> pa.RecordBatch | None:
+        """Return a segment's new rows; None if it is unchanged."""
+        return self._batches.get((segment.log, segment.ref.name))
+
+    def groups(self, log: str, stop: int) -> list[list[int]]:
+        """Return the first ``stop`` segments of a log, those that become one together."""
+        joined = [group for group in self._joined.get(log, ()) if group[-1] < stop]
+        inside = {position for group in joined for position in group}
+        return sorted(joined + [[position] for position in range(stop) if position not in inside])
+
+
+def mergeable_runs(parts: Iterable[Segment]) -> list[list[int]]:
+    """Return runs of two or more neighbours with at most `SEGMENT_ROWS` rows in all.
+
+    Greedy, so a second pass finds none. A damaged segment is left alone: its damage would get a new digest.
+    """
+    runs: list[list[int]] = [[]]
+    rows = 0
+    for position, segment in enumerate(parts):
+        if rows + segment.rows > SEGMENT_ROWS:
+            runs.append([])
+            rows = 0
+        if segment.rows < SEGMENT_ROWS and not segment.is_intact():
+            logger.warning("%s is damaged and is not joined; `lamina verify` names what can be saved", segment.path)
+            runs.append([])
+            rows = 0
+            continue
+        runs[-1].append(position)
+        rows += segment.rows
+    return [run for run in runs if len(run) > 1]

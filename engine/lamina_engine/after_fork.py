@@ -1,0 +1,72 @@
+"""Locks that are released in a forked child, and objects that are reset there.
+
+A thread of the parent that held a lock does not exist in the child, and what it was changing may be half done. So if any
+lock was held, all in-memory state these locks guard is reset; the log and its mapped segments never change and are kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from typing import Any, Final, Protocol, TypeVar
+
+T = TypeVar("T")
+
+_locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_registered: Final[weakref.WeakSet[AfterFork]] = weakref.WeakSet()
+
+
+class AfterFork(Protocol):
+    """Object with in-memory state that locks guard."""
+
+    def reset_after_fork(self) -> None:
+        """Drop state that may be half done; called in a forked child if a lock was held."""
+
+
+def make_lock() -> threading.Lock:
+    """Return a lock that a forked child finds free."""
+    made = threading.Lock()
+    _locks.add(made)
+    return made
+
+
+def make_rlock() -> Any:
+    """Return a reentrant lock that a forked child finds free."""
+    made = threading.RLock()
+    _locks.add(made)
+    return made
+
+
+def register_after_fork(made: AfterFork) -> None:
+    """Reset an object in forked children where a lock was held; it is referenced weakly."""
+    _registered.add(made)
+
+
+def track_property_locks(cls: type[T]) -> type[T]:
+    """Register the locks that a class's cached properties share (Python 3.11 only)."""
+    for name in vars(cls):
+        found = getattr(vars(cls)[name], "lock", None)
+        if isinstance(vars(cls)[name], functools.cached_property) and found is not None:
+            _locks.add(found)
+    return cls
+
+
+def _reset_in_child() -> None:
+    held = [each for each in list(_locks) if not _is_free(each)]
+    for each in held:
+        each._at_fork_reinit()
+    for made in list(_registered) if held else ():
+        made.reset_after_fork()
+
+
+def _is_free(each: Any) -> bool:
+    free: bool = each.acquire(blocking=False)
+    if free:
+        each.release()
+    return free
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_in_child)
