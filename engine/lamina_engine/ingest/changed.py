@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,8 +24,12 @@ from lamina_engine.ingest.wikilinks import LinkResolver
 from lamina_engine.ingest.worktrees import Repositories
 
 if TYPE_CHECKING:
+    from lamina_engine.ingest.recordfiles import RecordChunk
     from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+
+
+logger = logging.getLogger(__name__)
 
 
 class Run(Protocol):
@@ -85,28 +90,34 @@ class ChangedSources:
         if kind in RECORD_KINDS:
             return self._records(entry, str(kind))
         try:
-            data = read_entry(entry)
+            document = self._document(entry, read_entry(entry), kind)
         except OSError as error:
             self._problem(entry, "unreadable", f"{error}; it was left as it was")
             return False
-        return self._document(entry, data, kind)
+        except Exception as error:  # whatever one file does to a parser, the others are read
+            logger.debug("preparing %s failed", entry.absolute, exc_info=True)
+            self._problem(
+                entry, "failed", f"could not be prepared ({type(error).__name__}: {error}); it was left as it was"
+            )
+            return False
+        self._run.writer.add(document)
+        return bool(document.draft.chunks)
 
-    def _document(self, entry: FileEntry, data: bytes, kind: str | None) -> bool:
+    def _document(self, entry: FileEntry, data: bytes, kind: str | None) -> Document:
         run, report, memory = self._run, self._run.report, self._run.memory
         root, source = self._label(entry)
         draft = read_source(
             data, source, kind=kind if kind in KINDS else None, redactor=memory.redactor, tz=memory.config.tz
         )
         override(draft, run.overrides)
-        report.problems += draft.problems
         commit, blob, first_us = self._provenance(entry, data)
         # the bytes read now, not those hashed before
         reading = Reading(_digest(data), self._readings[entry.path].settings)
         row = run.row(root, source, entry, reading, PRESENT if draft.chunks else SKIPPED)
         targets, problems = self._resolver(root).resolve(source, draft.links)
+        report.problems += (*draft.problems, *problems)
         report.links += sum(target is not None for target in targets)
-        report.problems += problems
-        document = Document(
+        return Document(
             draft=draft,
             former=self._former_chunks(entry),
             fallback_us=first_us if first_us is not None else entry.mtime_ns // 1000,
@@ -116,8 +127,6 @@ class ChangedSources:
             links=[{**asdict(link), "source": to} for link, to in zip(draft.links, targets, strict=True)],
             released=self._released(entry),
         )
-        run.writer.add(document)
-        return bool(draft.chunks)
 
     def _records(self, entry: FileEntry, kind: str) -> bool:
         from lamina_engine.ingest.recordfiles import read_records
@@ -127,13 +136,13 @@ class ChangedSources:
         former = self._former_chunks(entry)
         writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
         try:
-            for part in read_records(entry.absolute, kind, columns=run.columns):
+            for part in _guarded(read_records(entry.absolute, kind, columns=run.columns)):
                 # what is wrong with a line is said of the source, not of a path of this machine
                 run.report.problems += [Problem(source, problem.code, problem.message) for problem in part.problems]
                 writer.add(zip(part.positions, part.records, strict=True))
             writer.flush()
         except (IngestError, SchemaMismatch) as error:
-            self._problem(entry, "unreadable", f"{error}; what came before stays")
+            self._problem(entry, "unreadable", f"{error}; the records before it are kept")
             return False
         ids = list(dict.fromkeys(writer.ids))
         row = run.row(root, source, entry, self._readings[entry.path], PRESENT if ids else SKIPPED)
@@ -185,6 +194,20 @@ class ChangedSources:
             self._run.report.problems.append(Problem(".", "git", str(error)))
             self._unreadable.add(repository.root)
             return None, None, None
+
+
+def _guarded(parts: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
+    """Yield the parts of a file of records; whatever its reader raises becomes an `IngestError` of this file."""
+    while True:
+        try:
+            part = next(parts, None)
+        except (IngestError, SchemaMismatch):
+            raise
+        except Exception as error:
+            raise IngestError(f"could not be read ({type(error).__name__}: {error})") from error
+        if part is None:
+            return
+        yield part
 
 
 def override(draft: SourceDraft, overrides: Mapping[str, str | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -164,23 +165,26 @@ def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[s
     rows = view.rows_of_ids(list(document.former))
     known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
     old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
-    found = [known[position][0] if position >= 0 else None for position in match(old, versions)]
-    return [name or _new_id(view, document, version, taken) for name, version in zip(found, versions, strict=True)]
+    kept = [known[position][0] if position >= 0 else None for position in match(old, versions)]
+    following: dict[bytes, int] = defaultdict(int)
+    return [
+        name or _new_id(view, document, version, taken, following) for name, version in zip(kept, versions, strict=True)
+    ]
 
 
-def _new_id(view: View, document: Document, version: bytes, taken: set[str]) -> str:
-    """Return an id for a chunk that continues none; equal chunks of one source are counted, so that each has its own.
+def _new_id(view: View, document: Document, version: bytes, taken: set[str], following: dict[bytes, int]) -> str:
+    """Return the id of a chunk that continues none; equal chunks of a source are numbered from ``following`` on.
 
     Text that its source had before, and lost, comes back with the id it had.
     """
-    occurrence = 0
     while True:
-        name = identity.new_id("source", document.draft.source, version.hex(), str(occurrence))
+        number = following[version]
+        following[version] += 1
+        name = identity.new_id("source", document.draft.source, version.hex(), str(number))
         row = int(view.rows_of_ids([name])[0])
         if name not in taken and (row < 0 or (document.former and _is_lost(view, row, version))):
             taken.add(name)
             return name
-        occurrence += 1
 
 
 def _is_lost(view: View, row: int, version: bytes) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 _DIFF_LIMIT = 4_000
 """Sources of more chunks are matched by content and order alone: the diff is quadratic at worst."""
+
+
+_DIFF_PAIRS = 1 << 20
+"""Pairs of equal chunks from which on the same holds: a diff looks at each of them."""
 
 
 def match(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
@@ -30,7 +34,7 @@ def match(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
     """
     matched = [-1] * len(new)
     free = [True] * len(old)
-    if len(old) <= _DIFF_LIMIT and len(new) <= _DIFF_LIMIT:
+    if len(old) <= _DIFF_LIMIT and len(new) <= _DIFF_LIMIT and _equal_pairs(old, new) <= _DIFF_PAIRS:
         for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
             for i in range(block.size):
                 matched[block.b + i] = block.a + i
@@ -38,6 +42,11 @@ def match(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
     _match_moved(old, new, matched, free)
     _match_gaps(matched, free)
     return matched
+
+
+def _equal_pairs(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    counts = Counter(old)
+    return sum(counts[version] for version in new)
 
 
 def _match_moved(old: Sequence[bytes], new: Sequence[bytes], matched: list[int], free: list[bool]) -> None:

@@ -381,7 +381,7 @@ def _is_session(entry: FileEntry) -> bool:
 
     try:
         return format_of(entry.absolute, "jsonl") is not None
-    except OSError:  # told when it is read
+    except Exception:  # reported when it is read
         return False
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.records import Record, normalise_record
@@ -68,6 +68,11 @@ class RecordWriter:
             except InvalidArgument as error:
                 self._problem("record", f"{position}: {error}; the record was left out")
                 continue
+            except LaminaError:
+                raise
+            except Exception as error:  # whatever one record does to the checks, the others are taken
+                self._problem("record", f"{position}: {type(error).__name__}: {error}; the record was left out")
+                continue
             self._records.append(record)
             if len(self._records) >= GROUP_RECORDS:
                 self.flush()
@@ -77,8 +82,11 @@ class RecordWriter:
         records, self._records = self._records, []
         ids: dict[int, str] = {}
         for positions in _by_vector(records):
-            batch = adding.batch_of_records([records[i] for i in positions])
-            kept = self._redact(batch)
+            try:
+                batch = adding.batch_of_records([records[i] for i in positions])
+                kept = self._redact(batch)
+            except Exception as error:  # a failure to prepare is this file's; a failure to write is the run's
+                raise IngestError(f"its records could not be prepared ({type(error).__name__}: {error})") from error
             if len(kept) < len(batch):
                 batch = batch.select(kept)
             self._identities.fill(batch)

@@ -8,6 +8,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
+from lamina_engine.ingest import documents
 from tests.notes import CountingEmbedder, ids_by_text, prose, state, write
 
 
@@ -162,3 +163,23 @@ def test_an_invalidated_chunk_stays_so_when_its_file_goes_and_returns(lexical_va
     write(folder, "a.md", "It is true.")
     assert lexical_vault.ingest(folder).added == 1
     assert lexical_vault.get(wrong.id).status == "invalidated"
+
+
+@pytest.mark.parametrize("content", ["stuck at step 7\n", "kafka "])
+def test_equal_chunks_of_one_source_get_their_ids_in_linear_time(
+    content: str, lexical_vault: Vault, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def counted(*parts: str | None) -> str:
+        nonlocal calls
+        calls += 1
+        return new_id(*parts)
+
+    new_id = documents.identity.new_id
+    monkeypatch.setattr(documents.identity, "new_id", counted)
+    write(folder, "a.log", content * (1_000_000 // len(content)))
+    lexical_vault.ingest(folder)
+    chunks = lexical_vault.stats()["chunks"]
+    assert chunks > 500
+    assert calls == chunks

@@ -55,3 +55,9 @@ def test_the_same_again_is_the_same(versions: list[bytes]) -> None:
 def test_a_source_too_long_for_a_diff_is_matched_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "_DIFF_LIMIT", 2)
     assert match(of("abcd"), of("dxbc")) == [3, -1, 1, 2]
+
+
+def test_repeated_content_is_matched_in_order_without_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "SequenceMatcher", None)
+    old, new = [b"a"] * 2_000, [*[b"a"] * 2_001, b"b"]
+    assert match(old, new) == [*range(2_000), -1, -1]

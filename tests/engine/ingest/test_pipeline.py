@@ -15,7 +15,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.ingest import changed, documents, pipeline
+from lamina_engine.ingest import changed, documents, pipeline, tables
 from lamina_engine.ingest.report import IngestReport, Progress
 from lamina_engine.ingest.walk import read_entry
 from tests.notes import CountingEmbedder, prose, state, write
@@ -400,3 +400,71 @@ def test_progress_tells_every_step(lexical_vault: Vault, folder: Path) -> None:
         *(("scanning", i, 3) for i in range(3)),
         *(("reading", i, 3) for i in range(4)),
     ]
+
+
+class Failing:
+    """A function that fails for texts and values that name the word ``boom``."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        call = getattr(owner, name)
+
+        def replaced(*arguments: Any, **options: Any) -> Any:
+            if any("boom" in str(argument) for argument in arguments):
+                raise ZeroDivisionError("as a parser may")
+            return call(*arguments, **options)
+
+        patch.setattr(owner, name, replaced)
+
+
+def test_a_file_whose_preparation_fails_is_a_problem_and_the_others_are_read(
+    lexical_vault: Vault, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        write(folder, f"{name}.md", f"Note {name}.")
+    assert counts(lexical_vault.ingest(folder)) == (3, 0, 0, 0, 0, 0)
+    write(folder, "b.md", "Note b, boom.")
+    write(folder, "c.md", "Note c, later.")
+    write(folder, "d.md", "boom")
+    with monkeypatch.context() as patch:
+        Failing(patch, changed, "read_source")
+        got = lexical_vault.ingest(folder)
+    assert counts(got) == (0, 1, 1, 0, 0, 2)
+    assert codes(got) == {"b.md": "failed", "d.md": "failed"}
+    assert "ZeroDivisionError" in got.problems[0].message
+    texts = {chunk.source: chunk.text for chunk in lexical_vault.list(limit=None)}
+    assert texts == {"a.md": "Note a.", "b.md": "Note b.", "c.md": "Note c, later."}
+    assert counts(lexical_vault.ingest(folder)) == (1, 1, 2, 0, 0, 0)  # once the failure is repaired
+
+
+def test_a_record_or_a_file_of_records_whose_preparation_fails_is_a_problem(
+    lexical_vault: Vault, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, "a.jsonl", '{"text": "one"}\n{"text": "boom"}\n{"text": "two"}\n')
+    write(folder, "b.md", "Note b.")
+    with monkeypatch.context() as patch:
+        Failing(patch, tables, "normalise_record")
+        got = lexical_vault.ingest(folder)
+    assert (got.added, codes(got)) == (2, {"a.jsonl": "record"})
+    write(folder, "a.jsonl", '{"text": "three"}\n')
+    write(folder, "b.md", "Note c.")
+
+    def failing(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.adding, "redact", failing)
+        got = lexical_vault.ingest(folder)
+    assert (got.updated, got.skipped, codes(got)) == (1, 1, {"a.jsonl": "unreadable"})
+    assert {chunk.text for chunk in lexical_vault.list(limit=None)} == {"one", "two", "Note c."}
+
+
+def test_a_key_in_base64_that_was_cut_off_stops_no_ingest(lexical_vault: Vault, folder: Path) -> None:
+    cut = "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0t"[:38]
+    for i in range(3):
+        write(folder, f"{i}.md", f"# fine {i}\n\nabout kafka\n")
+    write(folder, "1.md", f"# kubeconfig\n\nclient-key-data: {cut}...\n")
+    got = lexical_vault.ingest(folder)
+    assert (got.added, got.problems) == (3, [])
+    assert not any(cut in chunk.text for chunk in lexical_vault.list(limit=None))
+    lexical_vault.recall(f"client-key-data: {cut}")
+    lexical_vault.add(f"client-key-data: {cut}")
