@@ -15,7 +15,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.ingest import changed, documents, pipeline, tables
+from lamina_engine.ingest import adding, changed, documents, pipeline, tables
 from lamina_engine.ingest.report import IngestReport, Progress
 from lamina_engine.ingest.walk import read_entry
 from tests.notes import CountingEmbedder, prose, state, write
@@ -452,7 +452,7 @@ def test_a_record_or_a_file_of_records_whose_preparation_fails_is_a_problem(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables.adding, "redact", failing)
+        patch.setattr(adding, "redact", failing)
         got = lexical_vault.ingest(folder)
     assert (got.updated, got.skipped, codes(got)) == (1, 1, {"a.jsonl": "unreadable"})
     assert {chunk.text for chunk in lexical_vault.list(limit=None)} == {"one", "two", "Note c."}
