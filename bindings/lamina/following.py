@@ -62,7 +62,7 @@ class Following:
         >>> for report in vault.follow("notes/"):  # doctest: +SKIP
         ...     print(report.added, report.updated, report.removed)
         """
-        from lamina_engine.ingest.following import follow
+        from lamina_engine.ingest.watch import follow
 
         return follow(
             self._memory, paths_of(path), settled_s=settled_s, stop=stop, kind=kind,

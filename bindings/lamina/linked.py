@@ -176,7 +176,7 @@ class Linked:
         """
         from lamina_engine.graph.building import build
         from lamina_engine.graph.judging import resolve_judge
-        from lamina_engine.ingest.relinking import resolver
+        from lamina_engine.ingest.wikilinks import resolve_stored_links
 
         if not (kinds is None or isinstance(kinds, Iterable)) or isinstance(kinds, str):
             raise InvalidArgument(
@@ -185,7 +185,7 @@ class Linked:
         judge = resolve_judge(judge) if kinds is None or "judged" in kinds else None
         return build(
             self._memory, kinds, threshold=threshold, most=most, similar_threshold=similar_threshold,
-            resolve=resolver, judge=judge, budget=budget,
+            resolve=resolve_stored_links, judge=judge, budget=budget,
         )  # fmt: skip
 
     def neighbors(

@@ -28,7 +28,7 @@ def stats(memory: Memory) -> dict[str, Any]:
     space = view.snapshot.space
     book = book_of(view)
     made = generation.latest(view.snapshot)
-    present = sum(source.state == sources.PRESENT for source in sources.load(view.snapshot).values())
+    present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
     return {
         "chunks": status[0],
         "sources": present,

@@ -73,7 +73,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
 
     Invalidated, archived and snoozed ones too; removed ones where the filter names that status.
 
-    ``clawpy`` writes tasks alone, see `lamina_engine.ingest.taskexport`; ``facts`` and ``graph-json`` write facts, see
+    ``clawpy`` writes tasks alone, see `lamina_engine.ingest.tasks`; ``facts`` and ``graph-json`` write facts, see
     `lamina_engine.facts.exporting`, and ``links`` the links, see `lamina_engine.graph.exporting`; they return how many. The
     file appears whole or not at all.
 
@@ -105,7 +105,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
         live |= view.state.status == ARCHIVED
     rows = np.flatnonzero(mask.evaluate(node, view, live))
     if format_ == "clawpy":
-        from lamina_engine.ingest.taskexport import export_tasks
+        from lamina_engine.ingest.tasks import export_tasks
 
         return export_tasks(memory, path, rows)
     batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
@@ -236,12 +236,12 @@ def import_(memory: Memory, path: Path) -> list[str]:
 
 def _is_task_file(path: Path) -> bool:
     """Tell whether a file is a whole task file: one that is damaged stays where it is, and is no export either."""
-    from lamina_engine.ingest.taskfile import CorruptTasks, read
+    from lamina_engine.ingest.taskfile import CorruptTasks, read_task_file
 
     if not path.is_file():
         return False
     try:
-        return bool(read(path.read_bytes()).nodes)
+        return bool(read_task_file(path.read_bytes()).nodes)
     except CorruptTasks:
         return False
 

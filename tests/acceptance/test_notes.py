@@ -17,7 +17,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.resolve import resolve
 from lamina_engine.ingest import changed, pipeline, sources
-from lamina_engine.ingest.provenance import discover
+from lamina_engine.ingest.git import find_repository
 from lamina_engine.ingest.report import IngestReport
 from tests.notes import settle
 
@@ -153,10 +153,10 @@ def test_commits_blobs_and_dates_come_from_git(notes: Notes) -> None:
     head = git(notes.folder, "rev-parse", "HEAD").strip()
     tree = git(notes.folder, "ls-tree", "-r", "-z", "HEAD").split("\0")[:-1]
     blobs = {path: facts.split(" ")[2] for facts, _, path in (line.partition("\t") for line in tree)}
-    repository = discover(notes.folder)
+    repository = find_repository(notes.folder)
     assert repository is not None
     dates = repository.first_commit_dates()
-    everything = sources.load(notes.vault._memory.view().snapshot)
+    everything = sources.load_sources(notes.vault._memory.view().snapshot)
     assert len(everything) == notes.report.added
     for source in everything.values():
         assert (source.facts.commit, source.facts.blob) == (head, blobs[source.source])

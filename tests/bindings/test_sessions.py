@@ -10,7 +10,7 @@ import pytest
 
 import lamina
 from lamina.cli import main
-from lamina_engine.ingest.following import follow
+from lamina_engine.ingest.watch import follow
 from tests.engine.ingest.sessions.transcripts import says, user, write
 
 

@@ -54,9 +54,9 @@ def git_changes(memory: Memory, repo: Path, since_us: int, now_us: int, known: l
     IngestError
         When git fails.
     """
-    from lamina_engine.ingest.provenance import discover
+    from lamina_engine.ingest.git import find_repository
 
-    repository = discover(repo)
+    repository = find_repository(repo)
     if repository is None or repository.head is None:
         return []
     out = repository.git(

@@ -18,8 +18,7 @@ from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.commits import Change, Commit
-    from lamina_engine.ingest.provenance import Repository
+    from lamina_engine.ingest.git import Change, Commit, Repository
 
 HERE: Final = "here"
 """The commit is part of the history that is checked out."""

@@ -21,8 +21,8 @@ from lamina_engine.freshness.requests import remote_of
 from lamina_engine.freshness.subjects import Subject
 from lamina_engine.freshness.tiers import EXPIRED, FRESH, UNKNOWN, Thresholds, tier_of, tier_of_age
 from lamina_engine.freshness.worktree import WorkTree
-from lamina_engine.ingest.provenance import NoRepository, Repository
-from lamina_engine.ingest.worktrees import Repositories
+from lamina_engine.ingest.git import NoRepository, Repository
+from lamina_engine.ingest.origins import Repositories
 from lamina_engine.profiles import Decay
 from lamina_engine.recall.score import half_life_days
 

@@ -29,8 +29,7 @@ from lamina_engine.freshness.tiers import settings
 from lamina_engine.freshness.workitems import WorkItem, is_slice, work_item
 from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest.origins import Origins, origin_of_row
-from lamina_engine.ingest.worktrees import read_file
+from lamina_engine.ingest.origins import Origins, origin_of_row, read_file
 from lamina_engine.recall import mask, where
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.judging import Place
     from lamina_engine.freshness.subjects import Subject
     from lamina_engine.index.view import View
-    from lamina_engine.ingest.provenance import Repository
+    from lamina_engine.ingest.git import Repository
 
 _KEYS: Final = ("merged_at", "files")
 _REMOTE: Final = re.compile(r"[:/]([^/:\s]+/[^/:\s]+?)(?:\.git)?/?\s*$")

@@ -16,14 +16,13 @@ import numpy as np
 
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.changed import ChangedSources
-from lamina_engine.ingest.documents import Document, DocumentWriter, matched
+from lamina_engine.ingest.documents import Document, DocumentWriter, prepare_documents
+from lamina_engine.ingest.origins import read_file
 from lamina_engine.ingest.pipeline import settings_digest
 from lamina_engine.ingest.reading import KINDS, kind_of
 from lamina_engine.ingest.report import IngestReport
-from lamina_engine.ingest.scan import Reading, settled_mtime_ns
-from lamina_engine.ingest.sources import Source
+from lamina_engine.ingest.sources import Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry
-from lamina_engine.ingest.worktrees import read_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -94,7 +93,7 @@ class Rereader:
 
     def __init__(self, memory: Memory, view: View) -> None:
         self._memory, self._view = memory, view
-        self._everything = sources.load(view.snapshot)
+        self._everything = sources.load_sources(view.snapshot)
         self._readers: dict[tuple[Any, ...], tuple[_Run, ChangedSources, dict[str, Reading], dict[str, Source]]] = {}
         self.home: dict[str, Source] = {
             chunk: source
@@ -142,9 +141,9 @@ class Rereader:
         writer.flush()
         if report.chunks:
             from lamina_engine.graph.building import after_ingest
-            from lamina_engine.ingest.relinking import resolver
+            from lamina_engine.ingest.wikilinks import resolve_stored_links
 
-            after_ingest(self._memory, report.chunks, resolver)
+            after_ingest(self._memory, report.chunks, resolve_stored_links)
         return report
 
     def _reader(
@@ -185,7 +184,7 @@ class Rereader:
 
     def _compared(self, source: Source, document: Document) -> Reread:
         view = self._view
-        batch, (ids,), lost = matched(view, [document])
+        batch, (ids,), lost = prepare_documents(view, [document])
         former = list(source.facts.chunks)
         rows = view.rows_of_ids(former)
         texts = view.snapshot.values("chunks", "text", rows[rows >= 0])

@@ -19,7 +19,7 @@ from lamina_engine.freshness.subjects import Subject, subjects
 from lamina_engine.freshness.tiers import Settings, settings
 from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest.worktrees import Repositories
+from lamina_engine.ingest.origins import Repositories
 from lamina_engine.recall import mask, where
 
 if TYPE_CHECKING:

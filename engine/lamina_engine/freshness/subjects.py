@@ -58,7 +58,7 @@ def subjects(view: View, rows: Rows) -> list[Subject]:
 
     What came out of recorded sessions has no file in this sense: it goes by its age.
     """
-    known = sources.load(view.snapshot)
+    known = sources.load_sources(view.snapshot)
     home = {
         chunk: source
         for source in known.values()

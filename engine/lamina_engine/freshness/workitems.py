@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.errors import IngestError
-from lamina_engine.ingest.worktrees import read_file
+from lamina_engine.ingest.origins import read_file
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.reading import Chunk

@@ -6,8 +6,8 @@ import functools
 import os
 
 from lamina_engine.errors import IngestError
-from lamina_engine.ingest.provenance import Repository
-from lamina_engine.ingest.worktrees import read_file
+from lamina_engine.ingest.git import Repository
+from lamina_engine.ingest.origins import read_file
 
 
 class WorkTree:

@@ -14,14 +14,13 @@ from lamina_engine.ingest import sources
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
 from lamina_engine.ingest.drafts import Problem, SourceDraft
-from lamina_engine.ingest.provenance import Repository
+from lamina_engine.ingest.git import Repository
+from lamina_engine.ingest.origins import Repositories
 from lamina_engine.ingest.reading import KINDS, read_source
-from lamina_engine.ingest.scan import Reading
-from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Source
-from lamina_engine.ingest.tables import RecordWriter
+from lamina_engine.ingest.recordfiles import RecordWriter
+from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
-from lamina_engine.ingest.worktrees import Repositories
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.recordfiles import RecordChunk
@@ -109,7 +108,7 @@ class ChangedSources:
         draft = read_source(
             data, source, kind=kind if kind in KINDS else None, redactor=memory.redactor, tz=memory.config.tz
         )
-        override(draft, run.overrides)
+        apply_overrides(draft, run.overrides)
         commit, blob, first_us = self._provenance(entry, data)
         # the bytes read now, not those hashed before
         reading = Reading(_digest(data), self._readings[entry.path].settings)
@@ -156,7 +155,7 @@ class ChangedSources:
 
     def _label(self, entry: FileEntry) -> tuple[str, str]:
         """Return root and path of a source: those under which it is known, else below the folder being ingested."""
-        known = self._everything.get(sources.absolute(self._folder.as_posix(), entry.path))
+        known = self._everything.get(sources.absolute_path(self._folder.as_posix(), entry.path))
         if known is not None and known.state != REMOVED:
             return known.root, known.source
         return self._folder.as_posix(), entry.path
@@ -168,9 +167,9 @@ class ChangedSources:
     def _released(self, entry: FileEntry) -> list[dict[str, Any]]:
         """Return the row that takes the chunks away from the place where the source was before, if that was another."""
         former = self._former.get(entry.path)
-        if former is None or former.path == sources.absolute(self._folder.as_posix(), entry.path):
+        if former is None or former.path == sources.absolute_path(self._folder.as_posix(), entry.path):
             return []
-        return [sources.removed(former) | {"chunks": []}]
+        return [sources.removal_row(former) | {"chunks": []}]
 
     def _resolver(self, root: str) -> LinkResolver:
         if root not in self._resolvers:
@@ -210,7 +209,7 @@ def _guarded(parts: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
         yield part
 
 
-def override(draft: SourceDraft, overrides: Mapping[str, str | None]) -> None:
+def apply_overrides(draft: SourceDraft, overrides: Mapping[str, str | None]) -> None:
     """Put what the caller said in place of what the source says; a collection that followed from the type follows."""
     type_ = overrides["type"]
     if type_ is not None:

@@ -66,7 +66,7 @@ def language_of(source: str) -> str | None:
     return _LANGUAGE_OF.get(PurePosixPath(source).suffix.lower())
 
 
-def outline(text: str, language: str | None) -> Outline:
+def outline_code(text: str, language: str | None) -> Outline:
     """Return the blocks of a source file.
 
     Parameters

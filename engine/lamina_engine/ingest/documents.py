@@ -1,10 +1,11 @@
-"""Documents into the log: the drafts of changed sources, matched with the chunks they had, in group commits."""
+"""Which chunk of a source's new reading is which chunk of the old one: by content first, then by place."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,13 +15,79 @@ from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.ingest.drafts import SourceDraft
-from lamina_engine.ingest.matching import match
 from lamina_engine.ingest.sources import SourceRows
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+
+_DIFF_LIMIT = 4_000
+"""Sources of more chunks are matched by content and order alone: the diff is quadratic at worst."""
+
+
+_DIFF_PAIRS = 1 << 20
+"""Pairs of equal chunks from which on the same holds: a diff looks at each of them."""
+
+
+def match_chunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
+    """Match two sequences of versions.
+
+    Parameters
+    ----------
+    old, new : sequence of bytes
+        Versions of the chunks of a source, in order.
+
+    Returns
+    -------
+    list of int
+        For each new chunk the position of the old one it continues, -1 for none. No old position is used twice.
+
+    Notes
+    -----
+    Equal contents in equal order are matched first (a diff), then equal contents that moved within the source, then
+    what stands in the same gap between matched neighbours: that is an edit.
+    """
+    matched = [-1] * len(new)
+    free = [True] * len(old)
+    if len(old) <= _DIFF_LIMIT and len(new) <= _DIFF_LIMIT and _equal_pairs(old, new) <= _DIFF_PAIRS:
+        for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            for i in range(block.size):
+                matched[block.b + i] = block.a + i
+                free[block.a + i] = False
+    _match_moved(old, new, matched, free)
+    _match_gaps(matched, free)
+    return matched
+
+
+def _equal_pairs(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    counts = Counter(old)
+    return sum(counts[version] for version in new)
+
+
+def _match_moved(old: Sequence[bytes], new: Sequence[bytes], matched: list[int], free: list[bool]) -> None:
+    places: dict[bytes, list[int]] = defaultdict(list)
+    for i in reversed(range(len(old))):
+        if free[i]:
+            places[old[i]].append(i)
+    for j, version in enumerate(new):
+        if matched[j] < 0 and places[version]:
+            matched[j] = places[version].pop()
+            free[matched[j]] = False
+
+
+def _match_gaps(matched: list[int], free: list[bool]) -> None:
+    """Pair what is left between two matched neighbours, first with first."""
+    before = -1
+    for j, position in enumerate(matched):
+        if position >= 0:
+            before = position
+            continue
+        candidate = before + 1
+        if candidate < len(free) and free[candidate]:
+            matched[j] = before = candidate
+            free[candidate] = False
+
 
 GROUP_CHUNKS = 1_024
 """Chunks of one commit: an interrupt loses less than a second of reading."""
@@ -110,7 +177,7 @@ class DocumentWriter:
         )
 
 
-def matched(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
+def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
     """Return what writing some documents would write, their ids by document, and the former ids that nothing continues."""
     return _batch(view, documents)
 
@@ -165,7 +232,7 @@ def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[s
     rows = view.rows_of_ids(list(document.former))
     known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
     old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
-    kept = [known[position][0] if position >= 0 else None for position in match(old, versions)]
+    kept = [known[position][0] if position >= 0 else None for position in match_chunks(old, versions)]
     following: dict[bytes, int] = defaultdict(int)
     return [
         name or _new_id(view, document, version, taken, following) for name, version in zip(kept, versions, strict=True)

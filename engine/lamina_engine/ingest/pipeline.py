@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.ingest import foreign, scan, sources
-from lamina_engine.ingest.changed import ChangedSources, override
+from lamina_engine.ingest import sources, trackers
+from lamina_engine.ingest import sources as scan
+from lamina_engine.ingest.changed import ChangedSources, apply_overrides
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.documents import DocumentWriter
 from lamina_engine.ingest.drafts import Problem, SourceDraft
 from lamina_engine.ingest.reading import KINDS, kind_of, read_source
-from lamina_engine.ingest.recordmapping import ColumnMapping
+from lamina_engine.ingest.recordfiles import RecordWriter
+from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.report import IngestReport, Progress
-from lamina_engine.ingest.scan import Changes, Reading, settled_mtime_ns
-from lamina_engine.ingest.sources import PRESENT, REMOVED, Source
-from lamina_engine.ingest.tables import RecordWriter
+from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SESSIONS: Final = "sessions"
 SESSIONS_MARK: Final = "sessions:"
 """Settings of sources that were read as sessions begin with it."""
-ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *foreign.KINDS, SESSIONS)
+ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
 Report = Callable[[Progress], None]
 _STDIN: Final = "<stdin>"
 
@@ -66,7 +66,7 @@ def ingest(
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
     overrides = {name: value if value is None else memory.redact(value) for name, value in overrides.items()}
     ColumnMapping(columns)
-    if recover and kind not in foreign.KINDS:
+    if recover and kind not in trackers.IMPORTERS:
         raise InvalidArgument(f"recover=True is for kind='tasks', and kind={kind!r} was given; leave it out")
     if memory.store.mode == "r":
         with memory.write():  # says why not, before anything is read
@@ -75,8 +75,8 @@ def ingest(
     report = IngestReport()
     chains = 0
     for path in paths:
-        if kind in foreign.KINDS:
-            foreign.KINDS[kind](memory, Path(path), report, recover=recover)
+        if kind in trackers.IMPORTERS:
+            trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
             continue
         if kind == SESSIONS:
             chains += _sessions(memory, path, report, overrides, links=links, progress=progress)
@@ -91,11 +91,11 @@ def ingest(
                 chains += _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
     # chunks of sessions have got their links, and are no documents to be linked otherwise
     changed = report.chunks + report.moved + report.removed - chains
-    if links and kind not in foreign.KINDS and changed:
+    if links and kind not in trackers.IMPORTERS and changed:
         from lamina_engine.graph.building import after_ingest
-        from lamina_engine.ingest.relinking import resolver
+        from lamina_engine.ingest.wikilinks import resolve_stored_links
 
-        after_ingest(memory, changed, resolver)
+        after_ingest(memory, changed, resolve_stored_links)
     if facts:
         from lamina_engine.facts.fields import extract_notes
 
@@ -175,22 +175,22 @@ class _Run:
         seen = WalkReport()
         entries = [e for e in walk(top, report=seen) if folder != top or self.kind_of(e) is not None]
         self._take(seen.problems)
-        everything = sources.load(self.memory.view().snapshot)
+        everything = sources.load_sources(self.memory.view().snapshot)
         entries = self._without_sessions(entries, everything, folder)
         everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(SESSIONS_MARK)}
-        known = sources.below(everything, folder)
+        known = sources.sources_below(everything, folder)
         if folder != top:  # a file by itself says nothing about those beside it
             known = {name: source for name, source in known.items() if name == top.name}
         present = {name: source.facts for name, source in known.items() if source.state != REMOVED}
-        plan = scan.plan(present, entries, self.settings_of)
+        plan = scan.plan_scan(present, entries, self.settings_of)
         readings, problems = self._hash(plan.to_read)
         self._take(problems)
         unseen = {problem.source for problem in (*seen.problems, *problems)}
-        changes = scan.resolve(present, plan, readings, unseen=unseen)
+        changes = scan.resolve_changes(present, plan, readings, unseen=unseen)
         former = {move.source: known[move.former] for move in changes.moved}
         former |= {name: known[name] for name in changes.changed}
         taken = {source.path for source in former.values()}
-        former |= sources.continued(everything, folder, changes.added, readings, taken)
+        former |= sources.continued_sources(everything, folder, changes.added, readings, taken)
         self._write_kept(known, changes, {e.path: e for e in plan.to_read}, readings)
         reader = ChangedSources(self, folder, everything, former, readings, [entry.path for entry in entries])
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
@@ -203,7 +203,9 @@ class _Run:
             return entries
         rest: list[FileEntry] = []
         for entry in entries:
-            known = everything.get(sources.absolute(folder.as_posix(), entry.path)) if entry.kind == "jsonl" else None
+            known = (
+                everything.get(sources.absolute_path(folder.as_posix(), entry.path)) if entry.kind == "jsonl" else None
+            )
             if known is not None:
                 found = known.facts.settings.startswith(SESSIONS_MARK)
             else:
@@ -249,13 +251,13 @@ class _Run:
         self.report.unchanged += len(changes.unchanged)
         self.report.removed += len(changes.removed)
         snapshot = self.memory.view().snapshot
-        kept = sources.contents(snapshot, [known[path] for path in changes.touched])
+        kept = sources.source_contents(snapshot, [known[path] for path in changes.touched])
         for path, content in zip(changes.touched, kept, strict=True):
             source = known[path]
             row = self.row(source.root, source.source, entries[path], readings[path], PRESENT)
             self.writer.note(row | {"state": source.state} | content)
         for path in changes.removed:
-            self.writer.note(sources.removed(known[path]), gone=known[path].facts.chunks)
+            self.writer.note(sources.removal_row(known[path]), gone=known[path].facts.chunks)
 
     def _read(
         self, reader: ChangedSources, entries: Sequence[FileEntry], changes: Changes, former: Mapping[str, Source]
@@ -323,7 +325,7 @@ class _Run:
         if not draft.chunks:
             self.report.skipped += 1
             return
-        override(draft, self.overrides)
+        apply_overrides(draft, self.overrides)
         writer = RecordWriter(memory, self.report, _STDIN, {})
         writer.add((i, _as_record(draft, i)) for i in range(len(draft.chunks)))
         self._finish(writer)

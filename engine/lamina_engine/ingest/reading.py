@@ -13,7 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest import code, inline, markdown, plaintext, restructured, walk
+from lamina_engine.ingest import code, markdown, plaintext, walk
+from lamina_engine.ingest import markdown as inline
+from lamina_engine.ingest import plaintext as restructured
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import Rules, classify, clean_type
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
@@ -128,15 +130,15 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
 
 def _outline(text: str, draft: SourceDraft) -> Outline:
     if draft.kind == "markdown":
-        return markdown.outline(text)
+        return markdown.outline_markdown(text)
     if draft.kind == "rst":
-        return restructured.outline(text)
+        return restructured.outline_rst(text)
     if draft.kind == "text":
-        return plaintext.outline(text)
+        return plaintext.outline_text(text)
     language = code.language_of(draft.source)
     if language:
         draft.metadata.setdefault("language", language)
-    return code.outline(text, language)
+    return code.outline_code(text, language)
 
 
 def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor | None) -> None:

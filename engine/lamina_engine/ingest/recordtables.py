@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from lamina_engine.clock import parse_instant, zone
 from lamina_engine.errors import InvalidArgument, SchemaMismatch
 from lamina_engine.ingest.drafts import Problem
-from lamina_engine.ingest.recordmapping import ColumnMapping, check_type, decoded, is_text, python_values
 from lamina_engine.ingest.records import (
     NAME_FIELDS,
+    ColumnMapping,
     Row,
     check_id,
     check_instant,
     check_metadata,
     check_tags,
+    check_type,
+    decoded,
+    is_text,
     json_value,
     merge_metadata,
     misfit,
+    python_values,
     shown,
 )
 

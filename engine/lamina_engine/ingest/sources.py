@@ -1,18 +1,286 @@
-"""What the vault knows of the sources it was fed: the newest row of each in the sources log."""
+"""What changed below a root since it was last ingested: pure decisions, no file is touched here.
+
+Two steps, because hashing costs reading: `plan` sorts what the walk found by size and time alone, the caller reads and
+hashes what is left, and `resolve` says what became of every source.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lamina_engine.ingest.scan import Reading, SourceState
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest.walk import FileEntry
 from lamina_engine.store.snapshot import Snapshot
+
+RACY_NS = 2_000_000_000
+"""A file changed twice within this time may carry one modification time: the coarsest step in use, FAT's, is 2 s."""
+UNSETTLED_MTIME_NS = -1
+"""Stored in place of a modification time that must not be trusted; no file has it, so the next scan reads the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What is known of a source from the scan that last read it."""
+
+    digest: bytes
+    """BLAKE2b-128 of its bytes."""
+    size: int
+    """Bytes."""
+    mtime_ns: int
+    """Modification time seen, ns since 1970; `UNSETTLED_MTIME_NS` where it says nothing."""
+    settings: str
+    """Digest of everything but the bytes that shaped its chunks."""
+    chunks: tuple[str, ...]
+    """Ids of its chunks, in order."""
+    scanned_us: int
+    """When that scan began, us UTC: an instant before the file was read."""
+    blob: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """The first step's answer. Each tuple is in code point order of the paths."""
+
+    unchanged: tuple[str, ...]
+    """Same size, time and settings: not read."""
+    to_read: tuple[FileEntry, ...]
+    """New, different, or too recently changed for its time to prove anything."""
+    missing: tuple[str, ...]
+    """Known, and not found by the walk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading one file gave."""
+
+    digest: bytes
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A source that is now found elsewhere, byte for byte."""
+
+    source: str
+    former: str
+    reshaped: bool
+    """Whether its settings differ, so that its chunks have to be cut again (a new suffix, for one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What became of every source. Each is in one tuple only; each tuple is in code point order of ``source``."""
+
+    unchanged: tuple[str, ...]
+    """Nothing to do: not read, or read and the same."""
+    touched: tuple[str, ...]
+    """The part of ``unchanged`` that was read: its new size and time are worth recording."""
+    moved: tuple[Move, ...]
+    changed: tuple[str, ...]
+    """Other bytes, or other settings."""
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    unseen: tuple[str, ...]
+    """Known before and not to be judged now: unreadable, or below a folder that is. Their chunks stay."""
+
+
+def is_settled(mtime_ns: int, scanned_us: int) -> bool:
+    """Whether a modification time seen by a scan proves that a later equal one means equal bytes.
+
+    It does when the file had been left alone for over `RACY_NS` as the scan began. A file that was changed just before
+    it was read may be changed again right after, at the same size and the same step of the clock (git calls this
+    racily clean). A time in the future proves nothing either.
+    """
+    return scanned_us * 1000 - mtime_ns > RACY_NS
+
+
+def settled_mtime_ns(mtime_ns: int, scanned_us: int) -> int:
+    """Return the modification time to store for a file read by the scan that began at ``scanned_us``.
+
+    Where only the time of the commit is stored, which is later than the file was read, the rule of `is_settled` cannot
+    be applied afterwards; a time that proves nothing is then stored as `UNSETTLED_MTIME_NS`.
+    """
+    return mtime_ns if is_settled(mtime_ns, scanned_us) else UNSETTLED_MTIME_NS
+
+
+def plan_scan(
+    previous: Mapping[str, SourceState],
+    entries: Iterable[FileEntry],
+    settings: Callable[[FileEntry], str],
+    *,
+    verify: bool = False,
+) -> ScanPlan:
+    """Sort the files of a walk by what their size and time say.
+
+    Parameters
+    ----------
+    previous : mapping of str to SourceState
+        The sources of this root that are present, by path.
+    entries : iterable of FileEntry
+        All that the walk found.
+    settings : callable
+        Gives the settings digest under which a file would be read now.
+    verify : bool
+        Read every file, for the case that a tool kept both size and modification time of a file that it changed.
+
+    Returns
+    -------
+    ScanPlan
+
+    Raises
+    ------
+    InvalidArgument
+        When two entries have one path.
+
+    Notes
+    -----
+    O(n log n).
+    """
+    found: dict[str, FileEntry] = {}
+    for entry in entries:
+        if entry.path in found:
+            raise InvalidArgument(f"two files are called {entry.path!r}; give each path once")
+        found[entry.path] = entry
+    unchanged, to_read = [], []
+    for path in sorted(found):
+        entry, known = found[path], previous.get(path)
+        if known is not None and not verify and _is_same_stat(known, entry) and known.settings == settings(entry):
+            unchanged.append(path)
+        else:
+            to_read.append(entry)
+    missing = sorted(path for path in previous if path not in found)
+    return ScanPlan(tuple(unchanged), tuple(to_read), tuple(missing))
+
+
+def resolve_changes(
+    previous: Mapping[str, SourceState],
+    planned: ScanPlan,
+    readings: Mapping[str, Reading],
+    *,
+    unseen: Collection[str] = (),
+) -> Changes:
+    """Say what became of every source, once the files to read have been hashed.
+
+    Parameters
+    ----------
+    previous : mapping of str to SourceState
+        As given to `plan`.
+    planned : ScanPlan
+        Its answer.
+    readings : mapping of str to Reading
+        By path; a file of ``planned.to_read`` that is absent here could not be read.
+    unseen : collection of str
+        Paths the walk reported as problems, files or folders: a known source that is one of them or lies below one was
+        not shown to be gone. ``.`` stands for all.
+
+    Returns
+    -------
+    Changes
+
+    Raises
+    ------
+    InvalidArgument
+        When a reading belongs to no file of the plan.
+
+    Notes
+    -----
+    A new source is a move of a vanished one with equal digest. Among several, pairs of equal file name come first, then
+    the rest, both in order of the new and then of the former path, so that the answer depends on no order of the input.
+    O(n log n).
+    """
+    to_read = {entry.path for entry in planned.to_read}
+    for path in readings:
+        if path not in to_read:
+            raise InvalidArgument(f"a reading of {path!r} was given, which was not to be read")
+    hidden = {path for path in planned.missing if _is_below(path, unseen)}
+    hidden.update(path for path in to_read if path not in readings and path in previous)
+    touched, changed, new = [], [], []
+    for path, reading in sorted(readings.items()):
+        known = previous.get(path)
+        if known is None:
+            new.append(path)
+        elif (known.digest, known.settings) == (reading.digest, reading.settings):
+            touched.append(path)
+        else:
+            changed.append(path)
+    vanished = [path for path in planned.missing if path not in hidden]
+    former = _pair_moves(new, vanished, readings, previous)
+    moved = tuple(
+        Move(path, former[path], previous[former[path]].settings != readings[path].settings)
+        for path in new
+        if path in former
+    )
+    gone = set(vanished).difference(former.values())
+    return Changes(
+        unchanged=tuple(sorted((*planned.unchanged, *touched))),
+        touched=tuple(touched),
+        moved=moved,
+        changed=tuple(changed),
+        added=tuple(path for path in new if path not in former),
+        removed=tuple(sorted(gone)),
+        unseen=tuple(sorted(hidden)),
+    )
+
+
+def _is_same_stat(known: SourceState, entry: FileEntry) -> bool:
+    return (
+        known.size == entry.size
+        and known.mtime_ns == entry.mtime_ns
+        and known.mtime_ns != UNSETTLED_MTIME_NS
+        and is_settled(known.mtime_ns, known.scanned_us)
+    )
+
+
+def _is_below(path: str, folders: Collection[str]) -> bool:
+    """Whether a path is one of these or lies below one of them."""
+    if not folders:
+        return False
+    if "." in folders or path in folders:
+        return True
+    end = path.rfind("/")
+    while end > 0:
+        if path[:end] in folders:
+            return True
+        end = path.rfind("/", 0, end)
+    return False
+
+
+def _pair_moves(
+    new: Iterable[str], vanished: Iterable[str], readings: Mapping[str, Reading], previous: Mapping[str, SourceState]
+) -> dict[str, str]:
+    """Return the former path of each new source that is a move."""
+    free: dict[bytes, list[str]] = defaultdict(list)
+    for path in sorted(vanished):
+        free[previous[path].digest].append(path)
+    by_digest: dict[bytes, list[str]] = defaultdict(list)
+    for path in sorted(new):
+        if readings[path].digest in free:
+            by_digest[readings[path].digest].append(path)
+    former: dict[str, str] = {}
+    for digest, targets in by_digest.items():
+        by_name: dict[str, list[str]] = defaultdict(list)
+        for path in reversed(free[digest]):
+            by_name[_name(path)].append(path)
+        for path in targets:
+            if by_name[_name(path)]:
+                former[path] = by_name[_name(path)].pop()
+        left = sorted(path for paths in by_name.values() for path in paths)
+        # fewer sources may be left on either side; the surplus was added or removed
+        former.update(zip((path for path in targets if path not in former), left, strict=False))
+    return former
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
 
 PRESENT, REMOVED, SKIPPED = "present", "removed", "skipped"
 
@@ -49,37 +317,37 @@ class Source:
     @property
     def path(self) -> str:
         """Absolute path, with ``/``."""
-        return absolute(self.root, self.source)
+        return absolute_path(self.root, self.source)
 
 
-def absolute(root: str, source: str) -> str:
+def absolute_path(root: str, source: str) -> str:
     """Return the absolute path of a source below a root."""
     return f"{root.rstrip('/')}/{source}"
 
 
-def load(snapshot: Snapshot) -> dict[str, Source]:
+def load_sources(snapshot: Snapshot) -> dict[str, Source]:
     """Return the newest row of every source, by absolute path. O(rows of the sources log)."""
     found: dict[str, Source] = {}
     rows = np.arange(snapshot.rows("sources"), dtype=np.int64)
     for row, record in enumerate(snapshot.records("sources", rows, _FACTS)):
-        source = _source(record, row)
+        source = _parse_source(record, row)
         found[source.path] = source
     return found
 
 
-def below(everything: Mapping[str, Source], folder: Path) -> dict[str, Source]:
+def sources_below(everything: Mapping[str, Source], folder: Path) -> dict[str, Source]:
     """Return the sources below a folder, by path below it."""
-    prefix = absolute(folder.as_posix(), "")
+    prefix = absolute_path(folder.as_posix(), "")
     return {path.removeprefix(prefix): source for path, source in everything.items() if path.startswith(prefix)}
 
 
-def contents(snapshot: Snapshot, known: Sequence[Source]) -> list[dict[str, Any]]:
+def source_contents(snapshot: Snapshot, known: Sequence[Source]) -> list[dict[str, Any]]:
     """Return what the rows of some sources say of their chunks, links and commits."""
     rows = np.array([source.row for source in known], np.int64)
     return [{name: record[name] for name in _CONTENTS} for record in snapshot.records("sources", rows, _CONTENTS)]
 
 
-def removed(source: Source) -> dict[str, Any]:
+def removal_row(source: Source) -> dict[str, Any]:
     """Return the row that says that a source is gone. It keeps the ids of its chunks: they come back with it."""
     facts = source.facts
     return {
@@ -99,7 +367,7 @@ def removed(source: Source) -> dict[str, Any]:
     }
 
 
-def continued(
+def continued_sources(
     everything: Mapping[str, Source],
     folder: Path,
     added: Sequence[str],
@@ -129,7 +397,7 @@ def continued(
     """
     found: dict[str, Source] = {}
     taken = set(taken)
-    prefix = absolute(folder.as_posix(), "")
+    prefix = absolute_path(folder.as_posix(), "")
     for path in added:
         source = everything.get(prefix + path)
         if source is not None and source.state == REMOVED and source.facts.chunks:
@@ -138,7 +406,7 @@ def continued(
     wanted = {readings[path].digest for path in added if path not in found}
     by_digest: dict[bytes, list[Source]] = defaultdict(list)
     for name, source in sorted(everything.items(), reverse=True):
-        if source.facts.digest in wanted and name not in taken and source.facts.chunks and _is_gone(source):
+        if source.facts.digest in wanted and name not in taken and source.facts.chunks and _is_missing(source):
             by_digest[source.facts.digest].append(source)
     for path in sorted(added):
         if path not in found and by_digest[readings[path].digest]:
@@ -146,11 +414,11 @@ def continued(
     return found
 
 
-def _is_gone(source: Source) -> bool:
+def _is_missing(source: Source) -> bool:
     return source.state == REMOVED or not os.path.lexists(source.path)
 
 
-def _source(record: Mapping[str, Any], row: int) -> Source:
+def _parse_source(record: Mapping[str, Any], row: int) -> Source:
     facts = SourceState(
         digest=record["digest"],
         size=record["size"],

@@ -74,7 +74,7 @@ class CorruptTasks(ValueError):
     """Bytes that are no task file."""
 
 
-def read(data: bytes) -> TaskFile:
+def read_task_file(data: bytes) -> TaskFile:
     """Return what the bytes of a task file say; single bad nodes and edges are among its problems.
 
     Raises
@@ -176,7 +176,7 @@ def description(body: str, marks: Iterable[tuple[str, str]]) -> str:
     return body + "".join(f"\n[invalidated:{stamp}] {reason}" for stamp, reason in marks)
 
 
-def write(file: TaskFile, saved_at_us: int) -> bytes:
+def write_task_file(file: TaskFile, saved_at_us: int) -> bytes:
     """Return the bytes of a task file; its counts are true."""
     nodes = [(node.id, _object(_node_items(node), 4)) for node in file.nodes.values()]
     edges = [*map(edge_text, file.edges), *file.loose]

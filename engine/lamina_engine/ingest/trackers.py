@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.clock import parse_instant
+from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.adding import redact
 from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import IngestReport
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.writing import Written
@@ -52,7 +54,7 @@ class TrackerReport:
     problems: list[Problem] = field(default_factory=list)
 
 
-def imported(
+def import_values(
     memory: Memory, values: Sequence[Any], reader: Any, source: str, what: str, collection: str
 ) -> TrackerReport:
     """Write the records of some values into a collection; parameters as for `checked` and `write`.
@@ -62,14 +64,14 @@ def imported(
     EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
     """
     report = TrackerReport()
-    records = list(checked(values, reader, source, what, report.problems))
+    records = list(check_records(values, reader, source, what, report.problems))
     if records:
-        written = write(memory, records, collection)
+        written = write_records(memory, records, collection)
         report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
     return report
 
 
-def documents(path: Path, what: str) -> list[Any]:
+def read_documents(path: Path, what: str) -> list[Any]:
     """Return the values of a file of JSON (one value, or a list) or JSON lines.
 
     Raises
@@ -91,7 +93,9 @@ def documents(path: Path, what: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def checked(values: Sequence[Any], reader: Any, source: str, what: str, problems: list[Problem]) -> Iterator[Record]:
+def check_records(
+    values: Sequence[Any], reader: Any, source: str, what: str, problems: list[Problem]
+) -> Iterator[Record]:
     """Yield the records of some values; one that cannot be read is reported and passed over.
 
     Parameters
@@ -115,7 +119,7 @@ def checked(values: Sequence[Any], reader: Any, source: str, what: str, problems
             yield from records
 
 
-def write(memory: Memory, records: Sequence[Record], collection: str) -> Written:
+def write_records(memory: Memory, records: Sequence[Record], collection: str) -> Written:
     """Write records into a collection, secrets masked; of several with one id the last stands.
 
     Raises
@@ -150,7 +154,7 @@ def write(memory: Memory, records: Sequence[Record], collection: str) -> Written
     return writing.write(memory, batch)
 
 
-def moment(value: Any, what: str) -> int | None:
+def tracker_instant(value: Any, what: str) -> int | None:
     """Return an instant of a tracker, us UTC; None where it has none.
 
     Raises
@@ -164,20 +168,302 @@ def moment(value: Any, what: str) -> int | None:
     return parse_instant(value, what=what)
 
 
-def name(value: Any, *keys: str) -> str | None:
+def text_at(value: Any, *keys: str) -> str | None:
     """Return a text that stands bare, or under one of some keys of an object; None where there is none."""
     if isinstance(value, dict):
         value = next((value[key] for key in keys if value.get(key)), None)
     return value.strip() or None if isinstance(value, str) else None
 
 
-def names(values: Any, *keys: str) -> list[str]:
+def texts_at(values: Any, *keys: str) -> list[str]:
     """Return the texts of a list, each bare or under one of some keys."""
-    found = [name(value, *keys) for value in values] if isinstance(values, list) else []
+    found = [text_at(value, *keys) for value in values] if isinstance(values, list) else []
     return [each for each in found if each]
 
 
-def body(text: Any, title: str) -> str:
+def body_text(text: Any, title: str) -> str:
     """Return a record's text: what was written, or its title where nothing was."""
     written = text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
     return written or title
+
+
+GITHUB_COLLECTION: Final = "github"
+_OF_REQUESTS: Final = frozenset(
+    {
+        "mergedAt", "merged_at", "mergeCommit", "mergedBy", "headRefName", "baseRefName", "isDraft", "files", "additions",
+        "changedFiles", "pull_request", "reviews", "mergeable", "mergeStateStatus", "reviewDecision",
+    }
+)  # fmt: skip
+"""Fields that only a request has."""
+_URL: Final = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(pull|issues)/\d+")
+_GITHUB_FORM: Final = "what `gh pr list --json number,title,body,state,createdAt,mergedAt,files,url` prints"
+
+
+def import_github(memory: Memory, path: Path) -> TrackerReport:
+    """Read an export; records that cannot be used are reported, everything else is imported, known ones updated.
+
+    Parameters
+    ----------
+    memory : Memory
+    path : Path
+        JSON (a list, or one object) or JSON lines.
+
+    Raises
+    ------
+    IngestError
+        When the file cannot be read.
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    return import_values(
+        memory, read_documents(path, _GITHUB_FORM), _github_records, path.name, "record", GITHUB_COLLECTION
+    )
+
+
+def _github_records(value: Any) -> Iterator[Record]:
+    """Yield a request or an issue, and its comments.
+
+    Raises
+    ------
+    ValueError
+        When it has no number or no title, or a date that is none.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
+    number, title = value.get("number"), text_at(value.get("title"))
+    if isinstance(number, bool) or not isinstance(number, int) or title is None:
+        raise ValueError("it has no number and title")
+    url = text_at(value.get("url")) if "://github" in str(value.get("url")) else None
+    url = text_at(value.get("html_url")) or url or text_at(value.get("url"))
+    place = _URL.match(url or "")
+    repository = place[1] if place else text_at(value.get("repository"), "nameWithOwner", "full_name")
+    is_request = bool(_OF_REQUESTS & value.keys()) or bool(place and place[2] == "pull")
+    kind = "github_pr" if is_request else "github_issue"
+    opened = tracker_instant(_either(value, "createdAt", "created_at"), "createdAt")
+    merged = tracker_instant(_either(value, "mergedAt", "merged_at"), "mergedAt")
+    closed = tracker_instant(_either(value, "closedAt", "closed_at"), "closedAt")
+    state = (text_at(value.get("state")) or ("closed" if closed else "open")).lower()
+    if merged is not None:
+        state = "merged"
+    identity = f"github:{repository or ''}#{number}"
+    shown = f"#{number} {title}"
+    metadata = {
+        "number": number,
+        "state": state,
+        "opened_at": format_instant(opened),
+        "merged_at": format_instant(merged),
+        "closed_at": format_instant(closed),
+        "updated_at": format_instant(tracker_instant(_either(value, "updatedAt", "updated_at"), "updatedAt")),
+        "files": texts_at(value.get("files"), "path", "filename"),
+        "url": url,
+        "repository": repository,
+        "branch": text_at(value.get("headRefName")),
+    }
+    yield Record(
+        id=identity, title=shown, text=body_text(value.get("body"), title), type=kind, project=_short(repository),
+        agent=text_at(_either(value, "author", "user"), "login", "name"), source=url,
+        created_us=max((us for us in (opened, merged, closed) if us is not None), default=None),
+        tags=texts_at(value.get("labels"), "name"), success=_success(value, state, is_request=is_request),
+        metadata={key: found for key, found in metadata.items() if found not in (None, [])},
+    )  # fmt: skip
+    yield from _github_comments(value, identity, shown, url, repository)
+
+
+def _github_comments(
+    value: dict[str, Any], parent: str, title: str, url: str | None, repository: str | None
+) -> Iterator[Record]:
+    comments = value.get("comments")
+    for place, comment in enumerate(comments if isinstance(comments, list) else []):
+        text = text_at(comment.get("body"))
+        if text is None:
+            continue
+        at = tracker_instant(_either(comment, "createdAt", "created_at"), "createdAt")
+        key = text_at(comment.get("id")) or str(comment.get("id", place))
+        yield Record(
+            id=f"{parent}/{key}", title=title, text=body_text(text, title), type="github_issue_comment",
+            project=_short(repository), agent=text_at(_either(comment, "author", "user"), "login", "name"),
+            source=text_at(comment.get("url")) or url, created_us=at, tags=[], success=None, metadata={"on": parent},
+        )  # fmt: skip
+
+
+def _success(value: dict[str, Any], state: str, *, is_request: bool) -> bool | None:
+    """Return the outcome: merged, or completed; refused, or not planned; None while it is open."""
+    if state == "merged":
+        return True
+    if state != "closed":
+        return None
+    reason = (text_at(_either(value, "stateReason", "state_reason")) or "completed").lower()
+    return False if is_request else reason == "completed"
+
+
+def _either(value: dict[str, Any], first: str, second: str) -> Any:
+    found = value.get(first)
+    return value.get(second) if found is None else found
+
+
+def _short(repository: str | None) -> str | None:
+    return repository.rpartition("/")[2] if repository else None
+
+
+JIRA_COLLECTION: Final = "jira-data"
+_JIRA_FORM: Final = "the JSON of a Jira search: an object with issues, or a list of them"
+_BLOCKS: Final = frozenset({"paragraph", "heading", "listItem", "codeBlock", "blockquote", "tableRow", "rule"})
+_MAX_DEPTH: Final = 64
+
+
+def import_jira(memory: Memory, path: Path) -> TrackerReport:
+    """Read an export; issues that cannot be used are reported, everything else is imported, known ones updated.
+
+    Parameters
+    ----------
+    memory : Memory
+    path : Path
+        JSON or JSON lines.
+
+    Raises
+    ------
+    IngestError
+        When the file cannot be read.
+    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    """
+    values: list[Any] = []
+    for document in read_documents(path, _JIRA_FORM):
+        issues = document.get("issues") if isinstance(document, dict) else None
+        values += issues if isinstance(issues, list) else [document]
+    return import_values(memory, values, _jira_records, path.name, "issue", JIRA_COLLECTION)
+
+
+def _jira_records(value: Any) -> Iterator[Record]:
+    """Yield an issue and its comments.
+
+    Raises
+    ------
+    ValueError
+        When it has no key or no summary, or a date that is none.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
+    inside = value.get("fields")
+    fields: dict[str, Any] = inside if isinstance(inside, dict) else value
+    key, summary = text_at(value.get("key")), text_at(fields.get("summary"))
+    if key is None or summary is None:
+        raise ValueError("it has no key and summary")
+    opened, resolved = (
+        tracker_instant(fields.get("created"), "created"),
+        tracker_instant(fields.get("resolutiondate"), "resolutiondate"),
+    )
+    project = text_at(fields.get("project"), "key", "name") or key.rpartition("-")[0] or None
+    link = text_at(value.get("self"))
+    shown = f"{key} {summary}"
+    metadata = {
+        "key": key,
+        "state": text_at(fields.get("status"), "name"),
+        "kind": text_at(fields.get("issuetype"), "name"),
+        "priority": text_at(fields.get("priority"), "name"),
+        "assignee": text_at(fields.get("assignee"), "displayName", "name"),
+        "resolution": text_at(fields.get("resolution"), "name"),
+        "opened_at": format_instant(opened),
+        "closed_at": format_instant(resolved),
+        "updated_at": format_instant(tracker_instant(fields.get("updated"), "updated")),
+        "url": link,
+    }
+    yield Record(
+        id=f"jira:{key}", title=shown, text=body_text(plain_text(fields.get("description")), summary), type="jira_issue",
+        project=project, agent=text_at(fields.get("reporter"), "displayName", "name"), source=link or key,
+        created_us=max((us for us in (opened, resolved) if us is not None), default=None), tags=texts_at(fields.get("labels")),
+        success=True if resolved is not None else None, metadata={k: found for k, found in metadata.items() if found},
+    )  # fmt: skip
+    comments = fields.get("comment")
+    comments = comments.get("comments") if isinstance(comments, dict) else comments
+    for place, comment in enumerate(comments if isinstance(comments, list) else []):
+        text = plain_text(comment.get("body")).strip()
+        if text:
+            yield Record(
+                id=f"jira:{key}/{comment.get('id', place)}", title=shown, text=text, type="jira_comment", project=project,
+                agent=text_at(comment.get("author"), "displayName", "name"), source=link or key,
+                created_us=tracker_instant(comment.get("created"), "created"), tags=[], success=None, metadata={"on": f"jira:{key}"},
+            )  # fmt: skip
+
+
+def plain_text(value: Any, depth: int = 0) -> str:
+    """Return the words of a description: text as it is, or a document of Jira's own format without its marks."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict) or depth > _MAX_DEPTH:
+        return ""
+    if value.get("type") == "text":
+        return str(value.get("text", ""))
+    if value.get("type") == "hardBreak":
+        return "\n"
+    content = value.get("content")
+    inner = "".join(plain_text(each, depth + 1) for each in content) if isinstance(content, list) else ""
+    return f"{inner}\n" if value.get("type") in _BLOCKS else inner
+
+
+def _import_beads(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+    from lamina_engine.ingest.beads import import_beads
+
+    if recover:
+        raise InvalidArgument(
+            "recover=True is for kind='tasks'; a file of issues is read line by line, broken ones told"
+        )
+    found = import_beads(memory, path)
+    _count(report, found.added, found.updated, found.unchanged, found.links.added)
+    report.problems += found.problems
+
+
+def _import_tasks(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+    from lamina_engine.ingest.tasks import import_tasks
+
+    found = import_tasks(memory, path, recover=recover)
+    report.skipped += found.aside is not None
+    _count(report, found.added, found.updated, found.unchanged, found.links.added)
+    report.problems += found.problems
+
+
+def _import_github(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+
+    _refuse_recover(recover)
+    _report_tracker(import_github(memory, path), report)
+
+
+def _import_jira(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+
+    _refuse_recover(recover)
+    _report_tracker(import_jira(memory, path), report)
+
+
+def _refuse_recover(recover: bool) -> None:
+    if recover:
+        raise InvalidArgument(
+            "recover=True is for kind='tasks'; of an export each record is read alone, broken ones told"
+        )
+
+
+def _report_tracker(found: TrackerReport, report: IngestReport) -> None:
+    _count(report, found.added, found.updated, found.unchanged, 0)
+    report.problems += found.problems
+
+
+def _count(report: IngestReport, added: int, updated: int, unchanged: int, links: int) -> None:
+    report.added += added
+    report.updated += updated
+    report.unchanged += unchanged
+    report.chunks += added + updated
+    report.links += links
+
+
+class Importer(Protocol):
+    """Reads one file into the vault, and adds what it did to the report."""
+
+    def __call__(self, memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+        """Read; ``recover``: go on where the file is corrupt, see `lamina_engine.ingest.tasks.import_tasks`."""
+        ...
+
+
+IMPORTERS: Final[dict[str, Importer]] = {
+    "beads": _import_beads,
+    "tasks": _import_tasks,
+    "github": _import_github,
+    "jira": _import_jira,
+}
+"""By the name of the kind. They are read only when asked for by it: such files are JSON like any other."""

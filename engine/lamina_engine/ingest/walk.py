@@ -1,19 +1,4 @@
-"""Which files below a folder are sources, in one fixed order and without leaving the folder.
-
-What is skipped, and counted in `WalkReport.skipped` under the word in brackets:
-
-- files and folders whose name starts with a dot, so also ``.git``, ``.obsidian``, ``.trash`` and ``.env`` (hidden);
-- the folders of `SKIPPED_FOLDERS` (folder), and any folder that is itself a vault of Lamina (vault);
-- template folders of note-taking (templates). In an Obsidian vault, which is any folder that holds ``.obsidian``: the
-  folder named in ``.obsidian/templates.json``, and ``templates`` or ``_templates``, in any letter case, directly in the
-  vault. Elsewhere only a folder called exactly ``templates`` directly in the root. Deeper folders of that name are
-  content: as often the subject of the notes or code as a template;
-- kinds that hold no text, by suffix (binary); editors' backups ending in ``~`` (backup);
-- FIFOs, sockets and devices (special);
-- what ``include`` and ``exclude`` leave out (excluded), and links to what is found anyway (linked).
-
-``.gitignore`` is not consulted: private notes are often ignored by git on purpose, and are the ones worth remembering.
-"""
+"""Glob patterns of sources, as one regular expression."""
 
 from __future__ import annotations
 
@@ -28,7 +13,50 @@ from pathlib import Path
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.decoding import is_unicode
 from lamina_engine.ingest.drafts import Problem
-from lamina_engine.ingest.globs import compile_globs
+
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def compile_globs(patterns: Sequence[str] | None, what: str) -> re.Pattern[str] | None:
+    """Compile glob patterns into one expression for ``fullmatch``; None where there are none.
+
+    Parameters
+    ----------
+    patterns : sequence of str, optional
+        ``*`` stays within a name, ``**`` does not; a pattern without ``/`` may match at any depth. What lies below a match
+        matches too.
+    what : str
+        Name of the argument, for messages.
+
+    Raises
+    ------
+    InvalidArgument
+        For a text in place of a list, an empty or a malformed pattern.
+    """
+    if patterns is None:
+        return None
+    if isinstance(patterns, str):
+        raise InvalidArgument(f"{what}={patterns!r} is one text; give a list of patterns such as ['*.md']")
+    parts = []
+    for pattern in patterns:
+        body = pattern.rstrip("/").removeprefix("./")
+        if not body.strip("/"):
+            raise InvalidArgument(f"{what} has the pattern {pattern!r}; give a glob such as '*.md' or 'notes/**'")
+        anchor = "" if "/" in body else "(?:.*/)?"
+        parts.append(anchor + "".join(_piece(token) for token in _TOKEN.findall(body.lstrip("/"))))
+    try:
+        return re.compile("(?:" + "|".join(parts) + ")(?:/.*)?", re.DOTALL) if parts else None
+    except re.error as error:
+        raise InvalidArgument(f"{what}={list(patterns)!r} has a malformed pattern ({error})") from error
+
+
+def _piece(token: str) -> str:
+    if len(token) > 1 and token[0] == "[":
+        inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+        return f"(?!/)[^{inner[1:]}]" if inner.startswith("!") else f"(?!/)[{inner}]"
+    return _GLOB.get(token) or re.escape(token)
+
 
 MAX_BYTES = 50 * 2**20
 """Default limit for a file that is read as a whole."""

@@ -6,6 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from lamina_engine.ingest.drafts import Problem, SourceLink
 
@@ -23,7 +24,7 @@ class Resolution:
     """One for each source and target that fits several sources alike."""
 
 
-def resolve(links_by_source: Mapping[str, Sequence[SourceLink]], sources: Iterable[str]) -> Resolution:
+def resolve_links(links_by_source: Mapping[str, Sequence[SourceLink]], sources: Iterable[str]) -> Resolution:
     """Find the source that each link means.
 
     A target is compared with the end of each path, folder by folder, the suffix of a note left out or not. Among those
@@ -163,3 +164,27 @@ def _ambiguous(source: str, target: str, candidates: Sequence[str]) -> Problem:
         "wikilink",
         f"[[{target}]] fits {len(candidates)} notes alike ({shown}); no link was made: write more of the path",
     )
+
+
+_FIELDS: Final = tuple(SourceLink.__dataclass_fields__)
+
+
+def resolve_stored_links(
+    links: Mapping[str, Sequence[Mapping[str, Any]]], sources: Iterable[str]
+) -> Mapping[str, Sequence[str | None]]:
+    """Return where the links of each source lead, as `lamina_engine.graph.wikilinks.build` asks.
+
+    Parameters
+    ----------
+    links : mapping of str to sequence of mapping
+        Links as the sources log has them, by source.
+    sources : iterable of str
+        All sources below the root.
+    """
+    found = {name: [_link(link) for link in each] for name, each in links.items()}
+    return resolve_links(found, sources).targets
+
+
+def _link(record: Mapping[str, Any]) -> SourceLink:
+    fields: dict[str, Any] = {name: record.get(name) for name in _FIELDS}
+    return SourceLink(**fields)

@@ -453,9 +453,9 @@ def test_git_that_fails_midway_gives_unknown_and_says_so(
 def test_a_damaged_base_is_not_passed_to_git(lexical_vault: Vault, git: Git) -> None:
     """What a vault says of a commit is data: nothing of it becomes an option of git."""
     from lamina_engine.freshness.history import History
-    from lamina_engine.ingest.provenance import Repository, examine
+    from lamina_engine.ingest.git import Repository, examine_repository
 
-    repository = examine(git.root)
+    repository = examine_repository(git.root)
     assert isinstance(repository, Repository)
     history = History(repository, {"--output=/tmp/x", "-n1", ""})
     assert history.standing("--output=/tmp/x") == "rewritten"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.freshness.history import HERE, REWRITTEN, History
-from lamina_engine.ingest.provenance import Repository, examine
+from lamina_engine.ingest.git import Repository, examine_repository
 from tests.engine.freshness.repositories import Git, body
 
 
 def history_of(git: Git, bases: set[str], *, whole: bool = False) -> History:
-    repository = examine(git.root)
+    repository = examine_repository(git.root)
     assert isinstance(repository, Repository)
     return History(repository, bases, whole=whole)
 

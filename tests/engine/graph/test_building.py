@@ -9,7 +9,7 @@ from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
 from lamina_engine.graph import building, temporal
 from lamina_engine.graph.building import KINDS, after_add, after_ingest, build
-from lamina_engine.ingest.relinking import resolver
+from lamina_engine.ingest.wikilinks import resolve_stored_links
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 from tests.engine.graph.test_semantic import at
@@ -99,16 +99,16 @@ def origins(memory: Memory) -> dict[str, object]:
 def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path) -> None:
     report = vault.ingest(notes, links=False)
     memory = vault._memory
-    assert after_ingest(memory, report.chunks, resolver) is not None
+    assert after_ingest(memory, report.chunks, resolve_stored_links) is not None
     before = origins(memory)
     kinds = [kind for kind in CHEAP if kind != "similar"]
-    full = build(memory, kinds, resolve=resolver)
+    full = build(memory, kinds, resolve=resolve_stored_links)
     assert (full.added, full.withdrawn, origins(memory)) == (0, 0, before)
     (notes / "n03.md").unlink()
     write(notes, "later.md", f"# later\n\n{prose('later')} [[n05]]\n")
     report = vault.ingest(notes, links=False)
-    after_ingest(memory, report.chunks + report.removed, resolver)
-    full = build(memory, kinds, resolve=resolver)
+    after_ingest(memory, report.chunks + report.removed, resolve_stored_links)
+    full = build(memory, kinds, resolve=resolve_stored_links)
     assert (full.added, full.updated, full.withdrawn) == (0, 0, 0)
 
 

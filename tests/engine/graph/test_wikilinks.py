@@ -11,7 +11,7 @@ from lamina_engine.graph import wikilinks
 from lamina_engine.graph.log import Written
 from lamina_engine.graph.standing import claims_of
 from lamina_engine.ingest.drafts import SourceLink
-from lamina_engine.ingest.wikilinks import resolve
+from lamina_engine.ingest.wikilinks import resolve_links
 from lamina_engine.memory import Memory
 from tests.notes import prose, write
 
@@ -33,7 +33,7 @@ def anew(
         name: [SourceLink(**{k: v for k, v in link.items() if k in fields}) for link in each]
         for name, each in links.items()
     }
-    return resolve(found, sources).targets
+    return resolve_links(found, sources).targets
 
 
 def ends(memory: Memory) -> set[tuple[str, str, str | None]]:

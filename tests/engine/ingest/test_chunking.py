@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.chunking import Block, ChunkLimits, Piece, heading_paths, split
-from lamina_engine.ingest.markdown import outline
+from lamina_engine.ingest.markdown import outline_markdown
 
 FAST = settings(max_examples=60, deadline=None)
 
@@ -31,7 +31,7 @@ MARKDOWNISH = st.lists(LINES, max_size=40).map("\n".join) | st.text(max_size=120
 
 
 def cut(text: str, max_chars: int = 1600, min_chars: int | None = None) -> list[str]:
-    pieces = split(text, outline(text).blocks, ChunkLimits(max_chars, min_chars))
+    pieces = split(text, outline_markdown(text).blocks, ChunkLimits(max_chars, min_chars))
     return [text[piece.start : piece.stop] for piece in pieces]
 
 
@@ -177,7 +177,7 @@ def test_heading_paths_open_and_close() -> None:
 
 def test_pieces_carry_the_path_at_their_start() -> None:
     text = "## A\n\n" + WORDS * 30 + "\n\n### B\n\n" + WORDS * 60
-    got = split(text, outline(text).blocks, ChunkLimits())
+    got = split(text, outline_markdown(text).blocks, ChunkLimits())
     assert [piece.headings for piece in got] == [("A",), ("A", "B"), ("A", "B")]
     assert isinstance(got[0], Piece)
 

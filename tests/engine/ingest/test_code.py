@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.ingest.chunking import ChunkLimits, heading_paths, split
-from lamina_engine.ingest.code import language_of, outline
+from lamina_engine.ingest.code import language_of, outline_code
 
 PYTHON = '''"""Module."""
 
@@ -35,7 +35,7 @@ CONSTANT = 1
 
 
 def starts(text: str, language: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    blocks = outline(text, language).blocks
+    blocks = outline_code(text, language).blocks
     paths = heading_paths(blocks)
     return [(text[b.start : b.stop].split("\n")[0].strip(), path) for b, path in zip(blocks, paths, strict=True)]
 
@@ -74,7 +74,7 @@ def test_definitions_at_the_margin_elsewhere(line: str, name: str) -> None:
 def test_pieces_break_at_definitions() -> None:
     functions = [f"def f{i}():\n" + f"    x = {i}\n" * 60 + "\n\n" for i in range(5)]
     text = "".join(functions)
-    got = split(text, outline(text, "python").blocks, ChunkLimits())
+    got = split(text, outline_code(text, "python").blocks, ChunkLimits())
     assert [text[piece.start : piece.stop] for piece in got] == functions
     assert [piece.headings for piece in got] == [(f"f{i}",) for i in range(5)]
 
@@ -90,5 +90,5 @@ def test_language_by_suffix() -> None:
 def test_blocks_partition_the_text(lines: list[str]) -> None:
     text = "\n".join(lines)
     for language in ("python", None):
-        got = outline(text, language).blocks
+        got = outline_code(text, language).blocks
         assert "".join(text[block.start : block.stop] for block in got) == text

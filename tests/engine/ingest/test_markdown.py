@@ -1,13 +1,16 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from lamina_engine.ingest.chunking import Block
-from lamina_engine.ingest.markdown import outline
+from lamina_engine.ingest.markdown import WrittenLink, clean_tag, code_ranges, find_links, find_tags, outline_markdown
 from tests.engine.ingest.test_chunking import MARKDOWNISH
 
 FAST = settings(max_examples=60, deadline=None)
@@ -21,13 +24,15 @@ def content_start(text: str, block: Block) -> int:
 def headings(text: str) -> list[tuple[int, int]]:
     """Line and level."""
     return [
-        (text.count("\n", 0, content_start(text, block)), block.level) for block in outline(text).blocks if block.level
+        (text.count("\n", 0, content_start(text, block)), block.level)
+        for block in outline_markdown(text).blocks
+        if block.level
     ]
 
 
 def fences(text: str) -> list[int]:
     found = []
-    for block in outline(text).blocks:
+    for block in outline_markdown(text).blocks:
         start = content_start(text, block)
         if (
             block.kind == "fence"
@@ -110,7 +115,7 @@ def test_headings_and_fences_agree_with_a_parser_on_odd_syntax() -> None:
 @FAST
 @given(MARKDOWNISH)
 def test_blocks_partition_any_text(text: str) -> None:
-    blocks = outline(text).blocks
+    blocks = outline_markdown(text).blocks
     assert "".join(text[block.start : block.stop] for block in blocks) == text
     assert all(block.start < block.stop for block in blocks)
 
@@ -118,21 +123,21 @@ def test_blocks_partition_any_text(text: str) -> None:
 @FAST
 @given(st.text("#`~-*_=+>|<!0. \n\tab", max_size=120))
 def test_code_ranges_are_ascending_and_inside(text: str) -> None:
-    got = outline(text).code
+    got = outline_markdown(text).code
     flat = [place for pair in got for place in pair]
     assert flat == sorted(flat)
     assert all(0 <= place <= len(text) for place in flat)
 
 
 def test_title_is_the_first_level_one_heading() -> None:
-    assert outline("intro\n\n## a\n\n#  The *title* `x`  #\n\n# other").title == "The *title* `x`"
-    assert outline("Setext\ntitle\n===\n").title == "Setext title"
-    assert outline("## only two").title is None
-    assert outline("```\n# no\n```").title is None
+    assert outline_markdown("intro\n\n## a\n\n#  The *title* `x`  #\n\n# other").title == "The *title* `x`"
+    assert outline_markdown("Setext\ntitle\n===\n").title == "Setext title"
+    assert outline_markdown("## only two").title is None
+    assert outline_markdown("```\n# no\n```").title is None
 
 
 def kinds(text: str) -> list[str]:
-    return [block.kind for block in outline(text).blocks]
+    return [block.kind for block in outline_markdown(text).blocks]
 
 
 def test_kinds_of_blocks() -> None:
@@ -141,11 +146,11 @@ def test_kinds_of_blocks() -> None:
     assert kinds(text) == [
         *("heading", "paragraph", "item", "item", "item", "paragraph", "table", "rule", "paragraph", "fence"),
     ]
-    assert [block.depth for block in outline(text).blocks] == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
+    assert [block.depth for block in outline_markdown(text).blocks] == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
 
 
 def test_blank_lines_belong_to_the_block_before() -> None:
-    blocks = outline("\n\na\n\n\nb\n").blocks
+    blocks = outline_markdown("\n\na\n\n\nb\n").blocks
     assert [(block.start, block.stop) for block in blocks] == [(0, 6), (6, 8)]
 
 
@@ -156,3 +161,83 @@ def test_raw_html_hides_headings() -> None:
 
 def test_fence_in_an_item_that_is_indented_too_little() -> None:
     assert headings("- a\n  ```\n# code\n  ```\n\n# yes\n") == [(5, 1)]
+
+
+def tags(text: str) -> list[str]:
+    return find_tags(text, code_ranges(text, outline_markdown(text).code))
+
+
+def links(text: str) -> list[WrittenLink]:
+    return find_links(text, code_ranges(text, outline_markdown(text).code))
+
+
+@pytest.mark.parametrize(
+    ("text", "ref"),
+    [
+        ("#a and #b/c, #d-e_f.", ["a", "b/c", "d-e_f"]),
+        ("# Heading\n## Other #tag", ["tag"]),
+        ("#Heading-less", ["Heading-less"]),
+        ("issue #123 and #12/3 but #1a", ["1a"]),
+        ("https://x.org/#frag [a](#frag) [b](http://x/#y) a#b", []),
+        ("see <http://x.org/ab?q=(#no)> now", []),
+        ("`#no` ``a ` #no`` #yes", ["yes"]),
+        ("```\n#no\n```\n#yes\n\n    #no", ["yes"]),
+        ("(#a) ,#b ;#c", ["a", "b", "c"]),
+        ("#日本語 #ünïcode #emoji🎉", ["日本語", "ünïcode", "emoji🎉"]),
+        ("，#标签。", ["标签"]),
+        ("#a//b/ ##c #", ["a/b"]),
+        ("[[note#heading]] [[#heading]] &#39; \\#x", []),
+        ("- #todo\n> #quoted", ["todo", "quoted"]),
+    ],
+)
+def test_tags(text: str, ref: list[str]) -> None:
+    assert tags(text) == ref
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "heading", "block", "alias", "embed"),
+    [
+        ("[[note]]", "note", None, None, None, False),
+        ("[[ folder/My Note | shown ]]", "folder/My Note", None, None, "shown", False),
+        ("[[note#Some heading]]", "note", "Some heading", None, None, False),
+        ("[[note#a#b|c]]", "note", "a#b", None, "c", False),
+        ("[[note^b1]]", "note", None, "b1", None, False),
+        ("[[note#^b1]]", "note", None, "b1", None, False),
+        ("![[image.png|300]]", "image.png", None, None, "300", True),
+        ("[[#here]]", "", "here", None, None, False),
+        ("| a | [[note\\|x]] |", "note", None, None, "x", False),
+    ],
+)
+def test_links(text: str, target: str, heading: str | None, block: str | None, alias: str | None, embed: bool) -> None:
+    (got,) = links(text)
+    assert got[2:] == (target, heading, block, alias, embed)
+    assert text[got.start : got.stop].endswith("]]")
+
+
+@pytest.mark.parametrize("text", ["`[[a]]`", "```\n[[a]]\n```", "[[]]", "[[ | x]]", "[[a\nb]]", "[a]", "    [[a]]"])
+def test_what_is_no_link(text: str) -> None:
+    assert links(text) == []
+
+
+def test_code_span_ends_with_its_paragraph() -> None:
+    assert links("a ` tick\n\n[[note]] ` tick") != []
+
+
+def test_clean_tag() -> None:
+    assert clean_tag(" #a/ ") == "a"
+    assert clean_tag("#2024") is None
+    assert clean_tag("#/") is None
+
+
+@FAST
+@given(st.text("`ab \n", max_size=80))
+def test_code_ranges_are_ascending_and_disjoint(text: str) -> None:
+    flat = [place for pair in code_ranges(text, ()) for place in pair]
+    assert flat == sorted(flat)
+
+
+@FAST
+@given(st.text("#[]|^!`ab/ \n", max_size=80))
+def test_nothing_raises(text: str) -> None:
+    assert all("[" not in link.target for link in links(text))
+    assert all("#" not in tag for tag in tags(text))

@@ -15,7 +15,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.ingest import adding, changed, documents, pipeline, tables
+from lamina_engine.ingest import adding, changed, documents, pipeline, recordfiles
 from lamina_engine.ingest.report import IngestReport, Progress
 from lamina_engine.ingest.walk import read_entry
 from tests.notes import CountingEmbedder, prose, state, write
@@ -442,7 +442,7 @@ def test_a_record_or_a_file_of_records_whose_preparation_fails_is_a_problem(
     write(folder, "a.jsonl", '{"text": "one"}\n{"text": "boom"}\n{"text": "two"}\n')
     write(folder, "b.md", "Note b.")
     with monkeypatch.context() as patch:
-        Failing(patch, tables, "normalise_record")
+        Failing(patch, recordfiles, "normalise_record")
         got = lexical_vault.ingest(folder)
     assert (got.added, codes(got)) == (2, {"a.jsonl": "record"})
     write(folder, "a.jsonl", '{"text": "three"}\n')

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.ingest import taskfile
-from lamina_engine.ingest.taskfile import CorruptTasks, instant, read, seconds, write
+from lamina_engine.ingest.taskfile import CorruptTasks, instant, read_task_file, seconds, write_task_file
 
 
 def node(name: str, **given: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def document(*nodes: dict[str, Any], edges: Any = (), **top: Any) -> bytes:
 
 
 def test_what_is_known_of_a_task() -> None:
-    found = read(
+    found = read_task_file(
         document(node("a", success=None, description="what\n[invalidated:s1] no\n[invalidated:] never"))
     ).nodes["a"]
     assert (found.title, found.success, found.description) == ("Task a", None, "what")
@@ -40,13 +40,13 @@ def test_what_is_known_of_a_task() -> None:
      "a\n[invalidated:x]no space", "a\n[invalidated:b]c] d", "a \n[invalidated:2026-01-01T00:00:00Z] because [it] was"],
 )  # fmt: skip
 def test_a_description_and_its_marks_give_it_again(text: str) -> None:
-    found = read(document(node("a", description=text))).nodes["a"]
+    found = read_task_file(document(node("a", description=text))).nodes["a"]
     assert taskfile.description(found.description, found.marks) == text
 
 
 @given(st.text(alphabet="ab\n[]: invalidated", max_size=60))
 def test_any_description_and_its_marks_give_it_again(text: str) -> None:
-    found = read(document(node("a", description=f"x\n[invalidated:{text}"))).nodes["a"]
+    found = read_task_file(document(node("a", description=f"x\n[invalidated:{text}"))).nodes["a"]
     assert taskfile.description(found.description, found.marks) == f"x\n[invalidated:{text}"
 
 
@@ -63,9 +63,9 @@ def test_unknown_fields_are_kept_byte_for_byte() -> None:
         + odd
         + "}"
     )
-    found = read(text.encode())
+    found = read_task_file(text.encode())
     assert (found.nodes["a"].extra, found.top, found.meta) == ({"odd": odd}, {"beside": odd}, {"by": odd})
-    written = write(found, 0).decode()
+    written = write_task_file(found, 0).decode()
     assert written.count(odd) == 4
     assert json.loads(written)["_meta"] | {"by": 0} == {"saved_at": 0.0, "node_count": 1, "edge_count": 1, "by": 0}
 
@@ -87,7 +87,7 @@ def test_unknown_fields_are_kept_byte_for_byte() -> None:
 )
 def test_what_is_no_task_file_is_corrupt(data: bytes) -> None:
     with pytest.raises(CorruptTasks):
-        read(data)
+        read_task_file(data)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_is_no_task_file_is_corrupt(data: bytes) -> None:
 )  # fmt: skip
 def test_a_bad_task_among_many_is_reported(bad: dict[str, Any]) -> None:
     nodes = {"a": node("a"), "x": node("x", **bad)}
-    found = read(json.dumps({"nodes": nodes, "edges": [edge("x", "a")]}).encode())
+    found = read_task_file(json.dumps({"nodes": nodes, "edges": [edge("x", "a")]}).encode())
     assert list(found.nodes) == ["a"]
     assert len(found.problems) == 2
     assert "'x'" in found.problems[0]
@@ -106,13 +106,13 @@ def test_a_bad_task_among_many_is_reported(bad: dict[str, Any]) -> None:
 
 
 def test_an_edge_that_is_none_is_kept_and_reported() -> None:
-    found = read(document(node("a"), edges=[3, {"source_id": "a"}, edge("a", "gone")]))
+    found = read_task_file(document(node("a"), edges=[3, {"source_id": "a"}, edge("a", "gone")]))
     assert (len(found.loose), len(found.problems), found.edges) == (3, 3, [])
 
 
 def test_an_empty_file_and_missing_parts() -> None:
-    assert read(b"{}").nodes == {}
-    assert json.loads(write(read(b"{}"), 1_500_000)) == {
+    assert read_task_file(b"{}").nodes == {}
+    assert json.loads(write_task_file(read_task_file(b"{}"), 1_500_000)) == {
         "nodes": {}, "edges": [], "_meta": {"saved_at": 1.5, "node_count": 0, "edge_count": 0},
     }  # fmt: skip
 
@@ -138,7 +138,9 @@ def test_read_and_written_is_the_same(extra: dict[str, Any], ascii_only: bool) -
         "edges": [{**extra, **edge("b", "a")}],
         "_meta": {"saved_at": 0.0, "node_count": 2, "edge_count": 1},
     }
-    got = json.loads(write(read(json.dumps(given_, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")), 0))
+    got = json.loads(
+        write_task_file(read_task_file(json.dumps(given_, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")), 0)
+    )
     assert got == given_
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lamina_engine.ingest.drafts import SourceLink
-from lamina_engine.ingest.wikilinks import resolve
+from lamina_engine.ingest.wikilinks import resolve_links
 
 SOURCES = [
     *(
@@ -25,7 +25,7 @@ SOURCES = [
 
 def leads_to(target: str, source: str = "b/c/Deep.md") -> str | None:
     link = SourceLink(target, None, None, False, 0)
-    return resolve({source: [link]}, SOURCES).targets[source][0]
+    return resolve_links({source: [link]}, SOURCES).targets[source][0]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_targets(target: str, ref: str | None) -> None:
 
 def test_ambiguity_is_reported_once_and_dangling_links_are_not() -> None:
     links = [SourceLink(target, None, None, False, 0) for target in ("Note", "Note", "missing", "Index")]
-    got = resolve({"b/c/Deep.md": links}, SOURCES)
+    got = resolve_links({"b/c/Deep.md": links}, SOURCES)
     assert got.targets["b/c/Deep.md"] == (None, None, None, "Index.md")
     (problem,) = got.problems
     assert (problem.source, problem.code) == ("b/c/Deep.md", "wikilink")
@@ -78,9 +78,9 @@ def test_ambiguity_is_reported_once_and_dangling_links_are_not() -> None:
 def test_order_of_sources_does_not_matter() -> None:
     links = {"Index.md": [SourceLink(t, None, None, False, 0) for t in ("Note", "Same", "Case", "q/Dup", "pic")]}
     shuffled = random.Random(3).sample(SOURCES, len(SOURCES))
-    assert resolve(links, shuffled) == resolve(links, SOURCES)
+    assert resolve_links(links, shuffled) == resolve_links(links, SOURCES)
 
 
 def test_nothing_to_resolve() -> None:
-    assert resolve({}, []).targets == {}
-    assert resolve({"a.md": []}, []).targets == {"a.md": ()}
+    assert resolve_links({}, []).targets == {}
+    assert resolve_links({"a.md": []}, []).targets == {"a.md": ()}

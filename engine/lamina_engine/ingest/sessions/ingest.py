@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import InvalidArgument, InvalidConfig
-from lamina_engine.ingest import scan, sources
+from lamina_engine.ingest import sources
+from lamina_engine.ingest import sources as scan
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.report import IngestReport, Progress
-from lamina_engine.ingest.scan import settled_mtime_ns
 from lamina_engine.ingest.sessions import plainlog
 from lamina_engine.ingest.sessions.cutting import SessionLimits
 from lamina_engine.ingest.sessions.events import Thread
@@ -26,7 +26,7 @@ from lamina_engine.ingest.sessions.opening import Opened, Reader, Task, Unread, 
 from lamina_engine.ingest.sessions.packs import Naming, chunk_ids
 from lamina_engine.ingest.sessions.reading import SessionFile, SessionOptions
 from lamina_engine.ingest.sessions.writing import SessionWriter
-from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source
+from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class _Run:
         )  # fmt: skip
         self._settings = MARK + hashlib.blake2b(repr(given).encode(), digest_size=8).hexdigest()
         self._scanned_us = memory.clock.now_us()
-        everything = sources.load(memory.view().snapshot)
+        everything = sources.load_sources(memory.view().snapshot)
         self._known = {path: source for path, source in everything.items() if is_session_source(source)}
         self._owners = {
             name: path
@@ -162,8 +162,8 @@ class _Run:
 
     def read(self, entries: Sequence[FileEntry]) -> None:
         """Read what is new or changed, the oldest first."""
-        known = sources.below(self._known, self._folder)
-        plan = scan.plan({name: s.facts for name, s in known.items()}, entries, lambda _: self._settings)
+        known = sources.sources_below(self._known, self._folder)
+        plan = scan.plan_scan({name: s.facts for name, s in known.items()}, entries, lambda _: self._settings)
         self._report.unchanged += len(plan.unchanged)
         todo = sorted(plan.to_read, key=lambda entry: (entry.mtime_ns, entry.path))
         changed = [entry for entry in todo if not self._is_known(entry, known.get(entry.path))]
@@ -253,14 +253,14 @@ class _Run:
         session = thread.session
         if format == CHATS:
             return session
-        here = sources.absolute(self._folder.as_posix(), entry.path)
+        here = sources.absolute_path(self._folder.as_posix(), entry.path)
         owner = self._owners.get(_first_id(session, thread.agent))
         if owner is not None and owner != here:
             if os.path.lexists(owner):
                 told = hashlib.blake2b(here.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
                 session = f"{session}@{told}"
             elif owner in self._known:
-                self._writer.release(sources.removed(self._known[owner]))
+                self._writer.release(sources.removal_row(self._known[owner]))
                 self._moved = True
         self._owners[_first_id(session, thread.agent)] = here
         return session

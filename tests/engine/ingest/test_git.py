@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import hashlib
@@ -13,8 +15,59 @@ from hypothesis import strategies as st
 
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
-from lamina_engine.ingest.commits import PathHistory
-from lamina_engine.ingest.provenance import NoRepository, Repository, blob_id, discover, examine
+from lamina_engine.ingest.git import (
+    Change,
+    Commit,
+    NoRepository,
+    PathHistory,
+    Repository,
+    blob_id,
+    examine_repository,
+    find_repository,
+    follow_paths,
+    parse_log,
+)
+
+
+def commit(number: int, *changes: Change) -> Commit:
+    return Commit(f"c{number}", number, changes)
+
+
+def test_replay_of_parallel_branches() -> None:
+    rename = Change("R", "b", "a")
+    got = follow_paths([commit(5, Change("A", "a")), commit(6, rename), commit(7, Change("M", "a")), commit(8, rename)])
+    assert got["b"] == PathHistory(5, 8, "c8")
+    got = follow_paths([commit(5, Change("A", "a")), commit(3, Change("A", "a"))])
+    assert got["a"].first_us == 3
+    got = follow_paths([commit(5, Change("M", "lost")), commit(6, Change("R", "n", "never seen"))])
+    assert (got["lost"].first_us, got["n"].first_us) == (5, 6)
+    got = follow_paths([commit(5, Change("A", "a")), commit(6, Change("A", "a"))], frozenset({"c6"}))
+    assert got["a"].first_us is None
+    assert follow_paths([]) == {}
+
+
+def test_a_log_is_read_with_renames_merges_and_absurd_dates() -> None:
+    fields = [
+        b"\x01c1 5 ",
+        b"\nA",
+        b"a",
+        b"\x01c2 99999999999999 c1",
+        b"\nR100",
+        b"a",
+        b"b",
+        b"\x01c3 7 c1 c2",
+        b"",
+        b"MM",
+        b"b",
+    ]
+    got = list(parse_log(b"\0".join(fields) + b"\0"))
+    assert got == [
+        Commit("c1", 5_000_000, (Change("A", "a"),)),
+        Commit("c2", None, (Change("R", "b", "a"),), ("c1",)),
+        Commit("c3", 7_000_000, (Change("MM", "b"),), ("c1", "c2")),
+    ]
+    assert list(parse_log(b"")) == []
+
 
 BUNDLE = Path(__file__).parents[4] / "shared" / "data" / "notes-vault" / "til.bundle"
 T0 = 1_600_000_000
@@ -59,16 +112,16 @@ def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(path: Path) -> Repository:
-    repository = examine(path)
+    repository = examine_repository(path)
     assert isinstance(repository, Repository), repository
     return repository
 
 
 def refused(path: Path) -> str:
-    answer = examine(path)
+    answer = examine_repository(path)
     assert isinstance(answer, NoRepository)
     assert answer.message
-    assert discover(path) is None
+    assert find_repository(path) is None
     return answer.reason
 
 
@@ -378,7 +431,7 @@ def test_a_git_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monkey
     fake_git(tmp_path / "bin", "exec sleep 30")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     start = time.monotonic()
-    answer = examine(tmp_path, timeout_s=0.1)
+    answer = examine_repository(tmp_path, timeout_s=0.1)
     assert time.monotonic() - start < 5
     assert isinstance(answer, NoRepository)
     assert answer.reason == "timeout"
