@@ -11,7 +11,7 @@ from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
-    from lamina_engine.graph.building import BuildReport
+    from lamina_engine.graph.generators import BuildReport
     from lamina_engine.graph.judging import Budget, JudgeSpec
     from lamina_engine.graph.nearby import Timeline
 
@@ -59,8 +59,8 @@ class Linked:
 
         from lamina.linkresults import link_of
         from lamina_engine.chunks.reading import chunks_at, current_rows
+        from lamina_engine.graph.links import links_of
         from lamina_engine.graph.log import Draft, write
-        from lamina_engine.graph.standing import links_of
 
         memory = self._memory
         made = None if created_at is None else parse_instant(created_at, memory.config.tz, what="created_at")
@@ -103,9 +103,9 @@ class Linked:
         InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
         """
         from lamina.linkresults import link_of
-        from lamina_engine.graph.usage import used
+        from lamina_engine.graph.usage import record_use
 
-        return [link_of(link) for link in used(self._memory, ids)]
+        return [link_of(link) for link in record_use(self._memory, ids)]
 
     def links(
         self, id: str, direction: str = "both", relations: Sequence[str] | None = None, *, hidden: bool = False
@@ -127,7 +127,7 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
         from lamina.linkresults import link_of
-        from lamina_engine.graph.standing import links_of
+        from lamina_engine.graph.links import links_of
 
         found = links_of(self._memory.view(), id, direction=direction, relations=relations, hidden=hidden)  # type: ignore[arg-type]
         return [link_of(link) for link in found]
@@ -174,7 +174,7 @@ class Linked:
             When ``judged`` is named and no endpoint is configured, or it cannot be used.
         VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.graph.building import build
+        from lamina_engine.graph.generators import build
         from lamina_engine.graph.judging import resolve_judge
         from lamina_engine.ingest.wikilinks import resolve_stored_links
 

@@ -12,7 +12,7 @@ from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
     from lamina_engine.graph.causes import Cause as Found
-    from lamina_engine.graph.standing import Link as Standing
+    from lamina_engine.graph.links import Link as Standing
     from lamina_engine.graph.walks import Reached, Step
     from lamina_engine.index.view import View
 

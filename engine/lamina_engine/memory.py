@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork
 from lamina_engine import config as configuration
-from lamina_engine.chunks import journal as accesses
+from lamina_engine.chunks import access_journal as accesses
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
@@ -310,9 +310,9 @@ class Memory:
             return
         embedder = self.embedder
         if vectors is not None:
-            from lamina_engine.chunks.batch import checked_vectors
+            from lamina_engine.chunks.batch import check_vectors
 
-            checked_vectors(vectors, len(vectors), embedder.dim or None)
+            check_vectors(vectors, len(vectors), embedder.dim or None)
         if embedder.dim:
             with self.store.transaction(self.lock_timeout_s) as transaction:
                 if not transaction.snapshot.manifest.spaces:

@@ -74,7 +74,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     Invalidated, archived and snoozed ones too; removed ones where the filter names that status.
 
     ``clawpy`` writes tasks alone, see `lamina_engine.ingest.tasks`; ``facts`` and ``graph-json`` write facts, see
-    `lamina_engine.facts.exporting`, and ``links`` the links, see `lamina_engine.graph.exporting`; they return how many. The
+    `lamina_engine.facts.exporting`, and ``links`` the links, see `lamina_engine.graph.transfer`; they return how many. The
     file appears whole or not at all.
 
     Raises
@@ -93,7 +93,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all facts")
         return (export_facts if format_ == "facts" else export_graph)(memory, path)
     if format_ == "links":
-        from lamina_engine.graph.exporting import export_links
+        from lamina_engine.graph.transfer import export_links
 
         if filter_:
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all links")
@@ -220,7 +220,7 @@ def import_(memory: Memory, path: Path) -> list[str]:
     if is_fact_file(path):
         import_facts(memory, path)
         return []
-    from lamina_engine.graph.exporting import import_links, is_link_file
+    from lamina_engine.graph.transfer import import_links, is_link_file
 
     if is_link_file(path):
         import_links(memory, path)

@@ -15,7 +15,7 @@ from lamina_engine.graph.question import INTENTS
 
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
-    from lamina_engine.graph.building import BuildReport
+    from lamina_engine.graph.generators import BuildReport
     from lamina_engine.graph.nearby import Timeline
 
 KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")

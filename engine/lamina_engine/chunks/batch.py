@@ -1,20 +1,79 @@
-"""A batch of chunks on its way into the log: one list a column, because a hundred thousand records pass through here."""
+"""Batches of chunks as columns, with their ids and versions."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.chunks import identity
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.zones import date_words
 from lamina_kernels._jit import is_ready
 from lamina_kernels.unit import unit_rows, unit_rows_numpy
+
+_FIELD = "\x1f"
+_PERSON = b"lamina chunk id"
+
+
+def embedded_text(title: str | None, headings: Sequence[str] | None, text: str) -> str:
+    """Return what is embedded for a chunk: title and headings give the text its subject."""
+    parts = [part for part in (title, *(headings or ())) if part]
+    return "\n".join([*parts, text]) if parts else text
+
+
+def versions_of(texts: Iterable[bytes]) -> list[bytes]:
+    """Return the version of each of many contents, given their UTF-8; see `version_of`."""
+    blake2b = hashlib.blake2b
+    return [blake2b(text, digest_size=16).digest() for text in texts]
+
+
+def version_of(embedded: str) -> bytes:
+    """Return the version of a content: BLAKE2b-128 of what is embedded."""
+    return hashlib.blake2b(encode(embedded), digest_size=16).digest()
+
+
+def new_id(*parts: str | None) -> str:
+    """Return the id of a chunk first seen with these parts: 32 hex digits, equal for equal parts."""
+    return new_ids([parts])[0]
+
+
+def new_ids(rows: Iterable[Sequence[str | None]]) -> list[str]:
+    """Return the ids of many chunks; see `new_id`."""
+    fresh = hashlib.blake2b(digest_size=16, person=_PERSON).copy  # a copy costs less than its parameters
+    found: list[str] = []
+    for parts in rows:
+        state = fresh()
+        state.update(encode(_FIELD.join([part or "" for part in parts])))
+        found.append(state.hexdigest())
+    return found
+
+
+def derive_ids(texts: Iterable[bytes], said: Iterable[str]) -> list[str]:
+    """Return the ids of records that were given none: those of `new_id` for "add", the text, and all else."""
+    fresh = hashlib.blake2b(encode(f"add{_FIELD}"), digest_size=16, person=_PERSON).copy
+    found: list[str] = []
+    for text, rest in zip(texts, said, strict=True):
+        state = fresh()
+        state.update(text)
+        state.update(encode(_FIELD + rest))
+        found.append(state.hexdigest())
+    return found
+
+
+def join_parts(parts: Iterable[str | None]) -> str:
+    """Return parts of an id as one text."""
+    return _FIELD.join([part or "" for part in parts])
+
+
+def encode(text: str) -> bytes:
+    """Return a text's UTF-8; a lone surrogate is kept."""
+    return text.encode("utf-8", "surrogatepass")
+
 
 _BULK_ROWS = 1024
 """Rows from which on it pays to load a kernel."""
@@ -84,8 +143,8 @@ class ChunkBatch:
         """
         if self.versions and None not in self.ids:
             return
-        coded = list(map(identity.coded, self.embedded(range(len(self)))))
-        self.versions = identity.versions_of(coded)
+        coded = list(map(encode, self.embedded(range(len(self)))))
+        self.versions = versions_of(coded)
         given = self.ids
         wanted = [i for i, name in enumerate(given) if name is None]
         if not wanted:
@@ -93,7 +152,7 @@ class ChunkBatch:
         whole = len(wanted) == len(self)
         chosen = coded if whole else [coded[i] for i in wanted]
         said = list(self._said())
-        derived = identity.added_ids(chosen, said if whole else [said[i] for i in wanted])
+        derived = derive_ids(chosen, said if whole else [said[i] for i in wanted])
         for i, name in zip(wanted, derived, strict=True):
             given[i] = name
 
@@ -105,8 +164,8 @@ class ChunkBatch:
         for names, created, tags, success, metadata in rows:
             first = known.get(names)
             if first is None:
-                first = known[names] = identity.joined(names)
-            yield identity.joined((first, str(created), "\x1e".join(tags), str(success), metadata))
+                first = known[names] = join_parts(names)
+            yield join_parts((first, str(created), "\x1e".join(tags), str(success), metadata))
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
         """Return what is embedded for some of the chunks."""
@@ -127,16 +186,11 @@ class ChunkBatch:
         """Embed what known versions say was embedded: with or without the title, with or without the date.
 
         So a chunk that is written again unchanged is the same chunk, whatever wrote it first.
-
-        Parameters
-        ----------
-        versions : sequence of str or None
-            Version of each chunk in hexadecimal digits. Where it is None or fits nothing, title and date are embedded.
         """
         titles_are_names, dates = [False] * len(self), [True] * len(self)
         for i, version in enumerate(versions):
             for title, date in ((True, True), (True, False), (False, False), (False, True)) if version else ():
-                if identity.version_of(self._embedded(i, title=title, date=date)).hex() == version:
+                if version_of(self._embedded(i, title=title, date=date)).hex() == version:
                     titles_are_names[i], dates[i] = not title, date
                     break
         self.title_is_name, self.date_is_embedded = titles_are_names, dates
@@ -185,18 +239,12 @@ def _embedded_text(
     text: str, title: str | None, headings: Sequence[str], created_at: int | None, *, dated: bool
 ) -> str:
     if title or headings:
-        text = identity.embedded_text(title, headings, text)
+        text = embedded_text(title, headings, text)
     return f"{text}\n{date_words(created_at)}".rstrip("\n") if dated else text
 
 
-def checked_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> NDArray[np.float32]:
-    """Check vectors that a caller supplies and scale them to unit length (a zero vector stays zero).
-
-    Raises
-    ------
-    InvalidArgument
-        When there are not ``n`` of them, they are not of dimension ``dim``, or one holds NaN or infinity.
-    """
+def check_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> NDArray[np.float32]:
+    """Check vectors that a caller supplies and scale them to unit length (a zero vector stays zero)."""
     if vectors.ndim != 2 or len(vectors) != n:
         raise InvalidArgument(f"vectors have shape {vectors.shape}; give one row for each of the {n} records")
     if dim is not None and vectors.shape[1] != dim:

@@ -40,12 +40,7 @@ CHANGEABLE: Final = (
 
 
 def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> Chunk:
-    """Mark a chunk as no longer true. It stays in the history and can be restored; a second time changes nothing.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
-    """
+    """Mark a chunk as no longer true. It stays in the history and can be restored; a second time changes nothing."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("invalidate needs a reason: what made it wrong, in words")
     detail = msgspec.json.encode({"stamp": stamp}).decode() if stamp else None
@@ -60,12 +55,7 @@ def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
 
 
 def snooze(memory: Memory, identity: str, until_us: int) -> Chunk:
-    """Keep a chunk out of recall until a moment; it stays listed, and wakes by itself.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
-    """
+    """Keep a chunk out of recall until a moment; it stays listed, and wakes by itself."""
     if until_us <= memory.clock.now_us():
         raise InvalidArgument(f"until={format_instant(until_us)} is past; give a moment to come, or wake the chunk")
     with memory.write() as (transaction, view):
@@ -81,12 +71,7 @@ def snooze_detail(until_us: int) -> str:
 
 
 def wake(memory: Memory, identity: str) -> Chunk:
-    """End a chunk's snooze; one that is awake stays as it is.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
-    """
+    """End a chunk's snooze; one that is awake stays as it is."""
     with memory.write() as (transaction, view):
         row = find_row(view, identity)
         if row in view.state.snoozed:
@@ -95,12 +80,7 @@ def wake(memory: Memory, identity: str) -> Chunk:
 
 
 def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
-    """Take active chunks out of recall, until they are restored; return how many. Others stay as they are.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked
-    """
+    """Take active chunks out of recall, until they are restored; return how many. Others stay as they are."""
     with memory.write() as (transaction, view):
         active = [row for row in rows if view.state.status[row] == ACTIVE]
         _append(transaction, view, "archive", active, [reason] * len(active))
@@ -108,12 +88,7 @@ def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
 
 
 def review(memory: Memory, identity: str, reason: str) -> Chunk:
-    """Ask that somebody looks at a chunk: ``needs_review`` stays until it is refreshed, updated or said to be right.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
-    """
+    """Ask that somebody looks at a chunk: ``needs_review`` stays until it is refreshed, updated or said to be right."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("review needs a reason: what somebody should look at, in words")
     with memory.write() as (transaction, view):
@@ -130,19 +105,7 @@ def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
 
 
 def confirm(memory: Memory, row: int, origin: Origin | None, reason: str | None = None) -> Chunk:
-    """Note that a chunk is right as it stands: what asked for a review is done, and commits count from now on.
-
-    Parameters
-    ----------
-    row : int
-        Its row.
-    origin : Origin, optional
-        Its file as it is now; without one nothing but the review is noted.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked
-    """
+    """Note that a chunk is right as it stands: what asked for a review is done, and commits count from now on."""
     about = np.array([row], np.int64)
     with memory.write() as (transaction, view):
         ids = view.snapshot.values("chunks", "id", about)
@@ -184,17 +147,7 @@ def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail:
 
 
 def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
-    """Supersede a chunk: a new row with the same id; what is not named in ``changes`` stays.
-
-    Parameters
-    ----------
-    changes : mapping
-        Values for some of `CHANGEABLE`, already normalised (instants as us).
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, AmbiguousId, EmbeddingError, VaultReadOnly, VaultLocked
-    """
+    """Supersede a chunk: a new row with the same id; what is not named in ``changes`` stays."""
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown or not changes:
         raise InvalidArgument(f"update was given {unknown or 'nothing'}; it changes {', '.join(CHANGEABLE)}")

@@ -79,12 +79,12 @@ HIT_COLUMNS: Final = (
 """What a hit shows of its chunk: reading half the columns takes half the time."""
 
 
-def shown_at(view: View, rows: Rows) -> list[dict[str, Any]]:
+def hit_fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
     """Return what hits show of some rows, in their order.
 
     `HIT_COLUMNS`, with metadata decoded, and ``status``, ``freshness``, ``needs_review``.
     """
-    records = _remembered(view, rows)
+    records = _cached_fields(view, rows)
     facts = (view.state.status[rows].tolist(), view.freshness.tiers_of(rows), view.freshness.review_of(rows))
     for record, state, tier, review in zip(records, *facts, strict=True):
         record["status"], record["freshness"], record["needs_review"] = STATUS_NAMES[state], tier, review
@@ -92,7 +92,7 @@ def shown_at(view: View, rows: Rows) -> list[dict[str, Any]]:
     return records
 
 
-def _remembered(view: View, rows: Rows) -> list[dict[str, Any]]:
+def _cached_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
     """Return `HIT_COLUMNS` of some rows, each a dict of its own: rows never change, and what is found is found again."""
     kept = view.tables.shown
     found = [kept.get(row) for row in rows.tolist()]
@@ -149,17 +149,7 @@ def _chunk(
 
 
 def find_row(view: View, identity: str) -> int:
-    """Return the current row of a chunk by its id, or by an unambiguous short id such as ``#a1b2c3``.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no text.
-    ChunkNotFound
-        When no chunk has it (forgotten ones have none).
-    AmbiguousId
-        When a short id fits several chunks; the message lists some.
-    """
+    """Return the current row of a chunk by its id, or by an unambiguous short id such as ``#a1b2c3``."""
     if not isinstance(identity, str) or not identity:
         raise InvalidArgument(f"id={identity!r} must be the text of an id")
     row = int(view.rows_of_ids([identity])[0])
@@ -182,18 +172,7 @@ def find_row(view: View, identity: str) -> int:
 
 
 def history(view: View, identity: str) -> list[dict[str, Any]]:
-    """Return what happened to a chunk, oldest first: its versions and its events.
-
-    Returns
-    -------
-    list of dict
-        ``kind`` (added, updated, invalidate, restore, remove, pin, ...), ``recorded_at`` (us), ``reason``, and ``chunk`` (a
-        `Chunk`) where the kind is added or updated.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId
-    """
+    """Return what happened to a chunk, oldest first: its versions and its events."""
     row = find_row(view, identity)
     full = str(view.snapshot.values("chunks", "id", np.array([row]))[0])
     rows = view.all_rows_of_id(full)
@@ -212,7 +191,7 @@ def history(view: View, identity: str) -> list[dict[str, Any]]:
     return [entry for _, _, entry in sorted(entries, key=lambda e: e[:2])]
 
 
-def select(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
+def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
     """Return chunks newest first (created_at, then id), at most ``limit``."""
     created = view.snapshot.numbers("chunks", "created_at", rows, missing=-(2**63)).astype(np.int64)
     order = np.argsort(-created.astype(np.float64), kind="stable")
@@ -230,4 +209,4 @@ def current_rows(view: View, identities: Sequence[str]) -> list[int]:
     return [find_row(view, identity) for identity in ids_of(identities)]
 
 
-__all__ = ["SUPERSEDED", "Chunk", "chunks_at", "current_rows", "find_row", "history", "select"]
+__all__ = ["SUPERSEDED", "Chunk", "chunks_at", "current_rows", "find_row", "history", "select_chunks"]

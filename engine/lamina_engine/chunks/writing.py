@@ -1,9 +1,9 @@
-"""Batches into the log: what is new, what supersedes what, what is already there."""
+"""Writing of batches: new, superseding and unchanged chunks, and the chunk before each."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
-from lamina_engine.chunks.batch import ChunkBatch, Origin, checked_vectors
-from lamina_engine.chunks.chains import previous_rows
+from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
 from lamina_engine.store.segments import SEGMENT_ROWS
@@ -22,6 +21,8 @@ from lamina_engine.store.transaction import Transaction
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+
+__all__ = ["ACTIVE", "ChunkCounts", "add_events", "add_origins", "append", "precompute_vectors", "write"]
 
 _FEW_ROWS = 64
 """Fewer are analysed while the disk writes them: that takes less time than the disk. Of more, Tantivy gets them first."""
@@ -43,7 +44,7 @@ _COMPARED = (
 
 
 @dataclass(slots=True)
-class Written:
+class ChunkCounts:
     """What became of a batch."""
 
     ids: list[str] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Written:
     embedded: int = 0
     """How many texts the embedder was given."""
 
-    def add(self, other: Written) -> None:
+    def add(self, other: ChunkCounts) -> None:
         """Count another batch to this one."""
         self.ids += other.ids
         self.added += other.added
@@ -63,7 +64,7 @@ class Written:
         self.embedded += other.embedded
 
 
-class Ahead(dict[bytes, NDArray[np.float32]]):
+class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
     """Vectors by version, made before the lock was taken, and the identity of what made them."""
 
     def __init__(self, identity: str, vectors: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
@@ -71,16 +72,10 @@ class Ahead(dict[bytes, NDArray[np.float32]]):
         self.identity = identity
 
 
-def write(memory: Memory, batch: ChunkBatch) -> Written:
+def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
     """Write a batch durably, in group commits of at most `SEGMENT_ROWS` rows; what is already there is left alone.
 
     Texts are embedded before the lock is taken, so a slow model never shuts other writers out.
-
-    Raises
-    ------
-    InvalidArgument
-        For vectors that do not fit.
-    EmbedderMismatch, VaultLocked, VaultReadOnly, OSError
     """
     memory.ensure_space(batch.vectors)
     if batch.vectors is not None and memory.view().snapshot.space is None:
@@ -88,12 +83,12 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
             "vectors were given, but this vault is searched by words alone; leave them out, or reindex with an embedder"
         )
     batch.identify()
-    total = Written()
+    total = ChunkCounts()
     for start in range(0, len(batch), SEGMENT_ROWS):
         part = (
             batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
         )
-        vectors, embedded = vectors_ahead(memory, memory.view(), part)
+        vectors, embedded = precompute_vectors(memory, memory.view(), part)
         with memory.write() as (transaction, view):
             written = append(memory, transaction, view, part, vectors)
         written.embedded += embedded
@@ -103,15 +98,9 @@ def write(memory: Memory, batch: ChunkBatch) -> Written:
 
 def append(
     memory: Memory, transaction: Transaction, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
-) -> Written:
-    """Append a batch within a transaction; see `write`.
-
-    Parameters
-    ----------
-    vectors : dict
-        Vectors by version that were made ahead; what is missing is made here.
-    """
-    written = Written(ids=[str(i) for i in batch.ids])
+) -> ChunkCounts:
+    """Append a batch within a transaction; see `write`."""
+    written = ChunkCounts(ids=[str(i) for i in batch.ids])
     fresh, replaced, restored = _resolve(view, batch, written)
     if restored:
         rows = np.array(list(restored), np.int64)
@@ -142,7 +131,7 @@ def append(
     transaction.append("chunks", values, stamps)
     if matrix is not None:
         transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
-    _supersede(transaction, view, picked, older, first, stamps)
+    _append_supersessions(transaction, view, picked, older, first, stamps)
     if picked.origins:
         add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
     stage = functools.partial(memory.indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
@@ -153,7 +142,7 @@ def append(
     return written
 
 
-def _resolve(view: View, batch: ChunkBatch, written: Written) -> tuple[list[int], dict[int, int], dict[int, int]]:
+def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[int], dict[int, int], dict[int, int]]:
     """Tell new from known: positions to write, the row each supersedes, and rows to restore with a position of each.
 
     A row of -2 - p stands for the row that position p of this batch will get.
@@ -202,7 +191,7 @@ def _equal(record: dict[str, Any], batch: ChunkBatch, position: int) -> bool:
     )
 
 
-def _supersede(
+def _append_supersessions(
     transaction: Transaction,
     view: View,
     batch: ChunkBatch,
@@ -222,12 +211,12 @@ def _supersede(
         stamps[positions],
         [None] * len(positions),
     )
-    wrong = [p for p, row in older.items() if _says_what_was_invalidated(view, batch, p, row)]
+    wrong = [p for p, row in older.items() if _repeats_invalidated(view, batch, p, row)]
     if wrong:
         reasons = ["invalidated before it moved or its labels changed"] * len(wrong)
         rows = np.array(wrong, np.int64) + first
         add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons)
-    _keep_marks(transaction, view, batch, older, first, stamps)
+    _carry_marks(transaction, view, batch, older, first, stamps)
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
         if row - first in pinned or (row < view.rows and view.state.pinned[row]):
@@ -244,7 +233,7 @@ def _supersede(
         )
 
 
-def _keep_marks(
+def _carry_marks(
     transaction: Transaction,
     view: View,
     batch: ChunkBatch,
@@ -255,7 +244,7 @@ def _keep_marks(
     """Let a snooze pass to the new row; what was asked to be looked at passes on where the new row says the same."""
     known = {p: row for p, row in older.items() if row < view.rows}
     asleep = {p: view.state.snoozed[row] for p, row in known.items() if row in view.state.snoozed}
-    asked = [p for p, row in known.items() if view.freshness.manual[row] and _says_the_same(view, batch, p, row)]
+    asked = [p for p, row in known.items() if view.freshness.manual[row] and _has_same_text(view, batch, p, row)]
     details = [msgspec.json.encode({"until_us": until_us}).decode() for until_us in asleep.values()]
     for kind, positions, said in (("snooze", list(asleep), details), ("review", asked, None)):
         if positions:
@@ -263,14 +252,14 @@ def _keep_marks(
             add_events(transaction, kind, ids, rows, stamps[positions], [None] * len(positions), said)
 
 
-def _says_what_was_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
+def _repeats_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
     """Tell whether a new row repeats an invalidated one: a file that moves or a new title does not make it true again."""
     if row >= view.rows or view.state.status[row] != INVALIDATED:
         return False
-    return _says_the_same(view, batch, position, row)
+    return _has_same_text(view, batch, position, row)
 
 
-def _says_the_same(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
+def _has_same_text(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
     return bool(view.snapshot.values("chunks", "text", np.array([row]))[0] == batch.texts[position])
 
 
@@ -311,7 +300,7 @@ def add_origins(
     transaction.append("origins", {"chunk": [ids[i] for i in places], "row": rows[places], **values}, stamps[places])
 
 
-def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
+def precompute_vectors(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
     """Embed the versions that the vault has no vector of."""
     memory.check_space(view.snapshot, batch.vectors)
     space = view.snapshot.space
@@ -323,7 +312,7 @@ def vectors_ahead(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[b
         return {}, 0
     position = {version: i for i, version in enumerate(batch.versions)}
     texts = batch.embedded([position[version] for version in missing])
-    return Ahead(space.identity, zip(missing, memory.embed(texts, space), strict=True)), len(texts)
+    return PrecomputedVectors(space.identity, zip(missing, memory.embed(texts, space), strict=True)), len(texts)
 
 
 def _matrix(
@@ -334,8 +323,10 @@ def _matrix(
     if space is None:
         return None, 0
     if batch.vectors is not None:
-        return checked_vectors(batch.vectors, len(batch), space.dim), 0
-    if isinstance(vectors, Ahead) and vectors.identity != space.identity:  # a reindex changed the model meanwhile
+        return check_vectors(batch.vectors, len(batch), space.dim), 0
+    if (
+        isinstance(vectors, PrecomputedVectors) and vectors.identity != space.identity
+    ):  # a reindex changed the model meanwhile
         vectors = {}
     matrix = np.zeros((len(batch), space.dim), np.float32)
     ahead = [i for i, version in enumerate(batch.versions) if version in vectors]
@@ -353,4 +344,77 @@ def _matrix(
     return matrix, len(late)
 
 
-__all__ = ["ACTIVE", "Written", "add_events", "add_origins", "append", "vectors_ahead", "write"]
+Key = tuple[str | None, str]
+"""Project and session."""
+
+
+def previous_rows(view: View, batch: ChunkBatch, first: int, older: Mapping[int, int] | None = None) -> list[int]:
+    """Return for each chunk of a batch the row of the chunk before it, -1 for none."""
+    older = older or {}
+    if batch.after is not None:
+        return _declared_previous(view, batch, batch.after, first)
+    keys = [
+        None if session is None else (project, session)
+        for project, session in zip(batch.projects, batch.sessions, strict=True)
+    ]
+    last = _last_rows(view, {key for key in keys if key is not None})
+    previous = []
+    for i, key in enumerate(keys):
+        old = older.get(i)
+        if key is None:
+            previous.append(-1)
+        elif old is None or key != (keys[old - first] if old >= first else _key_of(view, old)):
+            previous.append(last.get(key, -1))
+            last[key] = first + i
+        else:
+            previous.append(previous[old - first] if old >= first else _previous_of(view, old))
+            if last.get(key) == old:
+                last[key] = first + i
+    return previous
+
+
+def _key_of(view: View, row: int) -> Key | None:
+    at = np.array([row], np.int64)
+    session, project = (view.snapshot.values("chunks", name, at)[0] for name in ("session", "project"))
+    return None if session is None else (project, session)
+
+
+def _previous_of(view: View, row: int) -> int:
+    return int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
+
+
+def _declared_previous(view: View, batch: ChunkBatch, after: list[str | None], first: int) -> list[int]:
+    """Rows of the chunks that a source's reader says come before: in this batch, or already in the vault."""
+    here = {str(identity): first + i for i, identity in enumerate(batch.ids)}
+    outside = [identity for identity in after if identity is not None and identity not in here]
+    known = dict(zip(outside, view.rows_of_ids(outside).tolist(), strict=True)) if outside else {}
+    places: dict[str, int] = {**known, **here}
+    found = [-1 if identity is None else places.get(identity, -1) for identity in after]
+    # a chunk's words may depend on chunks before it, never on later ones
+    return [row if row < first + i else -1 for i, row in enumerate(found)]
+
+
+def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:
+    """Return the newest active row of each session that the vault has already. O(rows) for all keys together."""
+    if not keys or not view.rows:
+        return {}
+    categories, snapshot = view.categories, view.snapshot
+    sessions = categories.column(snapshot, "session")
+    wanted = {categories.code("session", name) for _, name in keys} - {-2}
+    if not wanted:
+        return {}
+    table = np.zeros(len(categories.values("session")) + 1, np.bool_)
+    table[list(wanted)] = True
+    rows = np.flatnonzero(table[sessions] & (view.state.status == ACTIVE))
+    projects = categories.gather(snapshot, "project", rows).astype(np.int64)
+    pairs = ((projects + 1) << 32) | sessions[rows]
+    # the last occurrence of each pair: unique gives first ones, so look from the end
+    distinct, position = np.unique(pairs[::-1], return_index=True)
+    found = {
+        (
+            categories.value("project", int(pair >> 32) - 1),
+            str(categories.value("session", int(pair & 0xFFFFFFFF))),
+        ): int(row)
+        for pair, row in zip(distinct.tolist(), rows[::-1][position].tolist(), strict=True)
+    }
+    return {key: row for key, row in found.items() if key in keys}

@@ -140,7 +140,7 @@ class Rereader:
             writer.add(each.document)
         writer.flush()
         if report.chunks:
-            from lamina_engine.graph.building import after_ingest
+            from lamina_engine.graph.generators import after_ingest
             from lamina_engine.ingest.wikilinks import resolve_stored_links
 
             after_ingest(self._memory, report.chunks, resolve_stored_links)

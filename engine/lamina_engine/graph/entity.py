@@ -1,25 +1,15 @@
-"""Documents that name the same rare things.
-
-For each entity of a document at most twenty other documents that name it are looked at, newer ones first. A pair is
-linked when the rarest entity they share has an idf of at least 3, with::
-
-    idf    = ln((N + 1) / (df + 1))                         N, df: active documents, all and those that name it
-    weight = min(1, 0.3 + 0.12 · greatest idf + min(0.15, 0.05 · (shared − 1)))
-
-A shared entity has df ≥ 2, so below 60 documents there is no such link. The builder takes N at seven significant bits (1,000
-stays 1,000; the idf is off by at most 1/64, the weight by 0.002): were it exact, each new document would move the weight of
-every link a little, and each would be written again.
-"""
+"""Entity links: pairs of documents that name the same rare things."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.graph.documents import documents_of
-from lamina_engine.graph.entities import entities_of
-from lamina_engine.graph.log import Draft, Written, sync
+from lamina_engine.graph.log import Draft, LinkCounts, sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,19 +17,55 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
+_WIKILINK: Final = re.compile(r"\[\[([^\]\[|#\n]{1,120})")
+_TICKED: Final = re.compile(r"`([^`\n]{2,80})`")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|/|-)[A-Za-z0-9_]+)*(?:\(\))?")
+_CODE_WORD: Final = re.compile(r"\b(?:[a-z0-9]+_[a-z0-9_]+|[a-z]+[A-Z][A-Za-z0-9]+|[A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+)\b")
+_WORD: Final = r"[^\W\d_a-z][\w&'’-]*"
+_NAME: Final = re.compile(rf"(?<![\w.]){_WORD}(?:[ \t]+{_WORD}){{0,3}}", re.UNICODE)
+_SENTENCE_END: Final = re.compile(r"(?:^|[.!?:;\n]|\n[#>*\-\d. ]*)[\s\"'(*_#>-]*$")
+_SHORTEST, _LONGEST = 2, 80
+
+
+def entities_of(text: str, tags: Iterable[str] = ()) -> set[str]:
+    """Return the entities of a text, folded: no case, spaces for runs of spaces.
+
+    A single capitalised word at the beginning of a sentence is no name: it would be every sentence's first word.
+    Scripts without capitals give names by tags, wikilinks and code only.
+    """
+    found = {_fold(name) for name in (*tags, *_marked_names(text), *_names(text))}
+    return {name for name in found if _SHORTEST <= len(name) <= _LONGEST and not name.isdigit()}
+
+
+def _marked_names(text: str) -> Iterator[str]:
+    yield from _WIKILINK.findall(text)
+    for ticked in _TICKED.findall(text):
+        if _IDENTIFIER.fullmatch(ticked):
+            yield ticked.removesuffix("()")
+    yield from _CODE_WORD.findall(text)
+
+
+def _names(text: str) -> Iterator[str]:
+    for match in _NAME.finditer(text):
+        words = match.group().split()
+        if _SENTENCE_END.search(text[max(0, match.start() - 12) : match.start()]):
+            words = words[1:] if len(words) < 3 else words
+        if words and (len(words) > 1 or len(words[0]) > _SHORTEST):
+            yield " ".join(words)
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().replace("’", "'").removesuffix("'s").split())
+
+
 ORIGIN: Final = "entity"
 RELATION: Final = "entity"
 LEAST_IDF: Final = 3.0
 OTHERS: Final = 20
 
 
-def build(memory: Memory) -> Written:
-    """Link documents by the rare things they name, through their representatives.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-    """
+def build(memory: Memory) -> LinkCounts:
+    """Link documents by the rare things they name, through their representatives."""
     named, created = _documents(memory.view())
     return sync(memory, shared(named, created), origin=ORIGIN, relations=[RELATION], redacted=True)
 
@@ -61,15 +87,7 @@ def weight(greatest: float, shared_entities: int) -> float:
 
 
 def shared(named: Mapping[str, frozenset[str]], created: Mapping[str, int]) -> list[Draft]:
-    """Return the links between documents.
-
-    Parameters
-    ----------
-    named : mapping of str to set of str
-        Entities by document.
-    created : mapping of str to int
-        When each was written.
-    """
+    """Return the links between documents."""
     naming: dict[str, list[str]] = defaultdict(list)
     for document in sorted(named, key=lambda name: (-created[name], name)):
         for entity in named[document]:
@@ -83,7 +101,7 @@ def shared(named: Mapping[str, frozenset[str]], created: Mapping[str, int]) -> l
         for document in naming[entity]
         for other in _others(naming[entity], document)
     }
-    return [_draft(first, second, named, rare) for first, second in sorted(pairs)]
+    return [_entity_draft(first, second, named, rare) for first, second in sorted(pairs)]
 
 
 def _others(documents: Sequence[str], document: str) -> list[str]:
@@ -91,7 +109,7 @@ def _others(documents: Sequence[str], document: str) -> list[str]:
     return [other for other in documents[: OTHERS + 1] if other != document][:OTHERS]
 
 
-def _draft(first: str, second: str, named: Mapping[str, frozenset[str]], rare: Mapping[str, float]) -> Draft:
+def _entity_draft(first: str, second: str, named: Mapping[str, frozenset[str]], rare: Mapping[str, float]) -> Draft:
     both = named[first] & named[second]
     rarest = min(both, key=lambda entity: (-rare.get(entity, 0.0), entity))
     note = f"{rarest} ({len(both)} shared)" if len(both) > 1 else rarest

@@ -25,20 +25,7 @@ JudgeSpec = ChatSpec
 
 
 def resolve_judge(spec: JudgeSpec = None, environ: Mapping[str, str] | None = None) -> Judge | None:
-    """Return the judge that is meant; None where neither the caller nor the environment names one.
-
-    Parameters
-    ----------
-    spec : Judge, mapping or None
-        A judge, returned as it is; options of `ChatJudge`; None for ``$LAMINA_JUDGE_URL`` and ``$LAMINA_JUDGE_MODEL``.
-    environ : mapping, optional
-        The process's environment unless given.
-
-    Raises
-    ------
-    InvalidConfig
-        For unknown, missing or unusable options, and where only one of the two variables is set.
-    """
+    """Return the judge that is meant; None where neither the caller nor the environment names one."""
     return resolve_chat(spec, _PREFIX, "judge", environ)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.graph.ends import find_ends
+from lamina_engine.graph.links import claim_rows, claim_rows_at
 from lamina_engine.graph.registry import STANDARD, Registry
-from lamina_engine.graph.standing import claim_rows, claim_rows_at
 from lamina_engine.index import nodes
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
 
 @dataclass(slots=True)
-class Written:
+class LinkCounts:
     """What became of some links."""
 
     added: int = 0
@@ -49,7 +49,7 @@ class Written:
     withdrawn: int = 0
     unchanged: int = 0
 
-    def add(self, other: Written) -> None:
+    def add(self, other: LinkCounts) -> None:
         """Count what became of others."""
         self.added += other.added
         self.updated += other.updated
@@ -61,39 +61,25 @@ Key = tuple[str, str, str]
 """Source, target, relation."""
 
 
-def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> Written:
-    """Write links durably, all or none; what the origin says already is left alone.
-
-    Raises
-    ------
-    InvalidArgument
-        For a relation that is not known, a weight outside (0, 1] (or a count below 1), a link of a chunk to itself.
-    ChunkNotFound, AmbiguousId
-        For ends that are no chunks.
-    VaultReadOnly, VaultLocked, OSError
-    """
-    checked = [_checked(memory, draft, registry) for draft in drafts]
+def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
+    """Write links durably, all or none; what the origin says already is left alone."""
+    checked = [_check_draft(memory, draft, registry) for draft in drafts]
     _check_origin(origin)
     with memory.write() as (transaction, view):
-        wanted = _resolved(view, checked, registry)
+        wanted = _resolve_drafts(view, checked, registry)
         written = _append(memory, transaction, _plan(view, wanted, origin), origin)
-    keep_level(memory)
+    sync_index(memory)
     return written
 
 
-def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> Written:
-    """Withdraw what an origin says about some links; what others say stands. Unknown links are passed over.
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
-    """
-    drafts = [_checked(memory, Draft(*key), registry) for key in keys]
+def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
+    """Withdraw what an origin says about some links; what others say stands. Unknown links are passed over."""
+    drafts = [_check_draft(memory, Draft(*key), registry) for key in keys]
     with memory.write() as (transaction, view):
-        wanted = set(_resolved(view, drafts, registry))
-        gone = [key for key in _claimed(view, origin) if key in wanted]
+        wanted = set(_resolve_drafts(view, drafts, registry))
+        gone = [key for key in _claims_by_key(view, origin) if key in wanted]
         _append_rows(memory, transaction, [], gone, origin)
-    return Written(withdrawn=len(gone))
+    return LinkCounts(withdrawn=len(gone))
 
 
 def sync(
@@ -104,33 +90,16 @@ def sync(
     relations: Sequence[str],
     registry: Registry = STANDARD,
     redacted: bool = False,
-) -> Written:
-    """Make an origin say exactly this about some relations: write what is new, withdraw what it no longer stands by.
-
-    Parameters
-    ----------
-    memory : Memory
-    drafts : iterable of Draft
-        All it stands by.
-    origin : str
-    relations : sequence of str
-        Relations that the drafts are complete for.
-    registry : Registry
-    redacted : bool
-        True where notes hold nothing but what the vault holds already.
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, VaultReadOnly, VaultLocked, OSError
-    """
-    checked = [_checked(None if redacted else memory, draft, registry) for draft in drafts]
+) -> LinkCounts:
+    """Make an origin say exactly this about some relations: write what is new, withdraw what it no longer stands by."""
+    checked = [_check_draft(None if redacted else memory, draft, registry) for draft in drafts]
     _check_origin(origin)
     with memory.write() as (transaction, view):
-        wanted = _resolved(view, checked, registry)
+        wanted = _resolve_drafts(view, checked, registry)
         plan = _plan(view, wanted, origin)
         plan.gone = [key for key in plan.claimed if key[2] in relations and key not in wanted]
         written = _append(memory, transaction, plan, origin)
-    keep_level(memory)
+    sync_index(memory)
     return written
 
 
@@ -145,17 +114,10 @@ def count(
 ) -> None:
     """Add one to an origin's count of each pair of chunks, within a transaction; see `keep_level` for afterwards.
 
-    Parameters
-    ----------
-    pairs : iterable of (str, str)
-        Full ids, in the order in which the relation stores them; each pair once.
-
-    Notes
-    -----
     O(links of the first of each pair).
     """
     keys = [(source, target, relation) for source, target in pairs]
-    claimed = _claimed(view, origin, dict.fromkeys(source for source, _, _ in keys))
+    claimed = _claims_by_key(view, origin, dict.fromkeys(source for source, _, _ in keys))
     before = [claimed.get(key) for key in keys]
     drafts = [
         Draft(*key, 1.0) if claim is None else Draft(*key, min(claim.weight + 1.0, _MOST_COUNT), None, claim.created_at)
@@ -164,7 +126,7 @@ def count(
     _append_rows(memory, transaction, drafts, [], origin)
 
 
-class Stand(NamedTuple):
+class ClaimSet(NamedTuple):
     """All that an origin stands by about the links of some relations that start at some chunks."""
 
     origin: str
@@ -174,26 +136,22 @@ class Stand(NamedTuple):
     """Whole ids of the chunks that it is complete for."""
 
 
-def sync_starts(memory: Memory, stands: Sequence[Stand], *, registry: Registry = STANDARD) -> Written:
+def sync_starts(memory: Memory, stands: Sequence[ClaimSet], *, registry: Registry = STANDARD) -> LinkCounts:
     """Make origins say exactly this about the links that start at some chunks, in one commit; see `sync`.
 
     Notes hold nothing but what the vault holds already. O(links of the chunks).
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, VaultReadOnly, VaultLocked, OSError
     """
-    written = Written()
-    checked = [(stand, [_checked(None, draft, registry) for draft in stand.drafts]) for stand in stands]
+    written = LinkCounts()
+    checked = [(stand, [_check_draft(None, draft, registry) for draft in stand.drafts]) for stand in stands]
     with memory.write() as (transaction, view):
         for stand, drafts in checked:
             _check_origin(stand.origin)
-            wanted = _resolved(view, drafts, registry)
-            claimed = _claimed(view, stand.origin, stand.starts)
-            plan = _compared(claimed, wanted)
+            wanted = _resolve_drafts(view, drafts, registry)
+            claimed = _claims_by_key(view, stand.origin, stand.starts)
+            plan = _compare(claimed, wanted)
             plan.gone = [key for key in claimed if key[2] in stand.relations and key not in wanted]
             written.add(_append(memory, transaction, plan, stand.origin))
-    keep_level(memory)
+    sync_index(memory)
     return written
 
 
@@ -205,7 +163,7 @@ def _check_origin(origin: str) -> None:
         raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
 
 
-def _checked(memory: Memory | None, draft: Draft, registry: Registry) -> Draft:
+def _check_draft(memory: Memory | None, draft: Draft, registry: Registry) -> Draft:
     relation = registry.get(draft.relation)
     weight = draft.weight
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.floating)) or not math.isfinite(weight):
@@ -223,7 +181,7 @@ def _checked(memory: Memory | None, draft: Draft, registry: Registry) -> Draft:
     return Draft(draft.source, draft.target, draft.relation, float(np.float32(weight)), note, draft.created_at)
 
 
-def _resolved(view: View, drafts: Sequence[Draft], registry: Registry) -> dict[Key, Draft]:
+def _resolve_drafts(view: View, drafts: Sequence[Draft], registry: Registry) -> dict[Key, Draft]:
     """Return drafts by key, ends as full ids, symmetric pairs in sorted order; the last of equal keys stands."""
     ends = find_ends(view, [name for draft in drafts for name in (draft.source, draft.target)])
     found: dict[Key, Draft] = {}
@@ -257,16 +215,16 @@ class _Plan:
 
 
 def _plan(view: View, wanted: dict[Key, Draft], origin: str) -> _Plan:
-    return _compared(_claimed(view, origin), wanted)
+    return _compare(_claims_by_key(view, origin), wanted)
 
 
-def _compared(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
+def _compare(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
     plan = _Plan(claimed, [], [], [], 0)
     for key, draft in wanted.items():
         claim = claimed.get(key)
         if claim is None:
             plan.new.append(draft)
-        elif _says(claim, draft):
+        elif _matches(claim, draft):
             plan.unchanged += 1
         else:
             made = claim.created_at if draft.created_at is None else draft.created_at
@@ -274,12 +232,12 @@ def _compared(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
     return plan
 
 
-def _says(claim: _Claim, draft: Draft) -> bool:
+def _matches(claim: _Claim, draft: Draft) -> bool:
     same = claim.weight == draft.weight and (claim.note or None) == draft.note
     return same and draft.created_at in (None, claim.created_at)
 
 
-def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
+def _claims_by_key(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
     """Return what an origin claims now, of all sources or of some. Some microseconds a link."""
     rows = claim_rows(view, origin) if sources is None else claim_rows_at(view, origin, list(sources))
     if not len(rows):
@@ -293,9 +251,9 @@ def _claimed(view: View, origin: str, sources: Iterable[str] | None = None) -> d
     return dict(zip(zip(source, target, relation, strict=True), says, strict=True))
 
 
-def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> Written:
+def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> LinkCounts:
     _append_rows(memory, transaction, [*plan.new, *plan.changed], plan.gone, origin)
-    return Written(len(plan.new), len(plan.changed), len(plan.gone), plan.unchanged)
+    return LinkCounts(len(plan.new), len(plan.changed), len(plan.gone), plan.unchanged)
 
 
 def _append_rows(
@@ -322,7 +280,7 @@ def _append_rows(
     )  # fmt: skip
 
 
-def keep_level(memory: Memory) -> None:
+def sync_index(memory: Memory) -> None:
     """Save the graph again where much has been added; what fails here costs the next reader time."""
     try:
         if nodes.is_behind(memory.view()):

@@ -95,13 +95,7 @@ class Registry:
         return len(self._known)
 
     def register(self, relation: Relation) -> Relation:
-        """Add a relation; the same one again changes nothing.
-
-        Raises
-        ------
-        InvalidArgument
-            For a name that is no lower-case word, or that means something else already.
-        """
+        """Add a relation; the same one again changes nothing."""
         if not _NAME.fullmatch(relation.name):
             raise InvalidArgument(f"relation {relation.name!r} must be a lower-case word such as 'derived_from'")
         with self._lock:
@@ -113,13 +107,7 @@ class Registry:
         return known
 
     def get(self, name: str) -> Relation:
-        """Return a relation by name.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not registered.
-        """
+        """Return a relation by name."""
         found = self._known.get(name) if isinstance(name, str) else None
         if found is None:
             raise InvalidArgument(
@@ -128,13 +116,7 @@ class Registry:
         return found
 
     def imported(self, system: str, name: str) -> Relation:
-        """Return what another system's name stands for.
-
-        Raises
-        ------
-        InvalidArgument
-            When its map does not list the name; nothing is guessed.
-        """
+        """Return what another system's name stands for."""
         names = IMPORTED.get(system)
         if names is None:
             raise InvalidArgument(f"no relations are known of {system!r}; there are maps for {', '.join(IMPORTED)}")
@@ -146,22 +128,7 @@ class Registry:
     def masks(
         self, names: Iterable[str], relations: Iterable[str] | None = None, direction: Direction | None = None
     ) -> tuple[U8, U8]:
-        """Return which codes are walked outward and inward, uint8 (256,) each.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Relations by code, as a graph has them; one that is not registered here is walked outward.
-        relations : iterable of str, optional
-            Only these.
-        direction : {"out", "in", "both"}, optional
-            Walk all of them so; each its own way unless given. Symmetric ones are walked both ways in any case.
-
-        Raises
-        ------
-        InvalidArgument
-            For a relation or a direction that is not known.
-        """
+        """Return which codes are walked outward and inward, uint8 (256,) each."""
         if direction is not None and direction not in DIRECTIONS:
             raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
         wanted = None if relations is None else {self.get(name).name for name in relations}

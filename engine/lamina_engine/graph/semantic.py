@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph.log import Draft, Written, sync
+from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.index.state import ACTIVE
 from lamina_kernels.distances import exact_dots
 
@@ -38,26 +38,9 @@ def build(
     relation: str = "semantic",
     origin: str = "semantic",
     types: tuple[str, ...] = (),
-) -> Written:
+) -> LinkCounts:
     """Link chunks whose cosine is strictly above a threshold, each to its nearest ones.
 
-    Parameters
-    ----------
-    memory : Memory
-    threshold : float
-        In [0, 1).
-    most : int
-        Links that one chunk looks for; others may look for it too.
-    relation, origin : str
-    types : tuple of str
-        Only chunks of these types; all unless given.
-
-    Raises
-    ------
-    InvalidArgument, VaultReadOnly, VaultLocked, OSError
-
-    Notes
-    -----
     O(n² d / block) products for n chunks: exact at any n, meant for up to 100,000.
     """
     if not isinstance(threshold, (int, float)) or not 0.0 <= threshold < 1.0:
@@ -82,16 +65,7 @@ def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def pairs(view: View, rows: NDArray[np.int64], threshold: float, most: int) -> Iterator[tuple[int, int, float]]:
-    """Yield (i, j, cosine) for the nearest of each row above a threshold: positions in ``rows``; equal cosines by id.
-
-    Parameters
-    ----------
-    view : View
-    rows : int64 (n,)
-        Rows with vectors.
-    threshold : float
-    most : int
-    """
+    """Yield (i, j, cosine) for the nearest of each row above a threshold: positions in ``rows``; equal cosines by id."""
     matrix = view.vectors.gather(rows)
     n, d = matrix.shape
     names = view.snapshot.values("chunks", "id", rows)

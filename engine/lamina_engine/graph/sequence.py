@@ -1,4 +1,4 @@
-"""``next`` links: each chunk of a source to the one after it."""
+"""Order links: `next` within a source, and the temporal backbone between documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from lamina_engine.clock import MISSING_US
 from lamina_engine.graph import sessions
-from lamina_engine.graph.log import Draft, Written, sync
-from lamina_engine.graph.threads import is_session_chunk
+from lamina_engine.graph.documents import documents_of
+from lamina_engine.graph.log import Draft, LinkCounts, sync
+from lamina_engine.graph.sessions import is_session_chunk
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -25,14 +27,10 @@ GAP_US: Final = 30 * 60 * 1_000_000
 """A longer pause than half an hour ends what belongs together, as in ingested sessions."""
 
 
-def build(memory: Memory) -> Written:
+def build(memory: Memory) -> LinkCounts:
     """Link the chunks of every source in their order; where one went, its neighbours are joined.
 
     Sessions have rules of their own; see `lamina_engine.graph.sessions`.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
     """
     written = sync(memory, sequences(memory.view()), origin=ORIGIN, relations=[RELATION], redacted=True)
     written.add(sessions.build(memory))
@@ -48,12 +46,12 @@ def sequences(view: View) -> list[Draft]:
     """
     rows = np.flatnonzero(view.state.status == ACTIVE)
     rows = rows[~is_session_chunk(view, rows)]
-    told = list(_told(view, rows))
+    told = list(_session_runs(view, rows))
     ordinals = view.snapshot.numbers("chunks", "ordinal", rows)
     rows, ordinals = rows[ordinals >= 0], ordinals[ordinals >= 0]
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
     active = set(names)
-    lines = [[name for name in chunks if name in active] for chunks in _present(view)]
+    lines = [[name for name in chunks if name in active] for chunks in _chunks_of_sources(view)]
     placed = {name for line in lines for name in line}
     others: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     sources = view.snapshot.values("chunks", "source", rows)
@@ -65,7 +63,7 @@ def sequences(view: View) -> list[Draft]:
     return [Draft(before, after, RELATION) for line in (*lines, *told) for before, after in pairwise(line)]
 
 
-def _told(view: View, rows: I64) -> Iterator[list[str]]:
+def _session_runs(view: View, rows: I64) -> Iterator[list[str]]:
     """Yield runs of what was added in one session by one agent, in order of date, parted where `GAP_US` passed."""
     session, agent = (view.categories.gather(view.snapshot, name, rows) for name in ("session", "agent"))
     some = np.flatnonzero((session >= 0) & (view.snapshot.numbers("chunks", "ordinal", rows) < 0))
@@ -79,7 +77,7 @@ def _told(view: View, rows: I64) -> Iterator[list[str]]:
             yield [str(name) for name in view.snapshot.values("chunks", "id", run)]
 
 
-def _present(view: View) -> list[list[str]]:
+def _chunks_of_sources(view: View) -> list[list[str]]:
     """Return the chunk ids of every present source, in order."""
     snapshot, past = view.snapshot, view.as_of_us
     rows = np.arange(snapshot.rows("sources") if past is None else snapshot.watermark("sources", past))
@@ -87,3 +85,26 @@ def _present(view: View) -> list[list[str]]:
     for record in snapshot.records("sources", rows, ("root", "source", "state", "chunks")):
         newest[record["root"], record["source"]] = record["chunks"] if record["state"] == "present" else []
     return list(newest.values())
+
+
+TEMPORAL_ORIGIN: Final = "temporal"
+TEMPORAL_RELATION: Final = "temporal"
+
+
+def build_temporal(memory: Memory) -> LinkCounts:
+    """Link every dated document to the next; where one went, its neighbours are joined.
+
+    Chunks of one file are one document, and stand for it through one of them. What has no date is on no backbone.
+    """
+    return sync(memory, backbone(memory.view()), origin=TEMPORAL_ORIGIN, relations=[TEMPORAL_RELATION], redacted=True)
+
+
+def backbone(view: View) -> list[Draft]:
+    """Return the links of the backbone: one less than there are dated documents."""
+    found = documents_of(view)
+    line = sorted(
+        (created, name)
+        for created, name in zip(found.created_at.tolist(), found.ids, strict=True)
+        if created != MISSING_US
+    )
+    return [Draft(before, after, TEMPORAL_RELATION) for (_, before), (_, after) in pairwise(line)]

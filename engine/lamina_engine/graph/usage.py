@@ -19,7 +19,7 @@ from lamina_engine.chunks import writing
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import log
 from lamina_engine.graph.ends import find_ends
-from lamina_engine.graph.standing import Link, links_of
+from lamina_engine.graph.links import Link, links_of
 from lamina_engine.index.claims import USAGE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EVENT: Final = "use"
 """Kind of the events that say that a chunk was used."""
-MOST: Final = 64
+MAX_CHUNKS: Final = 64
 """Chunks that one answer may name; pairs grow with their square."""
 
 
@@ -41,33 +41,17 @@ class Use(NamedTuple):
     """When last, us UTC."""
 
 
-def used(memory: Memory, identities: Sequence[str]) -> list[Link]:
-    """Count the use of some chunks, and that they were used together.
-
-    Parameters
-    ----------
-    memory : Memory
-    identities : sequence of str
-        1 to `MOST` ids, or unambiguous short ones; one that is named twice counts once.
-
-    Returns
-    -------
-    list of Link
-        The usage links between them as they stand, by source and target; none for a single chunk.
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
-    """
+def record_use(memory: Memory, identities: Sequence[str]) -> list[Link]:
+    """Count the use of some chunks, and that they were used together."""
     given = ids_of(identities)
-    if not 1 <= len(given) <= MOST:
-        raise InvalidArgument(f"{len(given)} ids were given; name the 1 to {MOST} chunks that one answer used")
+    if not 1 <= len(given) <= MAX_CHUNKS:
+        raise InvalidArgument(f"{len(given)} ids were given; name the 1 to {MAX_CHUNKS} chunks that one answer used")
     with memory.write() as (transaction, view):
         ends = dict(sorted(find_ends(view, given).values()))
         names, rows = list(ends), np.array(list(ends.values()), np.int64)
         writing.add_events(transaction, EVENT, names, rows, transaction.stamps(len(rows)), [None] * len(rows))
         log.count(memory, transaction, view, combinations(names, 2), origin=USAGE, relation=USAGE)
-    log.keep_level(memory)
+    log.sync_index(memory)
     after = memory.view()
     return [
         link
@@ -87,8 +71,6 @@ _known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.
 def uses(view: View) -> Mapping[str, Use]:
     """Return the uses of each chunk that was ever used, by its id, as they were at the view's moment.
 
-    Notes
-    -----
     O(new events) for the newest version, O(events) for a moment of the past.
     """
     with _lock:

@@ -54,10 +54,6 @@ def memory_links(text: str, neighbours: int) -> list[Verdict]:
     """Return the links of an answer about a note and so many neighbours.
 
     One malformed element rejects all of them. Numbers out of range and repeated ones are passed over.
-
-    Raises
-    ------
-    InvalidAnswer
     """
     try:
         found = msgspec.convert(_elements(text), list[Verdict])
@@ -77,11 +73,6 @@ def causal_links(text: str, facts: Sequence[Fact]) -> list[CausalVerdict]:
 
     Dropped one by one: what is malformed, a placeholder for a reason, a confidence that is no number from 0.6 to 1,
     a number of no fact, two facts of one document, and all but the surest link between two documents.
-
-    Raises
-    ------
-    InvalidAnswer
-        When it is no list at all.
     """
     best: dict[tuple[str, str], CausalVerdict] = {}
     for element in _elements(text):

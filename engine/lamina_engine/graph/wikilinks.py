@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from lamina_engine.graph.log import Draft, Written, sync
+from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -24,32 +24,19 @@ ORIGIN: Final = "wikilink"
 RELATION: Final = "related"
 
 
-def build(memory: Memory, resolve: Resolve | None = None) -> Written:
+def build(memory: Memory, resolve: Resolve | None = None) -> LinkCounts:
     """Link chunks as their wikilinks say.
 
-    Parameters
-    ----------
-    memory : Memory
-    resolve : callable, optional
-        Finds anew where the links of every note lead: a note that came later may be what an older one means. Unless
-        given, what was found when each note was read stands.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-
-    Notes
-    -----
     A link to a note leads to its first active chunk; one to a heading to the first chunk below it, where there is one.
     Several from one chunk to another are one link.
     """
-    drafts = list(written(memory.view(), resolve))
+    drafts = list(wikilink_drafts(memory.view(), resolve))
     return sync(memory, drafts, origin=ORIGIN, relations=[RELATION], redacted=True)
 
 
-def written(view: View, resolve: Resolve | None = None) -> Iterable[Draft]:
+def wikilink_drafts(view: View, resolve: Resolve | None = None) -> Iterable[Draft]:
     """Yield what the wikilinks of present sources say."""
-    for sources in _present(view).values():
+    for sources in _current_sources(view).values():
         links = {name: msgspec.json.decode(record["links"] or "[]") for name, record in sources.items()}
         links = {name: found for name, found in links.items() if found}
         if resolve is not None:
@@ -83,7 +70,7 @@ def _draft(
     return Draft(here, (under or there)[0], RELATION, 1.0, "embed" if link.get("embed") else None)
 
 
-def _present(view: View) -> dict[str, dict[str, dict[str, Any]]]:
+def _current_sources(view: View) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the newest row of every present source, by root and path."""
     newest: dict[tuple[str, str], dict[str, Any]] = {}
     snapshot, past = view.snapshot, view.as_of_us

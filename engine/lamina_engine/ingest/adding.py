@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from lamina_engine.chunks import lifecycle, writing
-from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
-from lamina_engine.chunks.writing import Written
+from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
@@ -53,7 +53,7 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
         records = [{"text": records}]
     elif isinstance(records, Mapping):
         records = [records]
-    total = Written()
+    total = ChunkCounts()
     batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
     try:
@@ -65,13 +65,13 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
         memory.indexer.more_follows = False
         memory.indexer.to_come = 0
     if links and total.added:
-        from lamina_engine.graph.building import after_add
+        from lamina_engine.graph.generators import after_add
 
         after_add(memory, total.added)
     return total.ids
 
 
-def write(memory: Memory, batch: ChunkBatch) -> Written:
+def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
     """Redact a batch and write it.
 
     Raises
@@ -362,4 +362,4 @@ def _json(metadata: Mapping[str, Any] | None) -> str | None:
     return msgspec.json.encode(metadata, order="sorted").decode() if metadata else None
 
 
-__all__ = ["NAME_FIELDS", "add", "batch_of_columns", "batch_of_records", "checked_vectors", "redact", "update", "write"]
+__all__ = ["NAME_FIELDS", "add", "batch_of_columns", "batch_of_records", "redact", "update", "write"]

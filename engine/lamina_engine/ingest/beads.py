@@ -14,7 +14,7 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.graph.log import Draft, Written, sync
+from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.drafts import Problem
@@ -38,7 +38,7 @@ class BeadsReport:
     unchanged: int = 0
     deleted: int = 0
     """Issues that are marked as deleted: they make no chunk, and known ones are removed."""
-    links: Written = field(default_factory=Written)
+    links: LinkCounts = field(default_factory=LinkCounts)
     problems: list[Problem] = field(default_factory=list)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from lamina_engine.chunks import identity, writing
-from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.sources import SourceRows
@@ -152,7 +152,7 @@ class DocumentWriter:
         memory = self._memory
         memory.ensure_space(None)
         batch, parts, lost = _batch(memory.view(), self._documents)
-        vectors, embedded = writing.vectors_ahead(memory, memory.view(), batch)
+        vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
         with memory.write() as (transaction, view):
             written = writing.append(memory, transaction, view, batch, vectors)
             _remove(transaction, view, [*lost, *self._gone])
@@ -247,7 +247,7 @@ def _new_id(view: View, document: Document, version: bytes, taken: set[str], fol
     while True:
         number = following[version]
         following[version] += 1
-        name = identity.new_id("source", document.draft.source, version.hex(), str(number))
+        name = new_id("source", document.draft.source, version.hex(), str(number))
         row = int(view.rows_of_ids([name])[0])
         if name not in taken and (row < 0 or (document.former and _is_lost(view, row, version))):
             taken.add(name)

@@ -92,7 +92,7 @@ def ingest(
     # chunks of sessions have got their links, and are no documents to be linked otherwise
     changed = report.chunks + report.moved + report.removed - chains
     if links and kind not in trackers.IMPORTERS and changed:
-        from lamina_engine.graph.building import after_ingest
+        from lamina_engine.graph.generators import after_ingest
         from lamina_engine.ingest.wikilinks import resolve_stored_links
 
         after_ingest(memory, changed, resolve_stored_links)

@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lamina_engine.chunks import identity, writing
-from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.drafts import Problem
@@ -464,7 +464,7 @@ class _Identities:
         name, count = derived, 0
         while name in self._taken:
             count += 1
-            name = identity.new_id("add", derived, str(count))
+            name = new_id("add", derived, str(count))
         return name
 
 

@@ -15,10 +15,10 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import Chunk, chunks_at
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.graph import log, standing
-from lamina_engine.graph.log import Draft, Written
+from lamina_engine.graph import links, log
+from lamina_engine.graph.links import Link, links_of
+from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.registry import IMPORTED, STANDARD, Registry
-from lamina_engine.graph.standing import Link, links_of
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.drafts import Problem
@@ -48,7 +48,7 @@ class TasksReport:
     updated: int = 0
     unchanged: int = 0
     invalidated: int = 0
-    links: Written = field(default_factory=Written)
+    links: LinkCounts = field(default_factory=LinkCounts)
     aside: str | None = None
     """Where a corrupt file was put."""
     problems: list[Problem] = field(default_factory=list)
@@ -298,7 +298,7 @@ def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: 
         known = best.get(draft[:3])
         if known is None or (draft.created_at or 0) < (known.created_at or 0):
             best[draft[:3]] = draft  # of a pair written twice the earliest stands
-    former = standing.claims_of(memory.view(), ORIGIN)
+    former = links.claims_of(memory.view(), ORIGIN)
     gone = [
         (link.source, link.target, link.relation)
         for link in former

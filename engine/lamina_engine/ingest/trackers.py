@@ -20,7 +20,7 @@ from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.report import IngestReport
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.writing import Written
+    from lamina_engine.chunks.writing import ChunkCounts
     from lamina_engine.memory import Memory
 
 
@@ -119,7 +119,7 @@ def check_records(
             yield from records
 
 
-def write_records(memory: Memory, records: Sequence[Record], collection: str) -> Written:
+def write_records(memory: Memory, records: Sequence[Record], collection: str) -> ChunkCounts:
     """Write records into a collection, secrets masked; of several with one id the last stands.
 
     Raises

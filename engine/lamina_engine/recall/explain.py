@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks.reading import shown_at
+from lamina_engine.chunks.reading import hit_fields_at
 from lamina_engine.index.view import View
 from lamina_engine.recall import boosts
 from lamina_engine.recall.brought import Brought
@@ -25,7 +25,7 @@ class Found(Struct, frozen=True):
     """One result."""
 
     chunk: dict[str, Any]
-    """What is shown of it; see `lamina_engine.chunks.reading.shown_at`."""
+    """What is shown of it; see `lamina_engine.chunks.reading.hit_fields_at`."""
     score: float
     via: str | None
     terms: dict[str, Any]
@@ -48,7 +48,7 @@ def results(
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
-    shown = shown_at(view, rows)
+    shown = hit_fields_at(view, rows)
     half_lives = [half_life_days(profile.decay, chunk["type"], chunk["collection"]) for chunk in shown]
     aged = ages_of(
         [chunk["created_at"] for chunk in shown],

@@ -13,9 +13,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks import journal
-from lamina_engine.chunks.reading import Chunk
-from lamina_engine.chunks.reading import select as select_chunks
+from lamina_engine.chunks import access_journal
+from lamina_engine.chunks.reading import Chunk, select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
@@ -178,7 +177,7 @@ def _chosen(memory: Memory, view: View, request: Request) -> _Chosen:
 def _note(memory: Memory, request: Request, c: _Chosen) -> None:
     """Note what is returned, for profiles in which chunks that are used age more slowly."""
     if request.profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
-        journal.note(memory.root, c.candidates.rows[c.kept].tolist(), memory.clock.now_us())
+        access_journal.note(memory.root, c.candidates.rows[c.kept].tolist(), memory.clock.now_us())
 
 
 def _asked(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lamina_engine.chunks.identity import embedded_text, version_of
+from lamina_engine.chunks.batch import embedded_text, version_of
 from lamina_engine.index.zones import date_words
 from lamina_engine.store.snapshot import Rows, Snapshot
 

@@ -17,7 +17,7 @@ from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
-from lamina_engine.graph import log, standing
+from lamina_engine.graph import links, log
 from lamina_engine.index import indexer, nodes
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
@@ -194,7 +194,7 @@ def test_the_graph_of_links_is_copied_with_the_keys_of_its_nodes(
     monkeypatch.setattr(nodes, "build", None)
     copied = opened(tmp_path / "copy", mode="r")
     assert nodes.state_of(copied.view()).graph.rows == 10
-    assert [link.target for link in standing.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+    assert [link.target for link in links.links_of(copied.view(), "id5", direction="out")] == ["id6"]
 
 
 @pytest.mark.parametrize("suffix", [".links", ".nodes"])
@@ -209,4 +209,4 @@ def test_a_damaged_graph_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     report = backup(opened(tmp_path / "vault"), tmp_path / "copy")
     assert report.indexes == ("keys", "lexical")
     copied = opened(tmp_path / "copy")
-    assert [link.target for link in standing.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+    assert [link.target for link in links.links_of(copied.view(), "id5", direction="out")] == ["id6"]

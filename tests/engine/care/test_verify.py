@@ -12,8 +12,8 @@ from lamina_engine.care.verify import VerifyReport, newest_whole, verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
+from lamina_engine.graph import links
 from lamina_engine.graph import log as link_log
-from lamina_engine.graph import standing
 from lamina_engine.index import indexer, nodes
 from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.ingest import adding
@@ -235,7 +235,7 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
 def answers(memory: Memory) -> list[Any]:
     found = [recall(memory, question, k=5).found for question in ("word17", "note title 2", "anew word4")]
     said = [[(hit.chunk["id"], hit.score) for hit in hits] for hits in found]
-    return [said, [link.target for link in standing.links_of(memory.view(), "id1", direction="out")]]
+    return [said, [link.target for link in links.links_of(memory.view(), "id1", direction="out")]]
 
 
 @pytest.mark.parametrize("how", ["flipped", "torn", "missing"])
@@ -322,7 +322,7 @@ def test_a_flipped_link_graph_is_found_and_its_repair_keeps_the_links(
     assert [problem.where for problem in report.problems] == [f"index/{graph.name}"]
     assert not verify(tmp_path / "v", deep=True, repair=True).ok or not graph.exists()
     memory.close()
-    assert [link.target for link in standing.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
+    assert [link.target for link in links.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
 
 
 @pytest.mark.parametrize("log", ["chunks", "vectors.default", "events"])

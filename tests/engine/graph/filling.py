@@ -8,7 +8,7 @@ from typing import Any
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import US_PER_DAY, parse_instant
-from lamina_engine.graph import log, standing
+from lamina_engine.graph import links, log
 from lamina_engine.graph.log import Draft
 from lamina_engine.memory import Memory
 
@@ -38,5 +38,5 @@ def tie(memory: Memory, links: str, relation: str = "causal", weight: float = 1.
 
 def claimed(memory: Memory, origin: str) -> Mapping[tuple[str, str, str], float]:
     """What an origin says now."""
-    found = standing.claims_of(memory.view(), origin)
+    found = links.claims_of(memory.view(), origin)
     return {(link.source, link.target, link.relation): link.weight for link in found}

@@ -1,13 +1,18 @@
+""""""
+
 from __future__ import annotations
 
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lamina_engine.chunks import lifecycle
 from lamina_engine.graph import entity
-from lamina_engine.graph.log import Written
-from lamina_engine.graph.standing import claims_of
+from lamina_engine.graph.entity import entities_of
+from lamina_engine.graph.links import claims_of
+from lamina_engine.graph.log import LinkCounts
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 
@@ -50,13 +55,13 @@ def test_at_most_twenty_others_each_newer_ones_first() -> None:
 def test_in_a_vault(memory: Memory) -> None:
     texts = ["About PostgreSQL here."] * 2 + ["nothing to name"] * 70
     fill(memory, [f"d{i:02}" for i in range(72)], texts=texts)
-    assert entity.build(memory) == Written(added=1)
+    assert entity.build(memory) == LinkCounts(added=1)
     (link,) = claims_of(memory.view(), "entity")
     assert (link.source, link.target, link.note) == ("d00", "d01", "postgresql")
     assert link.weight == pytest.approx(0.3 + 0.12 * math.log(73 / 3))
-    assert entity.build(memory) == Written(unchanged=1)
+    assert entity.build(memory) == LinkCounts(unchanged=1)
     lifecycle.invalidate(memory, "d01", "no")
-    assert entity.build(memory) == Written(withdrawn=1)
+    assert entity.build(memory) == LinkCounts(withdrawn=1)
 
 
 def test_chunks_of_one_file_name_things_together(memory: Memory) -> None:
@@ -76,4 +81,32 @@ def test_a_document_more_moves_no_weight_of_a_large_vault(memory: Memory) -> Non
     first = entity.build(memory)
     assert first.added
     fill(memory, ["new"], texts=["nothing to name"])
-    assert entity.build(memory) == Written(unchanged=first.added)
+    assert entity.build(memory) == LinkCounts(unchanged=first.added)
+
+
+@pytest.mark.parametrize(
+    ("text", "ref"),
+    [
+        ("", set()),
+        ("We moved to PostgreSQL and then asked Ada Lovelace.", {"postgresql", "ada lovelace"}),
+        ("Yesterday it rained. Then nothing.", set()),
+        ("see [[Meeting Notes|the notes]] and [[a#b]]", {"meeting notes"}),
+        ("call `store.open()` or `run_all`; not `rm -rf x`", {"store.open", "run_all"}),
+        ("the parseLine and snake_case names", {"parseline", "snake_case"}),
+        ("we love Ada’s work", {"ada"}),
+        ("会议记录 plus `名前`", set()),
+    ],
+)
+def test_what_is_named(text: str, ref: set[str]) -> None:
+    assert entities_of(text) >= ref
+    if not ref:
+        assert entities_of(text) == set()
+
+
+def test_tags_count() -> None:
+    assert entities_of("x", ["Project/Alpha", "7", "a"]) == {"project/alpha"}
+
+
+@given(st.text(max_size=300))
+def test_any_text(text: str) -> None:
+    assert all(2 <= len(name) <= 80 and name == " ".join(name.split()) for name in entities_of(text))

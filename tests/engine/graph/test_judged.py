@@ -13,10 +13,10 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import judged
-from lamina_engine.graph.building import build
+from lamina_engine.graph.generators import build
 from lamina_engine.graph.judged import CAUSES_PROMPT, LINKS_PROMPT, pending, pending_groups, run
 from lamina_engine.graph.judging import Budget, ChatJudge
-from lamina_engine.graph.standing import claims_of, links_of
+from lamina_engine.graph.links import claims_of, links_of
 from lamina_engine.memory import Memory
 from tests.engine.graph.chatserver import ChatServer, serving
 from tests.engine.graph.filling import claimed, fill

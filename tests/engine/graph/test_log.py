@@ -10,9 +10,9 @@ from lamina import FixedClock
 from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, LaminaError
-from lamina_engine.graph import log, standing
-from lamina_engine.graph.log import Draft, Written
-from lamina_engine.graph.standing import Link
+from lamina_engine.graph import links, log
+from lamina_engine.graph.links import Link
+from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.index import nodes
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill, tie
@@ -27,13 +27,13 @@ def three(memory: Memory) -> Memory:
 
 
 def only(memory: Memory, identity: str = A) -> Link:
-    (link,) = standing.links_of(memory.view(), identity)
+    (link,) = links.links_of(memory.view(), identity)
     return link
 
 
 def test_written_and_read(three: Memory, clock: FixedClock) -> None:
     draft = Draft(A, B, "causal", 0.5, "because")
-    assert log.write(three, [draft]) == Written(added=1)
+    assert log.write(three, [draft]) == LinkCounts(added=1)
     got = only(three)
     assert (got.source, got.target, got.relation, got.weight, got.note) == (A, B, "causal", 0.5, "because")
     assert (got.origin, got.created_at, got.status, got.active, got.count) == (
@@ -44,21 +44,21 @@ def test_written_and_read(three: Memory, clock: FixedClock) -> None:
         None,
     )
     assert only(three, B).status == "active"
-    assert standing.links_of(three.view(), B, direction="out") == []
-    assert standing.links_of(three.view(), B, relations=["semantic"]) == []
+    assert links.links_of(three.view(), B, direction="out") == []
+    assert links.links_of(three.view(), B, relations=["semantic"]) == []
 
 
 def test_a_second_time_changes_nothing(three: Memory) -> None:
     drafts = [Draft(A, B, "causal", 0.3, "because"), Draft(B, C, "causal")]
     log.write(three, drafts)
     rows = three.view().snapshot.rows("links")
-    assert log.write(three, drafts) == Written(unchanged=2)
+    assert log.write(three, drafts) == LinkCounts(unchanged=2)
     assert three.view().snapshot.rows("links") == rows
 
 
 def test_a_later_word_of_the_same_origin_replaces_the_earlier(three: Memory) -> None:
     tie(three, f"{A}>{B}", weight=0.5)
-    assert log.write(three, [Draft(A, B, "causal", 0.75)]) == Written(updated=1)
+    assert log.write(three, [Draft(A, B, "causal", 0.75)]) == LinkCounts(updated=1)
     assert only(three).weight == 0.75
 
 
@@ -71,17 +71,17 @@ def test_the_priority_of_origins_decides_not_the_order(three: Memory, first: str
     log.withdraw(three, [(A, B, "causal")])
     assert (only(three).origin, only(three).weight) == ("semantic", 0.75)
     log.withdraw(three, [(A, B, "causal")], origin="semantic")
-    assert standing.links_of(three.view(), A) == []
-    assert log.withdraw(three, [(A, B, "causal")]) == Written()
+    assert links.links_of(three.view(), A) == []
+    assert log.withdraw(three, [(A, B, "causal")]) == LinkCounts()
 
 
 def test_a_symmetric_pair_is_stored_once_in_sorted_order(three: Memory) -> None:
     got = log.write(three, [Draft(B, A, "semantic", 0.5), Draft(A, B, "semantic", 0.75)])
-    assert got == Written(added=1)
+    assert got == LinkCounts(added=1)
     assert (only(three).source, only(three).target, only(three).weight) == (A, B, 0.75)
-    assert [link.source for link in standing.links_of(three.view(), B, direction="out")] == [A]
+    assert [link.source for link in links.links_of(three.view(), B, direction="out")] == [A]
     tie(three, f"{B}>{A} {A}>{B}", "causal")
-    assert len(standing.links_of(three.view(), A, relations=["causal"])) == 2
+    assert len(links.links_of(three.view(), A, relations=["causal"])) == 2
 
 
 @pytest.mark.parametrize("weight", [0, -0.5, 1.01, math.nan, math.inf, 1e-60, True, "1", None])
@@ -133,8 +133,8 @@ def test_usage_counts(three: Memory) -> None:
 def test_a_removed_chunk_keeps_its_links_and_hides_them(three: Memory) -> None:
     tie(three, f"{A}>{B}")
     lifecycle._event(three, B, "remove", None, None, unless=lambda *_: False)
-    assert standing.links_of(three.view(), A) == []
-    (link,) = standing.links_of(three.view(), A, hidden=True)
+    assert links.links_of(three.view(), A) == []
+    (link,) = links.links_of(three.view(), A, hidden=True)
     assert (link.status, link.active) == ("removed", False)
     lifecycle.restore(three, B)
     assert only(three).active
@@ -173,7 +173,7 @@ def test_forgetting_leaves_no_link(three: Memory) -> None:
     before = nodes.state_of(three.view()).graph
     assert before.links == 2
     forget(three, ids=[B], dry_run=False)
-    assert [link.target for link in standing.links_of(three.view(), A)] == [C]
+    assert [link.target for link in links.links_of(three.view(), A)] == [C]
     graph = nodes.state_of(three.view()).graph
     assert (graph.links, graph.nodes) == (1, 2)
 
@@ -188,21 +188,21 @@ def test_as_of(three: Memory, clock: FixedClock) -> None:
     tie(three, f"{A}>{C}")
     now = three.view()
     past = View(now.snapshot, now.tables, as_of_us=moment)
-    assert [link.target for link in standing.links_of(past, A)] == [B]
-    assert len(standing.links_of(now, A)) == 2
+    assert [link.target for link in links.links_of(past, A)] == [B]
+    assert len(links.links_of(now, A)) == 2
 
 
 def test_sync_withdraws_what_it_no_longer_stands_by(three: Memory) -> None:
-    def sync(*pairs: tuple[str, str]) -> Written:
+    def sync(*pairs: tuple[str, str]) -> LinkCounts:
         drafts = [Draft(source, target, "temporal") for source, target in pairs]
         return log.sync(three, drafts, origin="temporal", relations=["temporal"])
 
-    assert sync((A, B), (B, C)) == Written(added=2)
-    assert sync((A, B), (B, C)) == Written(unchanged=2)
+    assert sync((A, B), (B, C)) == LinkCounts(added=2)
+    assert sync((A, B), (B, C)) == LinkCounts(unchanged=2)
     tie(three, f"{A}>{B}", "temporal", weight=0.5)
-    assert sync((A, C)) == Written(added=1, withdrawn=2)
+    assert sync((A, C)) == LinkCounts(added=1, withdrawn=2)
     assert claimed(three, "temporal") == {(A, C, "temporal"): 1.0}
-    assert [(link.target, link.origin) for link in standing.links_of(three.view(), A)] == [(B, "user"), (C, "temporal")]
+    assert [(link.target, link.origin) for link in links.links_of(three.view(), A)] == [(B, "user"), (C, "temporal")]
 
 
 def test_a_large_graph_is_saved_and_read_again(memory: Memory) -> None:
@@ -233,7 +233,7 @@ def test_any_weight_is_read_as_it_is_kept(
     memory = Memory(tmp_path_factory.mktemp("v") / "vault", create=True, clock=FixedClock(0), embedder="none")
     fill(memory, [A, B])
     log.write(memory, [Draft(A, B, "causal", weight)])
-    assert log.write(memory, [Draft(A, B, "causal", weight)]) == Written(unchanged=1)
+    assert log.write(memory, [Draft(A, B, "causal", weight)]) == LinkCounts(unchanged=1)
     assert only(memory).weight == pytest.approx(weight, rel=1e-6)
     memory.close()
 

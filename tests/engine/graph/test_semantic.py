@@ -14,7 +14,7 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import semantic
-from lamina_engine.graph.log import Written
+from lamina_engine.graph.log import LinkCounts
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 
@@ -44,11 +44,11 @@ def at(*cosines: float) -> NDArray[np.float32]:
 
 def test_strictly_above_the_threshold_and_weighed_by_the_cosine(dense: Memory) -> None:
     fill(dense, list("abcd"), vectors=at(0.7, 0.71, 0.5))
-    assert semantic.build(dense) == Written(added=1)
+    assert semantic.build(dense) == LinkCounts(added=1)
     assert claimed(dense, "semantic") == {("a", "c", "semantic"): pytest.approx(0.71)}
-    assert semantic.build(dense) == Written(unchanged=1)
-    assert semantic.build(dense, threshold=0.4) == Written(added=3, unchanged=1)  # a-b, a-d, b-c: 0.497
-    assert semantic.build(dense) == Written(withdrawn=3, unchanged=1)
+    assert semantic.build(dense) == LinkCounts(unchanged=1)
+    assert semantic.build(dense, threshold=0.4) == LinkCounts(added=3, unchanged=1)  # a-b, a-d, b-c: 0.497
+    assert semantic.build(dense) == LinkCounts(withdrawn=3, unchanged=1)
 
 
 def test_equal_vectors_are_linked_with_weight_one(dense: Memory) -> None:
@@ -62,7 +62,7 @@ def test_a_removed_chunk_loses_its_links(dense: Memory) -> None:
     semantic.build(dense)
     assert set(claimed(dense, "semantic")) == {("a", "b", "semantic"), ("a", "c", "semantic"), ("b", "c", "semantic")}
     lifecycle.invalidate(dense, "b", "no")
-    assert semantic.build(dense) == Written(withdrawn=2, unchanged=1)
+    assert semantic.build(dense) == LinkCounts(withdrawn=2, unchanged=1)
 
 
 def test_only_some_types(dense: Memory) -> None:
@@ -94,7 +94,7 @@ def test_equals_all_pairs(seed: int, n: int, most: int, tmp_path_factory: pytest
 
 def test_bad_options_and_no_vectors(memory: Memory, dense: Memory) -> None:
     fill(memory, list("ab"))
-    assert semantic.build(memory) == Written()
+    assert semantic.build(memory) == LinkCounts()
     for wrong in ({"threshold": 1.0}, {"threshold": float("nan")}, {"most": 0}):
         with pytest.raises(InvalidArgument):
             semantic.build(dense, **wrong)  # pyright: ignore[reportArgumentType]

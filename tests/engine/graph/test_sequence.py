@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import re
@@ -8,8 +10,8 @@ import pytest
 from lamina import Vault
 from lamina_engine.chunks import lifecycle
 from lamina_engine.graph import sequence
-from lamina_engine.graph.log import Written
-from lamina_engine.graph.standing import claims_of
+from lamina_engine.graph.links import claims_of
+from lamina_engine.graph.log import LinkCounts
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 from tests.notes import prose, write
@@ -37,7 +39,7 @@ def test_chunks_of_a_file_in_their_order(lexical_vault: Vault, notes: Path) -> N
     memory = lexical_vault._memory
     assert sequence.build(memory).added == 4
     assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("b0", "b1"), ("b1", "b2")]
-    assert sequence.build(memory) == Written(unchanged=4)
+    assert sequence.build(memory) == LinkCounts(unchanged=4)
 
 
 def test_neighbours_of_a_removed_chunk_are_joined(lexical_vault: Vault, notes: Path) -> None:
@@ -46,7 +48,7 @@ def test_neighbours_of_a_removed_chunk_are_joined(lexical_vault: Vault, notes: P
     sequence.build(memory)
     middle = next(chunk for chunk in lexical_vault.list() if "a1 0th" in chunk.text)
     lifecycle.invalidate(memory, middle.id, "no")
-    assert sequence.build(memory) == Written(added=1, withdrawn=2, unchanged=2)
+    assert sequence.build(memory) == LinkCounts(added=1, withdrawn=2, unchanged=2)
     assert subjects(memory)[0] == ("a0", "a2")
     (notes / "b.md").unlink()
     lexical_vault.ingest(notes, links=False)
@@ -64,14 +66,14 @@ def test_files_of_one_name_in_two_roots_stay_apart(lexical_vault: Vault, notes: 
 
 def test_imported_chunks_say_their_place_themselves(memory: Memory) -> None:
     fill(memory, list("abcd"), sources=["s", "s", "s", None], ordinals=[2, 0, 1, -1])
-    assert sequence.build(memory) == Written(added=2)
+    assert sequence.build(memory) == LinkCounts(added=2)
     assert set(claimed(memory, "sequence")) == {("b", "c", "next"), ("c", "a", "next")}
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_nothing_to_link(memory: Memory, n: int) -> None:
     fill(memory, ["a"][:n], sources=["s"][:n], ordinals=[0][:n])
-    assert sequence.build(memory) == Written()
+    assert sequence.build(memory) == LinkCounts()
 
 
 def test_what_was_added_in_a_session_stands_by_its_dates(lexical_vault: Vault) -> None:
@@ -87,4 +89,47 @@ def test_what_was_added_in_a_session_stands_by_its_dates(lexical_vault: Vault) -
     memory = lexical_vault._memory
     assert sequence.build(memory).added == 3
     assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("a3", "a4")]
-    assert sequence.build(memory) == Written(unchanged=3)
+    assert sequence.build(memory) == LinkCounts(unchanged=3)
+
+
+def line(memory: Memory) -> str:
+    return " ".join(f"{source}{target}" for source, target, _ in sorted(claimed(memory, "temporal")))
+
+
+def test_n_documents_make_n_minus_one_links_and_a_second_run_none(memory: Memory) -> None:
+    assert sequence.build_temporal(memory) == LinkCounts()
+    fill(memory, list("dcba"))
+    assert sequence.build_temporal(memory) == LinkCounts(added=3)
+    assert line(memory) == "ba cb dc"
+    assert sequence.build_temporal(memory) == LinkCounts(unchanged=3)
+
+
+def test_equal_moments_go_by_id_and_the_undated_are_left_out(memory: Memory) -> None:
+    fill(memory, list("cbax"), created_at=[5, 5, 5, None], fallback_created_at=[None] * 4)
+    sequence.build_temporal(memory)
+    assert line(memory) == "ab bc"
+
+
+def test_the_neighbours_of_a_removed_document_are_joined(memory: Memory) -> None:
+    fill(memory, list("abc"))
+    sequence.build_temporal(memory)
+    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    assert sequence.build_temporal(memory) == LinkCounts(added=1, withdrawn=2)
+    assert line(memory) == "ac"
+    lifecycle.restore(memory, "b")
+    assert sequence.build_temporal(memory) == LinkCounts(added=2, withdrawn=1)
+
+
+def test_chunks_of_one_file_stand_on_it_through_one_of_them(memory: Memory) -> None:
+    fill(memory, list("abcde"), sources=["f", "f", None, "g", "f"], ordinals=[1, 0, -1, 0, 2])
+    sequence.build_temporal(memory)
+    assert line(memory) == "bc cd"
+    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    sequence.build_temporal(memory)
+    assert line(memory) == "ac cd"
+
+
+def test_records_of_a_table_are_documents_each(memory: Memory) -> None:
+    fill(memory, list("ab"), sources=["t.csv", "t.csv"])
+    sequence.build_temporal(memory)
+    assert line(memory) == "ab"

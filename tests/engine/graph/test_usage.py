@@ -11,9 +11,9 @@ from lamina import FixedClock
 from lamina_engine.care.forgetting import forget
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import log
+from lamina_engine.graph.links import claims_of, links_of
 from lamina_engine.graph.log import Draft
-from lamina_engine.graph.standing import claims_of, links_of
-from lamina_engine.graph.usage import Use, used, uses
+from lamina_engine.graph.usage import Use, record_use, uses
 from lamina_engine.graph.walks import neighbours
 from lamina_engine.index.view import View
 from lamina_engine.memory import Memory
@@ -29,49 +29,49 @@ def three(memory: Memory) -> Memory:
 
 
 def test_a_use_together_counts_every_pair(three: Memory) -> None:
-    got = used(three, [C, A, B])
+    got = record_use(three, [C, A, B])
     assert [(link.source, link.target, link.count, link.weight) for link in got] == [
         (A, B, 1, 0.25), (A, C, 1, 0.25), (B, C, 1, 0.25),
     ]  # fmt: skip
-    (again,) = used(three, [B, A])
+    (again,) = record_use(three, [B, A])
     assert (again.count, again.origin, again.relation) == (2, "usage", "usage")
     assert again.weight == pytest.approx(0.4)
     assert claimed(three, "usage") == {(A, B, "usage"): 2.0, (A, C, "usage"): 1.0, (B, C, "usage"): 1.0}
 
 
 def test_the_link_keeps_when_it_came_to_be(three: Memory, clock: FixedClock) -> None:
-    (first,) = used(three, [A, B])
+    (first,) = record_use(three, [A, B])
     clock.advance(60)
-    (second,) = used(three, [A, B])
+    (second,) = record_use(three, [A, B])
     assert (second.created_at, second.recorded_at > first.recorded_at) == (first.created_at, True)
 
 
 def test_one_chunk_is_used_and_linked_with_nothing(three: Memory) -> None:
-    assert used(three, [A, A]) == []
+    assert record_use(three, [A, A]) == []
     assert {name: use.times for name, use in uses(three.view()).items()} == {A: 1}
     assert three.view().snapshot.rows("links") == 0
 
 
 def test_walks_go_both_ways_along_it(three: Memory) -> None:
-    used(three, [A, B])
+    record_use(three, [A, B])
     assert [near.id for near in neighbours(three.view(), B, relations=["usage"])] == [A]
     assert [near.id for near in neighbours(three.view(), A, relations=["usage"])] == [B]
 
 
 def test_what_the_user_says_stands_and_the_count_goes_on_below(three: Memory) -> None:
     log.write(three, [Draft(A, B, "usage", 7)])
-    (link,) = used(three, [A, B])
+    (link,) = record_use(three, [A, B])
     assert (link.count, link.origin) == (7, "user")
     log.withdraw(three, [(A, B, "usage")])
-    (link,) = used(three, [A, B])
+    (link,) = record_use(three, [A, B])
     assert (link.count, link.origin) == (2, "usage")
 
 
 def test_uses_are_counted_with_their_last_moment(three: Memory, clock: FixedClock) -> None:
     before = clock.now_us()
-    used(three, [A, B])
+    record_use(three, [A, B])
     clock.advance(3600)
-    used(three, [B])
+    record_use(three, [B])
     found = uses(three.view())
     assert (found[A].times, found[B].times, C in found) == (1, 2, False)
     assert found[B].last_us - found[A].last_us == pytest.approx(3.6e9, abs=1e3)
@@ -81,7 +81,7 @@ def test_uses_are_counted_with_their_last_moment(three: Memory, clock: FixedCloc
 
 
 def test_forgetting_takes_uses_along(three: Memory) -> None:
-    used(three, [A, B])
+    record_use(three, [A, B])
     forget(three, ids=[A], dry_run=False)
     assert claims_of(three.view(), "usage") == []
     reader = Memory(three.root, mode="r")
@@ -93,12 +93,12 @@ def test_forgetting_takes_uses_along(three: Memory) -> None:
 @pytest.mark.parametrize("given", [[], ["x"] * 65, A])
 def test_refused(given: object, three: Memory) -> None:
     with pytest.raises(InvalidArgument, match="ids"):
-        used(three, given)  # type: ignore[arg-type]
+        record_use(three, given)  # type: ignore[arg-type]
 
 
 def test_nothing_is_written_for_an_unknown_chunk(three: Memory) -> None:
     with pytest.raises(ChunkNotFound):
-        used(three, [A, "nothing"])
+        record_use(three, [A, "nothing"])
     assert uses(three.view()) == {}
 
 
@@ -109,7 +109,7 @@ def test_counts_are_those_of_a_plain_count(answers: list[list[str]], tmp_path_fa
     with_memory = Memory(tmp_path_factory.mktemp("v") / "vault", create=True, clock=FixedClock(0), embedder="none")
     fill(with_memory, [letter * 32 for letter in "abcdef"])
     for answer in answers:
-        used(with_memory, [letter * 32 for letter in answer])
+        record_use(with_memory, [letter * 32 for letter in answer])
         ref.update((x * 32, y * 32) for x, y in combinations(sorted(set(answer)), 2))
     got = {(link.source, link.target): int(link.weight) for link in claims_of(with_memory.view(), "usage")}
     assert got == dict(ref)

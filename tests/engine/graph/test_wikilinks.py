@@ -8,8 +8,8 @@ import pytest
 
 from lamina import Vault
 from lamina_engine.graph import wikilinks
-from lamina_engine.graph.log import Written
-from lamina_engine.graph.standing import claims_of
+from lamina_engine.graph.links import claims_of
+from lamina_engine.graph.log import LinkCounts
 from lamina_engine.ingest.drafts import SourceLink
 from lamina_engine.ingest.wikilinks import resolve_links
 from lamina_engine.memory import Memory
@@ -59,7 +59,7 @@ def test_links_of_notes(lexical_vault: Vault, notes: Path) -> None:
     assert {(source.split("#")[0], target.split("#")[0], note) for source, target, note in ends(memory)} == {
         ("a.md", "b.md", None), ("c.md", "b.md", None), ("c.md", "a.md", "embed"),
     }  # fmt: skip
-    assert wikilinks.build(memory) == Written(unchanged=3)
+    assert wikilinks.build(memory) == LinkCounts(unchanged=3)
 
 
 def test_a_heading_is_found_below_its_note(lexical_vault: Vault, notes: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_note_that_came_later_is_found_when_resolved_anew(lexical_vault: Vault
     assert wikilinks.build(memory, anew).added == 3
     write(notes, "later.md", f"# Later\n\n{prose('epsilon')}\n")
     lexical_vault.ingest(notes, links=False)
-    assert wikilinks.build(memory, anew) == Written(added=1, unchanged=3)
+    assert wikilinks.build(memory, anew) == LinkCounts(added=1, unchanged=3)
 
 
 def test_a_removed_note_leaves_no_link(lexical_vault: Vault, notes: Path) -> None:
@@ -93,4 +93,4 @@ def test_a_removed_note_leaves_no_link(lexical_vault: Vault, notes: Path) -> Non
     wikilinks.build(memory)
     (notes / "b.md").unlink()
     lexical_vault.ingest(notes, links=False)
-    assert wikilinks.build(memory) == Written(withdrawn=2, unchanged=1)
+    assert wikilinks.build(memory) == LinkCounts(withdrawn=2, unchanged=1)

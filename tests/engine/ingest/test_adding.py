@@ -13,8 +13,8 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.chunks import writing
-from lamina_engine.chunks.batch import ChunkBatch, checked_vectors
-from lamina_engine.chunks.writing import Written
+from lamina_engine.chunks.batch import ChunkBatch, check_vectors
+from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
@@ -221,7 +221,7 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
     written: list[tuple[int, bool]] = []
     write = writing.write
 
-    def noted(memory: Memory, batch: ChunkBatch) -> Written:
+    def noted(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
         written.append((len(batch), memory.indexer.more_follows))
         return write(memory, batch)
 
@@ -341,9 +341,9 @@ def test_an_update_that_cannot_be_is_refused(lexical_vault: Vault, changes: dict
 
 
 def test_checked_vectors_are_unit_rows_and_zeros_stay() -> None:
-    got = checked_vectors(np.array([[3, 4], [0, 0]], np.float32), 2, 2)
+    got = check_vectors(np.array([[3, 4], [0, 0]], np.float32), 2, 2)
     assert got.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]
-    assert np.array_equal(got[:1], checked_vectors(np.array([[3, 4]], np.float32), 1, None))
+    assert np.array_equal(got[:1], check_vectors(np.array([[3, 4]], np.float32), 1, None))
     for bad, n, dim in (
         (np.ones((2, 2)), 3, 2),
         (np.ones(2), 2, None),
@@ -351,8 +351,8 @@ def test_checked_vectors_are_unit_rows_and_zeros_stay() -> None:
         (np.array([[np.inf, 1]]), 1, 2),
     ):
         with pytest.raises(InvalidArgument):
-            checked_vectors(bad.astype(np.float32), n, dim)
-    assert checked_vectors(np.empty((0, 2), np.float32), 0, 2).shape == (0, 2)
+            check_vectors(bad.astype(np.float32), n, dim)
+    assert check_vectors(np.empty((0, 2), np.float32), 0, 2).shape == (0, 2)
 
 
 def test_a_fresh_clock_is_not_needed_for_distinct_moments(lexical_vault: Vault) -> None:

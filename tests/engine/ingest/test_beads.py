@@ -13,9 +13,8 @@ import lamina
 from lamina import FixedClock
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError
-from lamina_engine.graph import standing
-from lamina_engine.graph.log import Written
-from lamina_engine.graph.standing import Link
+from lamina_engine.graph.links import Link, claims_of
+from lamina_engine.graph.log import LinkCounts
 from lamina_engine.ingest.beads import import_beads
 from lamina_engine.memory import Memory
 
@@ -48,7 +47,7 @@ def export(folder: Path, *issues: dict[str, Any] | str) -> Path:
 
 
 def links(memory: Memory) -> list[Link]:
-    return standing.claims_of(memory.view(), "beads")
+    return claims_of(memory.view(), "beads")
 
 
 def test_the_whole_export(data: Path, memory: Memory) -> None:
@@ -71,9 +70,9 @@ def test_the_whole_export(data: Path, memory: Memory) -> None:
     report = import_beads(memory, path)
     assert (report.added, report.deleted) == (len(alive), len(records) - len(alive))
     assert Counter(link.relation for link in links(memory)) == ref
-    assert report.links == Written(added=sum(ref.values()))
+    assert report.links == LinkCounts(added=sum(ref.values()))
     again = import_beads(memory, path)
-    assert (again.added, again.updated, again.links) == (0, 0, Written(unchanged=sum(ref.values())))
+    assert (again.added, again.updated, again.links) == (0, 0, LinkCounts(unchanged=sum(ref.values())))
 
 
 def test_directions_and_texts(tmp_path: Path, memory: Memory) -> None:
@@ -112,7 +111,7 @@ def test_a_later_state_updates_what_changed(tmp_path: Path, memory: Memory) -> N
     )
     report = import_beads(memory, later)
     assert (report.added, report.updated, report.unchanged, report.deleted) == (0, 1, 1, 1)
-    assert report.links == Written(added=1, withdrawn=1)
+    assert report.links == LinkCounts(added=1, withdrawn=1)
     assert [(link.source, link.target) for link in links(memory)] == [("bd-3", "bd-1")]
     view = memory.view()
     assert [chunk.status for chunk in chunks_at(view, view.rows_of_ids(["bd-1", "bd-2"]))] == ["active", "removed"]

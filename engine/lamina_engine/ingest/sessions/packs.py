@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from lamina_engine.chunks import identity
+from lamina_engine.chunks import batch
 from lamina_engine.ingest.sessions.events import Thread
 from lamina_engine.ingest.sessions.turns import Cut
 
@@ -66,7 +66,7 @@ def packed(cuts: Iterable[Cut]) -> Iterator[Pack]:
 
 def chunk_ids(places: Iterable[Place]) -> list[str]:
     """Return the ids of chunks of sessions: by their places, so that they stay when texts grow."""
-    return identity.new_ids(
+    return batch.new_ids(
         ("summary" if summary else "session", session, agent, str(turn), str(piece))
         for session, agent, turn, piece, summary in places
     )

@@ -155,7 +155,7 @@ class SessionWriter:
         memory = self._memory
         memory.ensure_space(None)
         batch.identify()
-        vectors, embedded = writing.vectors_ahead(memory, memory.view(), batch)
+        vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
         with memory.write() as (transaction, view):
             written = writing.append(memory, transaction, view, batch, vectors)
         self._report.chunks += written.added + written.updated

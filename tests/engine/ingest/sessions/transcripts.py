@@ -9,7 +9,7 @@ from typing import Any
 
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.graph import sessions
-from lamina_engine.graph.standing import claims_of
+from lamina_engine.graph.links import claims_of
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.sessions.cutting import SessionLimits

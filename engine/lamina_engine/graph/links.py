@@ -45,30 +45,12 @@ def links_of(
     view: View, identity: str, *, direction: Direction = "both", relations: Sequence[str] | None = None,
     registry: Registry = STANDARD, hidden: bool = False,
 ) -> list[Link]:  # fmt: skip
-    """Return the standing links of a chunk: outward ones first, then by relation and the other end's id.
-
-    Parameters
-    ----------
-    view : View
-    identity : str
-        Its id, or an unambiguous short one.
-    direction : {"out", "in", "both"}
-        Links that begin at it, that end at it, or both. Symmetric relations have both.
-    relations : sequence of str, optional
-        Only these.
-    registry : Registry
-    hidden : bool
-        Also links whose other end was removed.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-    """
+    """Return the standing links of a chunk: outward ones first, then by relation and the other end's id."""
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
     wanted = None if relations is None else {registry.get(name).name for name in relations}
     full, _ = find_ends(view, [identity])[identity]
-    found = [link for link in _standing_at(view, full, registry) if wanted is None or link.relation in wanted]
+    found = [link for link in _links_at(view, full, registry) if wanted is None or link.relation in wanted]
     symmetric = {relation.name for relation in registry if relation.symmetric}
     ways = {"out": (full,), "in": ()}
     found = [
@@ -104,7 +86,7 @@ def claim_rows_at(view: View, origin: str, starts: Iterable[str]) -> NDArray[np.
     return np.sort(graph.claims.rows[entries[graph.claims.origins[entries] == graph.origins.index(origin)]])
 
 
-def _standing_at(view: View, identity: str, registry: Registry) -> Iterator[Link]:
+def _links_at(view: View, identity: str, registry: Registry) -> Iterator[Link]:
     """Yield the standing links of a chunk."""
     graph = nodes.state_of(view).graph
     node = int(graph.node_of([identity])[0])

@@ -7,8 +7,8 @@ import pytest
 from lamina import FixedClock, Vault
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
-from lamina_engine.graph import building, temporal
-from lamina_engine.graph.building import KINDS, after_add, after_ingest, build
+from lamina_engine.graph import generators, sequence
+from lamina_engine.graph.generators import KINDS, after_add, after_ingest, build
 from lamina_engine.ingest.wikilinks import resolve_stored_links
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
@@ -118,7 +118,7 @@ def test_after_an_ingest_that_changed_nothing_nothing_is_done(memory: Memory) ->
 
 def test_a_small_change_of_a_large_vault_waits(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory, list("abcdefghijklmnopqrst"))
-    monkeypatch.setattr(building, "_MOST_INGESTED", 10)
+    monkeypatch.setattr(generators, "_MOST_INGESTED", 10)
     assert after_ingest(memory, 2) is None
     report = after_ingest(memory, 3)
     assert report is not None
@@ -127,7 +127,7 @@ def test_a_small_change_of_a_large_vault_waits(memory: Memory, monkeypatch: pyte
 
 def test_entities_of_a_larger_vault_wait_for_a_large_change(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory, list("abcdefghijklmnopqrst"))
-    monkeypatch.setattr(building, "MOST_ROWS", 10)
+    monkeypatch.setattr(generators, "MOST_ROWS", 10)
     for changed, kinds in (
         (2, ["sequence", "temporal", "wikilinks"]),
         (3, ["sequence", "temporal", "entity", "wikilinks"]),
@@ -165,9 +165,9 @@ def test_entities_come_as_the_vault_doubles(memory: Memory) -> None:
 
 def test_many_at_once_and_large_vaults_wait(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory, list("abcdef"))
-    assert after_add(memory, building.MOST_ADDED + 1) is None
+    assert after_add(memory, generators.MOST_ADDED + 1) is None
     assert after_add(memory, 0) is None
-    monkeypatch.setattr(building, "MOST_ROWS", 5)
+    monkeypatch.setattr(generators, "MOST_ROWS", 5)
     assert after_add(memory, 6) is None
 
 
@@ -178,7 +178,7 @@ def test_links_that_cannot_be_made_do_not_undo_an_add(
         raise VaultLocked("another writer")
 
     fill(memory, list("ab"))
-    monkeypatch.setattr(temporal, "build", locked)
+    monkeypatch.setattr(sequence, "build_temporal", locked)
     assert after_add(memory, 2) is None
     assert after_ingest(memory, 2) is None
     assert "the next build makes them" in caplog.text

@@ -29,7 +29,7 @@ FOLDER: Final = "journal"
 MOST_BYTES: Final = 1 << 20
 """A journal that nobody takes in stops growing here: 65,536 accesses."""
 _FILE: Final = "accesses"
-_TAKEN: Final = "accesses.taken"
+_PENDING: Final = "accesses.taken"
 _RECORD: Final = np.dtype([("row", "<i8"), ("us", "<i8")])
 
 
@@ -57,7 +57,7 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
 
 def take(root: Path, transaction: Transaction, view: View) -> bool:
     """Add what readers noted to a transaction; return whether there was anything, and `drop` is to be called after it."""
-    data = _taken(f"{root}/{FOLDER}/{_FILE}", f"{root}/{FOLDER}/{_TAKEN}")
+    data = _read_pending(f"{root}/{FOLDER}/{_FILE}", f"{root}/{FOLDER}/{_PENDING}")
     if data is None:
         return False
     from lamina_engine.chunks.writing import add_events
@@ -77,7 +77,7 @@ def take(root: Path, transaction: Transaction, view: View) -> bool:
     return True
 
 
-def _taken(path: str, taken: str) -> bytes | None:
+def _read_pending(path: str, taken: str) -> bytes | None:
     """Return what there is to take in; None for nothing, which every write finds out in two calls."""
     for late in (False, True):
         with contextlib.suppress(OSError):
@@ -91,11 +91,11 @@ def _taken(path: str, taken: str) -> bytes | None:
 def drop(root: Path) -> None:
     """Remove what was taken into the log."""
     with contextlib.suppress(OSError):
-        (root / FOLDER / _TAKEN).unlink()
+        (root / FOLDER / _PENDING).unlink()
 
 
 def erase(root: Path) -> None:
     """Remove all that readers noted and no writer has taken."""
-    for name in (_FILE, _TAKEN):
+    for name in (_FILE, _PENDING):
         with contextlib.suppress(OSError):
             (root / FOLDER / name).unlink()

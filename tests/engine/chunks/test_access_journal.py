@@ -10,7 +10,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.chunks import journal
+from lamina_engine.chunks import access_journal
 from lamina_engine.recall.explain import recompute
 
 PROFILE = '\n[profiles.used]\nbase = "temporal@1"\ndecay.reinforcement = { most = 3.0 }\ndecay.half_life_days = 60\n'
@@ -53,7 +53,7 @@ def test_golden_half_lives(used: Vault, clock: FixedClock) -> None:
 def test_it_is_capped_fades_and_never_stops_ageing(used: Vault, clock: FixedClock) -> None:
     used.add("words", id="a", created_at="2026-01-01")
     used.add("else", id="other")
-    journal.note(used.path, [0] * 60_000, clock.now_us())
+    access_journal.note(used.path, [0] * 60_000, clock.now_us())
     recalled(used, 1)
     assert half_life(used) == 180.0
     old, older = (
@@ -124,27 +124,27 @@ def test_forgetting_erases_the_journal_and_what_was_taken_of_it(used: Vault) -> 
 def test_a_journal_is_bounded_and_what_is_torn_or_unknown_is_passed_over(tmp_path: Path, used: Vault) -> None:
     used.add("words", id="a", created_at="2026-01-01")
     used.add("else", id="other")
-    journal.note(used.path, [], 1)
+    access_journal.note(used.path, [], 1)
     assert not (used.path / "journal" / "accesses").exists()
-    journal.note(used.path, [99, -5, 0], 1_700_000_000_000_000)
+    access_journal.note(used.path, [99, -5, 0], 1_700_000_000_000_000)
     with (used.path / "journal" / "accesses").open("ab") as file:
         file.write(b"torn")
     recalled(used, 0)
     assert [entry["kind"] for entry in used.history("a")] == ["added", "access"]
     (tmp_path / "v" / "journal").mkdir(parents=True)
-    (tmp_path / "v" / "journal" / "accesses").write_bytes(bytes(journal.MOST_BYTES))
-    journal.note(tmp_path / "v", [1], 1)
-    assert (tmp_path / "v" / "journal" / "accesses").stat().st_size == journal.MOST_BYTES
-    journal.note(tmp_path / "nowhere", [1], 1)
+    (tmp_path / "v" / "journal" / "accesses").write_bytes(bytes(access_journal.MOST_BYTES))
+    access_journal.note(tmp_path / "v", [1], 1)
+    assert (tmp_path / "v" / "journal" / "accesses").stat().st_size == access_journal.MOST_BYTES
+    access_journal.note(tmp_path / "nowhere", [1], 1)
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_what_an_interrupted_writer_took_is_taken_by_the_next(used: Vault) -> None:
     used.add("words", id="a", created_at="2026-01-01")
     used.add("else", id="other")
-    journal.note(used.path, [0], 5)
+    access_journal.note(used.path, [0], 5)
     (used.path / "journal" / "accesses").rename(used.path / "journal" / "accesses.taken")
-    journal.note(used.path, [0], 6)
+    access_journal.note(used.path, [0], 6)
     recalled(used, 0)
     recalled(used, 0)
     assert [entry["kind"] for entry in used.history("a")] == ["added", "access", "access"]
@@ -156,7 +156,7 @@ def test_many_readers_at_once_lose_nothing(used: Vault) -> None:
 
     def read() -> None:
         for _ in range(50):
-            journal.note(used.path, [0, 1], 7)
+            access_journal.note(used.path, [0, 1], 7)
 
     readers = [threading.Thread(target=read) for _ in range(8)]
     for reader in readers:

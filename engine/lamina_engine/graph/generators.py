@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.graph import entity, semantic, sequence, temporal, wikilinks
-from lamina_engine.graph.log import Written
+from lamina_engine.graph import entity, semantic, sequence, wikilinks
+from lamina_engine.graph import sequence as temporal
+from lamina_engine.graph.log import LinkCounts
 
 if TYPE_CHECKING:
     from lamina_engine.graph.judging import Budget, Judge
@@ -83,35 +84,8 @@ def build(
     judge: Judge | None = None,
     budget: Budget | None = None,
 ) -> BuildReport:
-    """Run generators of links; each says all it stands by, so a second run changes nothing.
-
-    Parameters
-    ----------
-    memory : Memory
-    kinds : sequence of str, optional
-        Some of `KINDS`; all of them unless given, ``judged`` among them only where there is a judge.
-    threshold, most : float, int
-        Of ``semantic``: cosine to be above, and links that one chunk looks for.
-    similar_threshold : float
-        Of ``similar``.
-    task_types : sequence of str
-        Types of chunks that ``similar`` compares.
-    resolve : callable, optional
-        Of ``wikilinks``: finds anew where links lead; see `lamina_engine.graph.wikilinks.build`.
-    judge : Judge, optional
-        Of ``judged``: the language model that is asked.
-    budget : Budget, optional
-        Of ``judged``: what it may cost.
-
-    Raises
-    ------
-    InvalidArgument
-        For a kind that is not known, or an option out of range; nothing is built then but what came before it.
-    InvalidConfig
-        When ``judged`` is named and there is no judge; nothing is built then.
-    VaultReadOnly, VaultLocked, OSError
-    """
-    wanted = _checked(kinds)
+    """Run generators of links; each says all it stands by, so a second run changes nothing."""
+    wanted = _check_kinds(kinds)
     if "judged" in wanted and judge is None and kinds is not None:
         from lamina_engine.graph.judging import no_judge
 
@@ -126,9 +100,9 @@ def build(
         report = judged.run(memory, judge, budget=budget)
         return _report_of(report.written, note=report.told())
 
-    generators: dict[str, Callable[[], Written | KindReport]] = {
+    generators: dict[str, Callable[[], LinkCounts | KindReport]] = {
         "sequence": lambda: sequence.build(memory),
-        "temporal": lambda: temporal.build(memory),
+        "temporal": lambda: temporal.build_temporal(memory),
         "semantic": lambda: semantic.build(memory, threshold=threshold, most=most),
         "entity": lambda: entity.build(memory),
         "similar": lambda: semantic.build(
@@ -141,14 +115,14 @@ def build(
     return _run({kind: generators[kind] for kind in wanted})
 
 
-def _run(generators: dict[str, Callable[[], Written | KindReport]]) -> BuildReport:
+def _run(generators: dict[str, Callable[[], LinkCounts | KindReport]]) -> BuildReport:
     report = BuildReport()
     started = time.perf_counter()
     for kind, generate in generators.items():
         before = time.perf_counter()
         found = generate()
         seconds = round(time.perf_counter() - before, 3)
-        if isinstance(found, Written):
+        if isinstance(found, LinkCounts):
             report.kinds[kind] = _report_of(found, seconds)
         else:
             report.kinds[kind] = replace(found, seconds=seconds)
@@ -156,11 +130,11 @@ def _run(generators: dict[str, Callable[[], Written | KindReport]]) -> BuildRepo
     return report
 
 
-def _report_of(written: Written, seconds: float = 0.0, note: str | None = None) -> KindReport:
+def _report_of(written: LinkCounts, seconds: float = 0.0, note: str | None = None) -> KindReport:
     return KindReport(written.added, written.updated, written.withdrawn, written.unchanged, seconds, note)
 
 
-def _checked(kinds: Sequence[str] | None) -> tuple[str, ...]:
+def _check_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
     if kinds is None:
         return KINDS
     if isinstance(kinds, str) or not isinstance(kinds, Sequence):
@@ -179,14 +153,6 @@ def _checked(kinds: Sequence[str] | None) -> tuple[str, ...]:
 def after_add(memory: Memory, added: int) -> BuildReport | None:
     """Make the links that `add` is worth waiting for; None where there are none to make now.
 
-    Parameters
-    ----------
-    memory : Memory
-    added : int
-        Chunks that the call wrote.
-
-    Notes
-    -----
     The backbone is made again when the rows of the chunks log pass a power of 1.5, entities when they pass a power of
     2: all the passes together cost three, and two, of the last one. What came since waits: for a later `add`, an
     `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS` (for
@@ -198,25 +164,15 @@ def after_add(memory: Memory, added: int) -> BuildReport | None:
     if after > MOST_ROWS:
         return None
     before = max(after - added, 0)
-    kinds = ["temporal"] if _crossed(before, after, _GROWTH) else []
-    if after <= _MOST_ENTITY and _crossed(before, after, _GROWTH_ENTITY):
+    kinds = ["temporal"] if _crosses_power(before, after, _GROWTH) else []
+    if after <= _MOST_ENTITY and _crosses_power(before, after, _GROWTH_ENTITY):
         kinds.append("entity")
-    return _tried(memory, kinds) if kinds else None
+    return _build_or_warn(memory, kinds) if kinds else None
 
 
 def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -> BuildReport | None:
     """Make the links of files once they have been read; None where nothing changed, or too little of a large vault.
 
-    Parameters
-    ----------
-    memory : Memory
-    changed : int
-        Chunks that were written, and sources that were moved or removed.
-    resolve : callable, optional
-        See `lamina_engine.graph.wikilinks.build`.
-
-    Notes
-    -----
     Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. In a log of
     more than `MOST_ROWS` chunks entities wait until an eighth of it changes at once (one more document gives every entity
     another weight), and semantic links wait in any case (their cost grows with the square). In one of more than 20,000
@@ -233,10 +189,10 @@ def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -
         kinds.append("entity")
     if view.rows <= MOST_ROWS and view.vector_rows:
         kinds.append("semantic")
-    return _tried(memory, kinds, resolve)
+    return _build_or_warn(memory, kinds, resolve)
 
 
-def _tried(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None) -> BuildReport | None:
+def _build_or_warn(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None) -> BuildReport | None:
     """Build, and only warn where that fails: what was added is committed, and its caller must not add it twice."""
     try:
         return build(memory, kinds, resolve=resolve)
@@ -245,7 +201,7 @@ def _tried(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None)
         return None
 
 
-def _crossed(before: int, after: int, growth: float) -> bool:
+def _crosses_power(before: int, after: int, growth: float) -> bool:
     """Tell whether a power of ``growth``, rounded up, lies above ``before`` and not above ``after``."""
     step = 1.0
     while step <= before:

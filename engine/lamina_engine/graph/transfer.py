@@ -17,8 +17,8 @@ from msgspec import Meta, Struct
 from lamina_engine.atomic_write import atomic_write
 from lamina_engine.clock import MISSING_US, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.log import Draft, write
-from lamina_engine.graph.standing import claim_rows
 from lamina_engine.index import nodes
 from lamina_engine.index.state import FORGOTTEN, REMOVED
 
@@ -46,11 +46,6 @@ def export_links(memory: Memory, path: Path) -> int:
     """Write the standing links as JSON lines, by origin, source, target and relation; return how many.
 
     The file appears whole or not at all. Links of removed chunks are left out, as those are.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be written.
     """
     lines = _lines(memory.view())
     with atomic_write(path) as aside, aside.open("wb") as file:
@@ -87,16 +82,7 @@ def is_link_file(path: Path) -> bool:
 
 
 def import_links(memory: Memory, path: Path) -> int:
-    """Read what `export_links` wrote into a vault that has the chunks; return how many links are new.
-
-    Raises
-    ------
-    InvalidArgument
-        For the first line that is no link; what came before it may have been added.
-    ChunkNotFound
-        For a chunk that the vault does not have: import the chunks first.
-    OSError
-    """
+    """Read what `export_links` wrote into a vault that has the chunks; return how many links are new."""
     added = 0
     for origin, lines in groupby(_read(path), key=lambda line: line.origin):
         while part := list(islice(lines, _AT_ONCE)):
