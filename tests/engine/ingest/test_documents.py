@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.chunks import batch
+from lamina_engine.chunks.batch import new_id
 from lamina_engine.ingest import documents
 from lamina_engine.ingest.documents import match_chunks
 from tests.notes import CountingEmbedder, ids_by_text, prose, state, write
@@ -235,8 +235,7 @@ def test_equal_chunks_of_one_source_get_their_ids_in_linear_time(
         calls += 1
         return new_id(*parts)
 
-    new_id = batch.new_id
-    monkeypatch.setattr(batch, "new_id", counted)
+    monkeypatch.setattr("lamina_engine.ingest.documents.new_id", counted)
     write(folder, "a.log", content * (1_000_000 // len(content)))
     lexical_vault.ingest(folder)
     chunks = lexical_vault.stats()["chunks"]
