@@ -37,7 +37,7 @@ class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[sessions]``: how transcripts are read; see `lamina_engine.ingest.sessions.reading.SessionOptions`."""
+    """``[sessions]``: how transcripts are read; see `lamina_engine.sessions.reading.SessionOptions`."""
 
     thinking: bool = False
     """Keep what agents thought, in the metadata of a chunk."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bench.session_corpus import AGENTS, write_sessions
 from lamina import FixedClock
-from lamina_engine.ingest.sessions.reading import SessionOptions
 from lamina_engine.memory import Memory
-from tests.engine.ingest.sessions.transcripts import ingest, links, records
+from lamina_engine.sessions.reading import SessionOptions
+from tests.engine.sessions.transcripts import ingest, links, records
 
 
 def test_sessions_do_not_depend_on_how_many_there_are(tmp_path: Path) -> None:

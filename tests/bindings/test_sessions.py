@@ -11,7 +11,7 @@ import pytest
 import lamina
 from lamina.cli import main
 from lamina_engine.ingest.watch import follow
-from tests.engine.ingest.sessions.transcripts import says, user, write
+from tests.engine.sessions.transcripts import says, user, write
 
 
 @pytest.fixture

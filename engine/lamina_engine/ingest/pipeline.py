@@ -115,7 +115,7 @@ def _sessions(
     progress: Report | None,
 ) -> int:
     """Read sessions; return how much of the report is theirs."""
-    from lamina_engine.ingest.sessions.ingest import ingest_sessions
+    from lamina_engine.sessions.ingest import ingest_sessions
 
     if path == "-":
         raise InvalidArgument(f"kind={SESSIONS!r} reads files and folders, not standard input; give a path")
@@ -379,7 +379,7 @@ def _as_record(draft: SourceDraft, i: int) -> dict[str, Any]:
 
 
 def _is_session(entry: FileEntry) -> bool:
-    from lamina_engine.ingest.sessions.formats import format_of
+    from lamina_engine.sessions.reading import format_of
 
     try:
         return format_of(entry.absolute, "jsonl") is not None

@@ -9,11 +9,11 @@ from lamina_engine.chunks.lifecycle import invalidate
 from lamina_engine.graph import sequence, sessions
 from lamina_engine.graph.registry import STANDARD
 from lamina_engine.ingest import pipeline
-from lamina_engine.ingest.sessions.cutting import SessionLimits
-from lamina_engine.ingest.sessions.reading import SessionOptions
 from lamina_engine.memory import Memory
+from lamina_engine.sessions.cutting import SessionLimits
+from lamina_engine.sessions.reading import SessionOptions
 from tests.engine.graph.filling import fill
-from tests.engine.ingest.sessions.transcripts import (
+from tests.engine.sessions.transcripts import (
     Line,
     gets,
     ingest,

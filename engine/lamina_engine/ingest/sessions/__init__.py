@@ -1,7 +1,0 @@
-"""Transcripts of agents into chunks: turns become chunks, chunks become chains.
-
-``formats`` knows what a file is, ``claude_code``, ``codex``, ``chats`` and ``plainlog`` read it into ``events``,
-``turns`` finds where turns and topics begin, ``cutting`` makes pieces of them, ``writing`` puts them into the log and
-``ingest`` does all of it for files and folders. Everything is a function of a file's bytes read from left to right, so
-a session that grows gives the chunks that it would have given at once; only its last chunk changes.
-"""

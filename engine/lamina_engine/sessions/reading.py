@@ -1,0 +1,257 @@
+"""Transcript files: format detection, and chunks as they come, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from lamina_engine.ingest.drafts import Problem
+from lamina_engine.sessions import chats, claude_code, codex, plainlog
+from lamina_engine.sessions.chats import ChatReader
+from lamina_engine.sessions.claude_code import ClaudeCodeReader
+from lamina_engine.sessions.codex import CodexReader
+from lamina_engine.sessions.cutting import SessionLimits
+from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, parse_file_name
+from lamina_engine.sessions.masking import EventMasker
+from lamina_engine.sessions.plainlog import PlainLogReader
+from lamina_engine.sessions.streams import Elements, Lines, UnitStream, decode
+from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, pack_chunks
+
+if TYPE_CHECKING:
+    from lamina_engine.redact.redactor import Redactor
+
+HEAD_BYTES: Final = 1 << 18
+"""Bytes that are looked at."""
+
+_MAX_HEAD_LINES: Final = 50
+_CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+_NOISE: Final = frozenset({"system", "progress", "queue-operation", "attachment"})
+
+
+def format_of(path: Path, suffix: str) -> str | None:
+    """Return the format of a file by its beginning; None where it is no transcript."""
+    with path.open("rb") as file:
+        return detect(file.read(HEAD_BYTES), suffix)
+
+
+def detect(head: bytes, suffix: str) -> str | None:
+    """Return the format of a file by its first `HEAD_BYTES`; None for an unknown one."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if suffix in ("jsonl", "ndjson"):
+        return _detect_lines(start)
+    if suffix == "json":
+        chat = b'"chat_messages"' in start or (b'"mapping"' in start and b'"author"' in start)
+        return chats.NAME if chat and start[:1] in (b"[", b"{") else None
+    return _detect_lines(start) if start[:1] == b"{" else _detect_log(start)
+
+
+def _detect_lines(start: bytes) -> str | None:
+    for line in start.split(b"\n", _MAX_HEAD_LINES)[:_MAX_HEAD_LINES]:
+        if line.strip():
+            try:
+                row = decode(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict) and (found := _detect_row(row)) is not None:
+                return found
+    return None
+
+
+def _detect_row(row: dict[str, Any]) -> str | None:
+    kind = row.get("type")
+    if kind is not None and not isinstance(kind, str):
+        return None
+    if kind in ("user", "assistant") and ("sessionId" in row or "parentUuid" in row) and "message" in row:
+        return claude_code.NAME
+    if kind == "summary" and "leafUuid" in row:
+        return claude_code.NAME
+    if (kind == "file-history-snapshot" and "snapshot" in row) or (kind in _NOISE and "sessionId" in row):
+        return claude_code.NAME
+    if kind in _CODEX and isinstance(row.get("payload"), dict):
+        return codex.NAME
+    old = kind is None and isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str)
+    return codex.NAME if old and "instructions" in row and "text" not in row else None
+
+
+def _detect_log(start: bytes) -> str | None:
+    """Return the format of a log, which begins with a speaker or a heading and has both sides."""
+    sides: set[str] = set()
+    for number, line in enumerate(start.split(b"\n", 400)[:400]):
+        text = line.decode("utf-8", "replace")
+        found = plainlog.SPEAKER.match(text)
+        if found is None:
+            if number == 0 and text.strip() and not text.startswith("#"):
+                return None
+            continue
+        sides.add("user" if found["user"] else "said" if found["said"] else "other")
+        if sides >= {"user", "said"}:
+            return plainlog.NAME
+    return None
+
+
+MAX_PROBLEMS: Final = 1_000
+"""Problems of one file that are told one by one; the rest are counted."""
+_BATCH_BYTES: Final = 1 << 20
+_BATCH_EVENTS: Final = 2_000
+
+_DEFAULT_LIMITS: Final = SessionLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Options that shape the chunks of sessions."""
+
+    limits: SessionLimits = _DEFAULT_LIMITS
+    thinking: bool = False
+    """Keep what agents thought, in the metadata; it is neither embedded nor searched."""
+
+    @property
+    def label(self) -> str:
+        """Equal for options that give equal chunks."""
+        return f"{self.limits.max_tokens}/{self.limits.min_tokens}/{self.thinking}"
+
+
+class ReadOutcome(msgspec.Struct):
+    """Outcome of reading a file, besides its chunks."""
+
+    size: int
+    """Bytes."""
+    digest: bytes
+    """BLAKE2b-128 of them."""
+    redactions: int
+    """Secrets masked."""
+    kinds: list[str]
+    """Of which kinds."""
+    problems: list[Problem]
+    """Problems, by line."""
+    is_dead_end: bool
+    """An agent that was called and never answered: its chunks are not worth keeping."""
+
+
+class TranscriptFile:
+    """One transcript file, read once from its beginning to its end."""
+
+    def __init__(
+        self, path: Path, source: str, format: str, *, redactor: Redactor, options: SessionOptions, tz: str,
+        harmless: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self._path, self._source, self.format = path, source, format
+        self._options, self._times = options, Times(tz)
+        self.masking = EventMasker(redactor, thinking=options.thinking, harmless=harmless)
+        self.problems: list[Problem] = []
+        """Problems, by line."""
+        self._unlisted = 0
+        self._stream: UnitStream | None = None
+        self.is_dead_end = False
+        """An agent that was called and never answered: its chunks are not worth keeping."""
+
+    @property
+    def size(self) -> int:
+        """Bytes read."""
+        return 0 if self._stream is None else self._stream.size
+
+    @property
+    def digest(self) -> bytes:
+        """BLAKE2b-128 of the bytes read."""
+        return b"" if self._stream is None else self._stream.digest
+
+    @property
+    def outcome(self) -> ReadOutcome:
+        """Outcome so far; ``is_dead_end`` is known at the end of the file only."""
+        kinds = sorted(self.masking.kinds)
+        return ReadOutcome(self.size, self.digest, self.masking.found, kinds, self.problems, self.is_dead_end)
+
+    @property
+    def packs(self) -> Iterable[ChunkPack]:
+        """The file's chunks as columns, as they come; see `chunks`."""
+        return pack_chunks(self.chunks())
+
+    def chunks(self) -> Iterator[TurnChunk]:
+        """Yield the file's chunks, without secrets."""
+        with self._path.open("rb") as stream:
+            cutter: TurnCutter | None = None
+            for batch in self._batches(self._items(stream)):
+                self.masking.mask_events([item for item in batch if type(item) is Event])
+                for item in batch:
+                    if isinstance(item, Thread):
+                        if cutter is not None:
+                            yield from cutter.finish()
+                        thread = self.masking.mask_thread(item)
+                        cutter = TurnCutter(thread, self._options.limits, thinking=self._options.thinking)
+                    elif cutter is not None and (done := cutter.add(item)):
+                        yield from done
+            if cutter is not None:
+                yield from cutter.finish()
+        if self._unlisted:
+            self._report(f"{self._unlisted} more lines could not be read; they were passed over")
+
+    def _batches(self, items: Iterator[Sequence[Thread | Event]]) -> Iterator[list[Thread | Event]]:
+        batch: list[Thread | Event] = []
+        read = self.size
+        for some in items:
+            batch += some
+            if len(batch) >= _BATCH_EVENTS or self.size - read >= _BATCH_BYTES:
+                yield batch
+                batch, read = [], self.size
+        yield batch
+
+    def _items(self, file: IO[bytes]) -> Iterator[Sequence[Thread | Event]]:
+        """Yield threads and events, as the reader of the format finds them unit by unit."""
+        stream = self._stream = Elements(file) if self.format == chats.NAME else Lines(file)
+        reader = self._reader()
+        feed = reader.feed
+        for first, run in stream.runs():
+            found: list[Thread | Event] = []
+            for number, data in enumerate(run, first):
+                try:
+                    found += feed(data)
+                except (ValueError, RecursionError) as error:
+                    if data.strip():
+                        self._report_error(number, data, error)
+            for number in sorted(stream.too_long):
+                if first <= number < first + len(run):
+                    self._count(f"{stream.unit} {number}: it is too long; it was passed over")
+            yield found
+        yield reader.finish()
+        self.is_dead_end = reader.is_dead_end
+        if not stream.complete:
+            self._report("the file ends within a conversation; what came before it was read", "incomplete")
+
+    def _reader(self) -> TranscriptReader:
+        name = parse_file_name(f"{self._path.parent.as_posix()}/{self._path.name}")
+        if self.format == chats.NAME:
+            return ChatReader(self._times)
+        if self.format == plainlog.NAME:
+            return PlainLogReader(name, self._source, self._times)
+        return CodexReader(name, self._times) if self.format == codex.NAME else ClaudeCodeReader(name, self._times)
+
+    def _report_error(self, number: int, data: bytes, error: Exception) -> None:
+        stream = self._stream
+        unit = "line" if stream is None else stream.unit
+        if stream is not None and number == stream.unfinished and data.lstrip()[:1] == b"{" and _is_cut(error):
+            self._report(f"{unit} {number} is not complete; it is read when the rest of it is there", "incomplete")
+        else:
+            self._count(f"{unit} {number}: {_reason(error)}; it was passed over")
+
+    def _count(self, message: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self._report(message)
+        else:
+            self._unlisted += 1
+
+    def _report(self, message: str, code: str = "record") -> None:
+        self.problems.append(Problem(self._source, code, message))
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    return "it is no JSON object" if text.startswith("Expected `object`") else text
+
+
+def _is_cut(error: Exception) -> bool:
+    """Return whether a line is no JSON because it breaks off, maybe within a character."""
+    return not isinstance(error, msgspec.ValidationError)

@@ -1,0 +1,99 @@
+"""Text of tools: arguments and results, cut to size."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+RESULT_CHARS: Final = 500
+"""Characters of a tool's result that are kept."""
+COMMAND_CHARS: Final = 2_000
+"""Characters of what a tool was given that are kept, where one argument says it all."""
+JSON_CHARS: Final = 200
+"""The same, where all arguments are shown as JSON."""
+MARGIN_CHARS: Final = 16_384
+"""Characters behind those kept that are searched for secrets with them: one that a border cuts is masked as a whole."""
+IMAGE: Final = "[Image]"
+
+_MAIN_ARGUMENTS: Final = ("command", "pattern", "file_path", "query", "url")
+_PATHS: Final = ("file_path", "notebook_path", "path")
+
+
+def argument_text(arguments: object) -> tuple[str, int]:
+    """Return the text of a tool's arguments, and how many characters of it are kept.
+
+    The first of command, pattern, file_path, query and url that is there; else all arguments as JSON.
+    """
+    if isinstance(arguments, dict):
+        for name in _MAIN_ARGUMENTS:
+            value = arguments.get(name)
+            if isinstance(value, str) and value.strip():
+                return value, COMMAND_CHARS
+            if isinstance(value, list) and value:
+                return " ".join(map(str, value)), COMMAND_CHARS
+    elif isinstance(arguments, str):
+        return arguments, JSON_CHARS
+    return (_json(arguments) if arguments else ""), JSON_CHARS
+
+
+def file_of(arguments: object) -> str | None:
+    """Return the path of the file that a tool was given, if it was given one."""
+    if isinstance(arguments, dict):
+        for name in _PATHS:
+            value = arguments.get(name)
+            if isinstance(value, str) and value:
+                return value
+    return None
+
+
+def result_text(content: object) -> str:
+    """Return the text of a tool's result: text, texts of blocks, else JSON; images as a mark."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part for part in map(_block, content) if part)
+    return "" if content is None else _json(content)
+
+
+def _block(block: object) -> str:
+    if not isinstance(block, dict):
+        return block if isinstance(block, str) else _json(block)
+    text = block.get("text")
+    if isinstance(text, str):
+        return text
+    kind = str(block.get("type"))
+    return IMAGE if "image" in kind else f"[{kind.capitalize()}]" if kind == "document" else _json(block)
+
+
+def redaction_window(text: str, kept: int) -> str:
+    """Return the part of a text that decides what is kept of it after redaction."""
+    return text if len(text) <= kept + MARGIN_CHARS else text[: kept + MARGIN_CHARS]
+
+
+def cut_to_size(text: str, kept: int, length: int) -> str:
+    """Cut a redacted text to ``kept`` characters, with a mark; a fence left open is closed.
+
+    ``length`` is the number of characters before redaction.
+    """
+    if length <= kept and len(text) <= kept:
+        return text
+    head = text[:kept].rstrip()
+    mask = head.rfind("[redacted:")
+    if mask >= 0 and "]" not in head[mask:]:
+        head = head[:mask].rstrip()
+    if head.count("```") % 2:
+        head += "\n```"
+    return f"{head}\n[... cut, {length:,} characters in all]"
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, UnicodeEncodeError, RecursionError):
+        return str(value)
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value that is text and not blank, else None."""
+    return value if isinstance(value, str) and value.strip() else None
