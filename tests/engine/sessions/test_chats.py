@@ -1,47 +1,12 @@
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from lamina_engine.clock import parse_instant
 from lamina_engine.memory import Memory
-from lamina_engine.sessions import streams
-from lamina_engine.sessions.streams import Elements
 from tests.engine.sessions.transcripts import at, ingest, links, records, texts
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(st.sampled_from('a"\\[]{},: é'), max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.lists(st.dictionaries(st.text(st.sampled_from('k"\\]}'), max_size=3), JSON, max_size=3), max_size=4),
-       st.integers(1, 7), st.sampled_from([None, 1]))  # fmt: skip
-def test_elements_of_an_array_whatever_the_blocks(values: list[Any], block: int, indent: int | None) -> None:
-    data = json.dumps(values, indent=indent, ensure_ascii=False).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_ELEMENTS_BYTES", block)
-        elements = Elements(io.BytesIO(data))
-        got = [json.loads(element or b"") for element in elements]
-        assert (got, elements.complete, elements.size) == (values, True, len(data))
-        cut = Elements(io.BytesIO(data[:-1]))
-        assert [json.loads(element or b"") for element in cut] == values
-        assert not cut.complete
-
-
-def test_one_object_alone_and_one_that_is_too_long() -> None:
-    assert list(Elements(io.BytesIO(b' {"a": [1]} '))) == [b'{"a": [1]}']
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_ELEMENTS_BYTES", 8)
-        data = b'[{"a": 1}, {"b": "' + b"x" * 100 + b'"}, {"c": 3}]'
-        assert list(Elements(io.BytesIO(data), limit=40)) == [b'{"a": 1}', None, b'{"c": 3}']
 
 
 def claude(identity: str, *talk: tuple[str, str], name: str = "Reading files") -> dict[str, Any]:

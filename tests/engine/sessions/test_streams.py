@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.sessions import streams as lines
-from lamina_engine.sessions.streams import Lines, clean_surrogates, decode, decoder_of
+from lamina_engine.sessions import streams
+from lamina_engine.sessions.streams import Elements, Lines, clean_surrogates, decode, decoder_of
 
 
 @given(st.lists(st.binary(max_size=12), max_size=6).map(b"\n".join), st.integers(1, 8), st.integers(1, 9))
 def test_lines_cover_every_byte_and_none_is_over_the_limit(data: bytes, limit: int, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_LINES_BYTES", block)
+        patch.setattr(streams, "_LINES_BYTES", block)
         read = Lines(io.BytesIO(data), limit)
         runs = list(read.runs())
     assert read.size == len(data)
@@ -48,3 +49,34 @@ def test_a_decoder_for_objects_refuses_other_values() -> None:
     assert objects(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
     with pytest.raises(ValueError, match="object"):
         objects(b"42")
+
+
+# elements of a JSON array
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(st.sampled_from('a"\\[]{},: é'), max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(st.sampled_from('k"\\]}'), max_size=3), JSON, max_size=3), max_size=4),
+       st.integers(1, 7), st.sampled_from([None, 1]))  # fmt: skip
+def test_elements_of_an_array_whatever_the_blocks(values: list[Any], block: int, indent: int | None) -> None:
+    data = json.dumps(values, indent=indent, ensure_ascii=False).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "_ELEMENTS_BYTES", block)
+        elements = Elements(io.BytesIO(data))
+        got = [json.loads(element or b"") for element in elements]
+        assert (got, elements.complete, elements.size) == (values, True, len(data))
+        cut = Elements(io.BytesIO(data[:-1]))
+        assert [json.loads(element or b"") for element in cut] == values
+        assert not cut.complete
+
+
+def test_one_object_alone_and_one_that_is_too_long() -> None:
+    assert list(Elements(io.BytesIO(b' {"a": [1]} '))) == [b'{"a": [1]}']
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "_ELEMENTS_BYTES", 8)
+        data = b'[{"a": 1}, {"b": "' + b"x" * 100 + b'"}, {"c": 3}]'
+        assert list(Elements(io.BytesIO(data), limit=40)) == [b'{"a": 1}', None, b'{"c": 3}']
