@@ -17,8 +17,7 @@ from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.report import IngestReport, Progress
-from lamina_engine.ingest.sources import settled_mtime_ns
-from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source
+from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
 from lamina_engine.sessions import chats, plainlog
 from lamina_engine.sessions.cutting import SessionLimits

@@ -10,8 +10,8 @@ from lamina_engine.chunks import identity, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.redact import search
 from lamina_engine.ingest.sources import SourceRows
+from lamina_engine.redact import search
 from lamina_engine.sessions.events import Thread
 from lamina_engine.sessions.turns import ChunkPack
 

@@ -11,8 +11,8 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import pipeline
-from lamina_engine.redact.redactor import Redactor
 from lamina_engine.memory import Memory
+from lamina_engine.redact.redactor import Redactor
 from lamina_engine.sessions.cutting import SessionLimits, estimate_tokens
 from lamina_engine.sessions.reading import SessionOptions
 from tests.conftest import NOW
