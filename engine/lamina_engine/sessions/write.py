@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.chunks import identity, writing
-from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch, new_ids
 from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.sources import SourceRows
@@ -25,7 +25,7 @@ Place = tuple[str, str, int, int, bool]
 
 def chunk_ids(places: Iterable[Place]) -> list[str]:
     """Return the ids of chunks of sessions: by their places, so that they stay when texts grow."""
-    return identity.new_ids(
+    return new_ids(
         ("summary" if summary else "session", session, agent, str(turn), str(piece))
         for session, agent, turn, piece, summary in places
     )
