@@ -1,4 +1,4 @@
-"""Kernels against the NumPy (and Arrow) expressions that they replace, on equal answers."""
+"""Kernels against the NumPy expressions that they replace, on equal answers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.corpus import TWO_YEARS_S
 from bench.timing import whole
-from lamina_kernels.distances import gather_dots, gather_dots_numpy
-from lamina_kernels.masks import mask_codes_window, mask_codes_window_numpy
+from lamina_kernels.distances import gather_dots
 from lamina_kernels.pooling import pool_words, pool_words_numpy
 from lamina_kernels.topk import top_k, top_k_scan
 
@@ -54,7 +51,7 @@ def bench_gather_dots(benchmark: BenchmarkFixture, n: int, system: str) -> None:
     rows = np.sort(rng.choice(len(matrix), len(matrix) // 20, replace=False))
     query, out = matrix[0].copy(), np.empty(len(rows), np.float32)
     gather_dots(matrix, rows, query, out)
-    np.testing.assert_allclose(out, gather_dots_numpy(matrix, rows, query), atol=1e-3)
+    np.testing.assert_allclose(out, np.matmul(matrix[rows], query), atol=1e-3)
     works: dict[str, tuple[str, Work]] = {
         "kernel": ("Lamina gather_dots", lambda: gather_dots(matrix, rows, query, out)),
         "numpy": ("NumPy gather, matmul", lambda: np.matmul(matrix[rows], query)),
@@ -77,37 +74,6 @@ def bench_pool_words(benchmark: BenchmarkFixture, n: int, system: str) -> None:
         "numpy": ("NumPy, a text at a time", lambda: pool_words_numpy(ids, indptr, sums)),
     }
     _time(benchmark, works[system], f"Pooling texts of {words} words", "thousand texts/s", texts / 1e3)
-
-
-@pytest.mark.parametrize("system", ["kernel", "numpy", "arrow"])
-def bench_mask(benchmark: BenchmarkFixture, n: int, system: str) -> None:
-    import pyarrow.compute as pc
-
-    rng = np.random.default_rng(24)
-    codes = rng.integers(0, 20, n).astype(np.uint16)
-    seconds = rng.integers(0, TWO_YEARS_S, n).astype(np.int32)
-    wanted, out = (np.arange(20) == 3).astype(np.uint8), np.empty(n, np.uint8)
-    lo, hi = TWO_YEARS_S // 4, TWO_YEARS_S // 2
-    arrow_codes, arrow_seconds = pa.array(codes), pa.array(seconds)
-
-    def compared() -> NDArray[np.bool_]:
-        marks: NDArray[np.bool_] = (codes == 3) & (seconds >= lo) & (seconds < hi)
-        return marks
-
-    def computed() -> Any:
-        window = pc.and_(pc.greater_equal(arrow_seconds, lo), pc.less(arrow_seconds, hi))
-        return pc.and_(pc.equal(arrow_codes, 3), window)
-
-    mask_codes_window(codes, wanted, seconds, lo, hi, out)
-    np.testing.assert_array_equal(out, compared())
-    np.testing.assert_array_equal(out, mask_codes_window_numpy(codes, wanted, seconds, lo, hi))
-    np.testing.assert_array_equal(out, computed().to_numpy(zero_copy_only=False))
-    works: dict[str, tuple[str, Work]] = {
-        "kernel": ("Lamina mask_codes_window", lambda: mask_codes_window(codes, wanted, seconds, lo, hi, out)),
-        "numpy": ("NumPy", compared),
-        "arrow": ("pyarrow.compute", computed),
-    }
-    _time(benchmark, works[system], "Filter on project and time", "million rows/s", n / 1e6)
 
 
 def _time(benchmark: BenchmarkFixture, work: tuple[str, Work], group: str, unit: str, amount: float) -> None:

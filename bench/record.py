@@ -64,7 +64,7 @@ def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
     parser.add_argument("--sizes", default=TIMED, help="rows, such as 10k,100k,1M")
-    parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,decay; all files unless given")
+    parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,scoring; all files unless given")
     parser.add_argument("--twice", action="store_true", help="run everything again, and say where the two differ")
     parser.add_argument("--show", action="store_true", help="print the tables and record nothing")
     parser.add_argument("--busy", action="store_true", help="record although other programs are running")

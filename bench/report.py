@@ -14,7 +14,7 @@ from bench.timing import size_name
 
 README: Final = Path(__file__).parents[1] / "README.md"
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
-ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "decay", "kernels")
+ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "scoring", "kernels")
 """Benches by file, as the README shows them; others follow."""
 
 

@@ -155,7 +155,7 @@ class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Boosts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What multiplies a score besides, after Causantic; see `lamina_engine.recall.boosts`."""
+    """What multiplies a score besides, after Causantic; see `lamina_engine.recall.score`."""
 
     recency: NotNegative = 0.0
     """What a chunk of this moment gains: its score times 1 + ``recency`` · 0.5^(age / half-life)."""
@@ -199,7 +199,7 @@ class Chaining(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Composite(Struct, frozen=True, forbid_unknown_fields=True):
-    """Composite scoring after ClawMem, in place of the blend with age; see `lamina_engine.recall.composite`."""
+    """Composite scoring after ClawMem, in place of the blend with age; see `lamina_engine.recall.score`."""
 
     on: bool = False
     """Off, as ranking by the match alone measured better."""

@@ -198,12 +198,6 @@ def compiled_before(kernels: Iterable[Kernel[..., object]]) -> bool:
     return all(f"{each.py_func.__module__.rpartition('.')[2]}.{each.py_func.__name__}" in found for each in pending)
 
 
-def numba_loaded() -> bool:
-    """Return whether this process has finished importing Numba (asking does not import it)."""
-    spec = getattr(sys.modules.get("numba"), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
-
-
 def warm(kernels: Iterable[Kernel[..., object]]) -> threading.Thread:
     """Make kernels ready on a background thread, in the order given.
 

@@ -35,7 +35,7 @@ class Joined(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What the score of each candidate is made of, float64 (n,) each; see `score_candidates`."""
+    """What the score of each candidate is made of, float64 (n,) each; see `match_candidates`."""
 
     coverage: F64
     own: F64
@@ -81,7 +81,7 @@ def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8) -> Join
     return Joined(rows, ranks[0], ranks[1], before)
 
 
-def score_candidates(
+def match_candidates(
     bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
 ) -> Parts:
     """Score candidates; by the kernel where it is compiled.
@@ -107,17 +107,17 @@ def score_candidates(
         coverage = bm25 / ceiling;  own = (1 − share)·coverage + share·max(cosine, 0);  received = Σ spread·own of the
         rows that follow, in ascending order;  semantic = min(own + received, 1).
     """
-    if not score_candidates_kernel.ready:
-        return score_candidates_numpy(bm25, cosine, before, ceiling, share, spread, own)
+    if not match_candidates_kernel.ready:
+        return match_candidates_numpy(bm25, cosine, before, ceiling, share, spread, own)
     out = np.empty((4, bm25.size))
-    score_candidates_kernel(bm25, cosine, before, ceiling, share, spread, own, out[0], out[1], out[2], out[3])
+    match_candidates_kernel(bm25, cosine, before, ceiling, share, spread, own, out[0], out[1], out[2], out[3])
     return Parts(out[0], out[1], out[2], out[3])
 
 
-def score_candidates_numpy(
+def match_candidates_numpy(
     bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
 ) -> Parts:
-    """Score candidates; see `score_candidates`."""
+    """Score candidates; see `match_candidates`."""
     coverage = bm25 / ceiling if ceiling else np.zeros(bm25.size)
     if not own.size:
         own = (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
@@ -245,7 +245,7 @@ def join_lanes_kernel(
 
 
 @kernel(examples=[_score_examples])
-def score_candidates_kernel(
+def match_candidates_kernel(
     bm25: F64,
     cosine: F64,
     before: I64,
@@ -258,12 +258,12 @@ def score_candidates_kernel(
     out_received: F64,
     out_semantic: F64,
 ) -> None:
-    """Score candidates; see `score_candidates`.
+    """Score candidates; see `match_candidates`.
 
     Parameters
     ----------
     bm25, cosine, before, ceiling, share, spread, own
-        As for `score_candidates`.
+        As for `match_candidates`.
     out_coverage, out_own, out_received, out_semantic : float64 (n,)
         Written: the fields of `Parts`.
     """

@@ -1,4 +1,4 @@
-"""Links as compressed sparse rows: built by counting, transposed, patched where rows changed, checked.
+"""Links as compressed sparse rows: built by counting, patched where rows changed, checked.
 
 A row keeps the order in which its links were given, so rows are sorted when the input is. Nine bytes a link and eight
 a node, each direction.
@@ -57,11 +57,6 @@ def build_numpy(n: int, source: I32, target: I32, weight: F32, relation: U8) -> 
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=n), out=indptr[1:])
     return Csr(indptr, target[order], weight[order], relation[order])
-
-
-def transpose(links: Csr) -> Csr:
-    """Return the same links by the node at their other end; sources ascend within a row. O(n + m)."""
-    return build(links.indptr.size - 1, links.indices, sources(links), links.weights, links.relations)
 
 
 def sources(links: Csr) -> I32:

@@ -61,18 +61,6 @@ def angular_distance(cosine: NDArray[Score]) -> F64:
     return np.arccos(np.clip(cosine.astype(np.float64), -1.0, 1.0)) / np.pi
 
 
-def row_dots_numpy(matrix: F32, query: F32) -> F32:
-    """Dot product of each row with the query, by BLAS; see `row_dots`."""
-    out: F32 = np.matmul(matrix, query)
-    return out
-
-
-def gather_dots_numpy(matrix: F32, rows: I64, query: F32) -> F32:
-    """Dot product of the chosen rows with the query, by BLAS on a copy of them; see `gather_dots`."""
-    out: F32 = np.matmul(matrix[rows], query)
-    return out
-
-
 def _row_examples() -> tuple[object, ...]:
     return np.zeros((2, 2), np.float32), np.zeros(2, np.float32), np.empty(2, np.float32)
 

@@ -29,13 +29,13 @@ _S_PER_DAY: Final = 86_400.0
 _S_PER_HOUR: Final = 3_600.0
 
 _DEEPEST: Final = 1_100.0  # 2^-1075 is 0 in float64
-_POWERS: Final = np.ldexp(1.0, -np.arange(551))
-_POWERS.flags.writeable = False
+_BIAS: Final = np.int64(1_023)
+_MANTISSA: Final = np.int64(52)
 _LN2: Final = math.log(2.0)
 _LN2_HIGH: Final = float.fromhex("0x1.62e42fp-1")  # 25 bits: its product with 26 bits is exact
 _LN2_LOW: Final = float.fromhex("0x1.df473de6af279p-26")
 _SPLIT: Final = 134_217_729.0  # 2^27 + 1, see T. J. Dekker, Numer. Math. 18 (1971)
-_TAYLOR: Final = tuple(_LN2**n / math.factorial(n) for n in range(2, 14))
+_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (_LN2**n / math.factorial(n) for n in range(2, 14))
 
 
 class Formula(NamedTuple):
@@ -199,9 +199,15 @@ def halve(periods: F64) -> F64:
     x = np.minimum(periods, _DEEPEST)
     k = np.floor(x + 0.5)
     f = k - x
-    tail = np.full(f.shape, _TAYLOR[-1])
-    for coefficient in _TAYLOR[-2::-1]:
-        tail = coefficient + f * tail
+    tail = _C2 + f * (
+        _C3
+        + f
+        * (
+            _C4
+            + f
+            * (_C5 + f * (_C6 + f * (_C7 + f * (_C8 + f * (_C9 + f * (_C10 + f * (_C11 + f * (_C12 + f * _C13))))))))
+        )
+    )
     split = f * _SPLIT
     high = split - (split - f)
     product = high * _LN2_HIGH
@@ -209,7 +215,10 @@ def halve(periods: F64) -> F64:
     total = 1.0 + product
     whole = k.astype(np.int64)
     half = whole >> 1
-    power: F64 = ((total + ((product - (total - 1.0)) + rest)) * _POWERS[half]) * _POWERS[whole - half]
+    # in two factors: the first product is exact, the second rounds once where the result is subnormal
+    first = ((_BIAS - half) << _MANTISSA).view(np.float64)
+    second = ((_BIAS - (whole - half)) << _MANTISSA).view(np.float64)
+    power: F64 = ((total + ((product - (total - 1.0)) + rest)) * first) * second
     return power
 
 
@@ -220,21 +229,29 @@ def _examples() -> tuple[object, ...]:
 
 @kernel
 def _halve(periods: float) -> float:
-    """Return 2^−x by the operations of `halve`."""
+    """Return 2^−x by the operations of `halve`; without branches and look-ups, so that LLVM vectorises its loops."""
     x = min(periods, _DEEPEST)
     k = math.floor(x + 0.5)
     f = k - x
-    tail = _TAYLOR[11]
-    for i in range(10, -1, -1):
-        tail = _TAYLOR[i] + f * tail
+    tail = _C2 + f * (
+        _C3
+        + f
+        * (
+            _C4
+            + f
+            * (_C5 + f * (_C6 + f * (_C7 + f * (_C8 + f * (_C9 + f * (_C10 + f * (_C11 + f * (_C12 + f * _C13))))))))
+        )
+    )
     split = f * _SPLIT
     high = split - (split - f)
     product = high * _LN2_HIGH
     rest = ((f - high) * _LN2_HIGH + f * _LN2_LOW) + (f * f) * tail
     total = 1.0 + product
-    whole = int(k)
+    whole = np.int64(k)
     half = whole >> 1
-    return ((total + ((product - (total - 1.0)) + rest)) * _POWERS[half]) * _POWERS[whole - half]
+    first = np.int64((_BIAS - half) << _MANTISSA).view(np.float64)
+    second = np.int64((_BIAS - (whole - half)) << _MANTISSA).view(np.float64)
+    return float(((total + ((product - (total - 1.0)) + rest)) * first) * second)
 
 
 @kernel
@@ -337,23 +354,27 @@ def score_rows_kernel(
         How many positions the order has, and whether any are tied.
     """
     p = formula
-    for i in range(semantic.size):
-        dated = created_us[i] != UNDATED_US
-        created = float(created_us[i])
-        score = factor[i] * semantic[i]
-        if p.semantic_weight < 1.0:
+    n = semantic.size
+    if p.semantic_weight < 1.0:
+        for i in range(n):
+            dated = created_us[i] != UNDATED_US
             half_life_s = half_life_days[i] * _S_PER_DAY
-            age_s = max(p.aged_s - (created if dated else p.undated_us) / _US_PER_S, 0.0)
-            if not dated:
-                age_s = max(age_s, LEAST_HALF_LIVES * half_life_s)
+            age_s = max(p.aged_s - (float(created_us[i]) if dated else p.undated_us) / _US_PER_S, 0.0)
+            age_s = max(age_s, 0.0 if dated else LEAST_HALF_LIVES * half_life_s)
             recency = _halve(age_s / half_life_s)
-            score = factor[i] * (p.semantic_weight * semantic[i] + (1.0 - p.semantic_weight) * recency)
-        if p.window_weight > 0.0:
-            score = score * (1.0 - p.window_weight * _away(created_us[i], p))
-        if p.boost > 0.0:
-            hours = max(p.now_s - created / _US_PER_S, 0.0) / _S_PER_HOUR
-            score = score * (1.0 + p.boost * (_halve(hours / p.boost_half_life_hours) if dated else 0.0))
-        for j in range(multipliers.shape[0]):
-            score = score * multipliers[j, i]
-        out_score[i] = score
+            out_score[i] = factor[i] * (p.semantic_weight * semantic[i] + (1.0 - p.semantic_weight) * recency)
+    else:
+        for i in range(n):
+            out_score[i] = factor[i] * semantic[i]
+    if p.window_weight > 0.0:
+        for i in range(n):
+            out_score[i] *= 1.0 - p.window_weight * _away(created_us[i], p)
+    if p.boost > 0.0:
+        for i in range(n):
+            hours = max(p.now_s - float(created_us[i]) / _US_PER_S, 0.0) / _S_PER_HOUR
+            recency = _halve(hours / p.boost_half_life_hours)
+            out_score[i] *= 1.0 + p.boost * (recency if created_us[i] != UNDATED_US else 0.0)
+    for j in range(multipliers.shape[0]):
+        for i in range(n):
+            out_score[i] *= multipliers[j, i]
     return _best(out_score, created_us, out_order)

@@ -259,32 +259,3 @@ def keep_edges(
                 if weight < least:
                     out_target[i], out_weight[i], least = j, weight, weight
                     floor = _floor_of(weight, margin[i], scale)
-
-
-def dense_prim(weights: F64) -> F64:
-    """Weights of a minimum spanning tree of a full matrix, ascending: the plain way, for small n and for tests.
-
-    Parameters
-    ----------
-    weights : float64 (n, n)
-        Symmetric; n ≥ 1.
-
-    Returns
-    -------
-    float64 (n − 1,)
-
-    Notes
-    -----
-    Prim's algorithm on a dense matrix: O(n²) time and memory.
-    """
-    n = len(weights)
-    lightest = weights[0].copy()
-    inside = np.zeros(n, np.bool_)
-    inside[0] = True
-    taken = np.empty(n - 1)
-    for step in range(n - 1):
-        row = int(np.argmin(np.where(inside, np.inf, lightest)))
-        taken[step] = lightest[row]
-        inside[row] = True
-        np.minimum(lightest, weights[row], out=lightest)
-    return np.sort(taken)

@@ -11,9 +11,9 @@ from lamina_kernels.candidates import (
     join_lanes,
     join_lanes_kernel,
     join_lanes_numpy,
-    score_candidates,
-    score_candidates_kernel,
-    score_candidates_numpy,
+    match_candidates,
+    match_candidates_kernel,
+    match_candidates_numpy,
 )
 from lamina_kernels.layouts import I64, U8
 
@@ -63,22 +63,22 @@ def test_both_ways_score_alike_to_the_bit(n: int, seed: int, ranks: bool, ceilin
     before = random.integers(-1, max(n, 1), n)
     own = random.random(n) if ranks else np.empty(0)
     fixed = (bm25, cosine, before, ceiling, 0.25, 0.3, own)
-    ref = score_candidates_numpy(*fixed)
+    ref = match_candidates_numpy(*fixed)
     out = np.full((4, n), -9.0)
-    score_candidates_kernel(*fixed, out[0], out[1], out[2], out[3])
-    for got in (out, score_candidates(*fixed)):
+    match_candidates_kernel(*fixed, out[0], out[1], out[2], out[3])
+    for got in (out, match_candidates(*fixed)):
         for got_part, ref_part in zip(got, ref, strict=True):
             np.testing.assert_array_equal(got_part, ref_part)
 
 
 def test_each_chunk_before_receives_a_share_and_no_score_passes_one() -> None:
-    parts = score_candidates(
+    parts = match_candidates(
         np.array([0.0, 2.0, 1.0]), np.array([-0.5, 0.5, 1.0]), np.array([-1, 0, 0]), 2.0, 0.5, 0.4, np.empty(0)
     )
     assert parts.coverage.tolist() == [0.0, 1.0, 0.5]
     assert parts.own.tolist() == [0.0, 0.75, 0.75]
     assert parts.received.tolist() == [0.4 * 0.75 + 0.4 * 0.75, 0.0, 0.0]
-    whole = score_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0))
+    whole = match_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0))
     assert whole.semantic.tolist() == [1.0, 1.0]
 
 
@@ -87,7 +87,7 @@ def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> N
         ready = False
 
     monkeypatch.setattr(candidates, "join_lanes_kernel", Cold())
-    monkeypatch.setattr(candidates, "score_candidates_kernel", Cold())
+    monkeypatch.setattr(candidates, "match_candidates_kernel", Cold())
     assert join_lanes(rows([3]), rows([1]), rows([]), np.empty(0, np.uint8)).rows.tolist() == [1, 3]
-    got = score_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0))
+    got = match_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0))
     assert got.own.tolist() == [0.75]

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels import chains as subject
-from lamina_kernels import csr, khop
+from lamina_kernels import khop
 from lamina_kernels.chains import Chains, Limits
 from lamina_kernels.layouts import I32
 from tests.kernels.test_csr import built, graphs
 from tests.kernels.test_khop import mask
 from tests.oracles import chains as oracle
 from tests.oracles import csr as rows
-from tests.oracles.csr import Link
+from tests.oracles.csr import Link, transpose
 
 NEXT = 7
 LIMITS = Limits(tokens=20_000, depth=50, skips=5, chains=10, expansions=200)
@@ -55,7 +55,7 @@ def walk(
     """Nodes of each chain over links of one relation."""
     n = n or 1 + max(max(pair) for pair in pairs)
     links = built(n, [Link(u, v, NEXT, 1.0) for u, v in pairs])
-    links = csr.transpose(links) if backward else links
+    links = transpose(links) if backward else links
     sizes_ = np.array(tokens or [10] * n, np.int32)
     found = subject.chains(
         links, np.array(seeds, np.int32), mask([NEXT]), bits(n, blocked), bits(n, others), sizes_, limits, unknown

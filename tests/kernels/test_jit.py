@@ -261,7 +261,7 @@ def test_warm_makes_ready(cache: Path) -> None:
 def test_fastmath_is_what_was_named(all_kernels: Named) -> None:
     flagged = {name: sorted(each._fastmath) for name, each in all_kernels.items() if each._fastmath}
     products = {name: ["contract", "reassoc"] for name in ("distances.gather_dots", "distances.row_dots")}
-    assert flagged == products | {"decay.blend": ["contract"]}
+    assert flagged == products
 
 
 def test_a_helper_called_from_python() -> None:
@@ -271,12 +271,12 @@ def test_a_helper_called_from_python() -> None:
 
 LEAVE_WHILE_WARMING = """
 import sys
-from lamina_kernels import _jit, decay, terms
-assert not _jit.numba_loaded()
-thread = _jit.warm([decay.blend, decay.half_life_decay, terms.scan_bm25])
+from lamina_kernels import _jit, scoring, terms
+assert "numba" not in sys.modules
+thread = _jit.warm([scoring.score_rows_kernel, terms.scan_bm25])
 if sys.argv[1] == "wait":
     thread.join()
-    assert _jit.numba_loaded() and _jit.is_ready(terms.scan_bm25)
+    assert _jit.is_ready(terms.scan_bm25)
 """
 
 

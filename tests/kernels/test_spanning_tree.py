@@ -9,11 +9,11 @@ from lamina_kernels import spanning_tree as module
 from lamina_kernels.certified import nearest
 from lamina_kernels.layouts import F32, Points, SpanningTree
 from lamina_kernels.packed import Arithmetic, pack
-from lamina_kernels.spanning_tree import dense_prim, spanning_tree
+from lamina_kernels.spanning_tree import spanning_tree
 from lamina_kernels.threads import Crew
 from lamina_kernels.union_find import join
 from tests.kernels.test_neighbors import PORTABLE, as_points, sets
-from tests.oracles.density import core_distances, distances, mutual_reachability, prim
+from tests.oracles.density import core_distances, dense_prim, distances, mutual_reachability, prim
 
 
 def grow(points: Points, arithmetic: Arithmetic, k: int, listed: int, *, threads: int = 1) -> SpanningTree:

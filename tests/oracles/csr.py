@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lamina_kernels import csr
 from lamina_kernels.layouts import Csr
 
 
@@ -52,3 +53,8 @@ def pack(found: Sequence[Sequence[Entry]]) -> Csr:
         np.array([weight for _, _, weight in flat], np.float32),
         np.array([relation for _, relation, _ in flat], np.uint8),
     )
+
+
+def transpose(links: Csr) -> Csr:
+    """The same links by the node at their other end; sources ascend within a row."""
+    return csr.build(links.indptr.size - 1, links.indices, csr.sources(links), links.weights, links.relations)

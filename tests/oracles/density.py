@@ -119,3 +119,18 @@ def excess_of_mass(cluster: Cluster, *, root: bool = True) -> tuple[float, list[
 def partition(labels: NDArray[np.int64]) -> set[frozenset[int]]:
     """Labels as a set of sets, noise left out."""
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist()) - {-1}}
+
+
+def dense_prim(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of a minimum spanning tree of a full matrix, ascending: Prim's algorithm."""
+    n = len(weights)
+    lightest = weights[0].copy()
+    inside = np.zeros(n, np.bool_)
+    inside[0] = True
+    taken = np.empty(n - 1)
+    for step in range(n - 1):
+        row = int(np.argmin(np.where(inside, np.inf, lightest)))
+        taken[step] = lightest[row]
+        inside[row] = True
+        np.minimum(lightest, weights[row], out=lightest)
+    return np.sort(taken)

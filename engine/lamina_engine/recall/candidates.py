@@ -1,35 +1,34 @@
-"""The candidate set: every row that a lane found, and the chunk before each, scored by the profile's formula."""
+"""The candidate table: every row that a lane found and the chunk before each, matched and scored."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.index.state import INVALIDATED
-from lamina_engine.index.view import View
-from lamina_engine.profiles import Profile
-from lamina_engine.recall.boosts import boosted
-from lamina_engine.recall.fuse import Lane
-from lamina_engine.recall.lanes import Selection, Words, completed, cosines
-from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_window import apply_window
-from lamina_kernels.candidates import join_lanes
-from lamina_kernels.candidates import score_candidates as compute_scores
+from lamina_engine.recall.lanes import Words, completed, cosines
+from lamina_engine.recall.score import score_rows, status_factors
+from lamina_kernels.candidates import join_lanes, match_candidates
 from lamina_kernels.fusion import reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.recall.factlane import Held
+    from lamina_engine.recall.fuse import Lane
+    from lamina_engine.recall.lanes import Selection
+    from lamina_engine.recall.request import Request
 
 _NO_ROWS: Final = np.empty(0, np.int64)
 _NO_MASK: Final = np.empty(0, np.uint8)
 _NO_SCORES: Final = np.empty(0)
-_ASKED_FOR_INVALIDATED: Final = 0.5
-"""Factor of an invalidated chunk that only a filter on status brings in."""
 
 
-class Candidates(Struct):
-    """The candidate set, column by column; rows ascend."""
+class Candidates(Struct, frozen=True):
+    """The candidates, column by column; those that a lane found ascend by row, appended ones stand after them."""
 
     rows: I64
     bm25: F64
@@ -43,46 +42,78 @@ class Candidates(Struct):
     factor: F64
     score: F64
 
+    def append(self, rows: I64) -> Candidates:
+        """Return the table with more rows, which have 0 in every other column."""
+        return Candidates(
+            np.concatenate([self.rows, rows]),
+            *(np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in msgspec.structs.astuple(self)[1:]),
+        )
+
+    def take(self, positions: I64) -> Candidates:
+        """Return the table with some of its rows, in their order."""
+        return Candidates(*(column[positions] for column in msgspec.structs.astuple(self)))
+
 
 def score_candidates(
     view: View,
     request: Request,
     words: Words,
-    lexical: Lane,
-    vector: Lane,
+    lanes: tuple[Lane, Lane],
     query: F32 | None,
     share: float,
     selection: Selection,
-) -> Candidates:
-    """Score every row that a lane found, and the chunk before each short one: the one whose words it was indexed with."""
-    profile = request.profile
+    held: Mapping[int, Held],
+) -> tuple[Candidates, list[int]]:
+    """Score every row that a lane found, and the chunk before each short one: the one whose words it was indexed with.
+
+    Parameters
+    ----------
+    lanes : (Lane, Lane)
+        Words, and vectors.
+    share : float
+        The vector lane's part of the score.
+    held : mapping of int to Held
+        By row, what the facts lane found.
+
+    Returns
+    -------
+    (candidates, order)
+        ``order`` has the positions with a score above 0, best first.
+    """
+    profile, (lexical, vector) = request.profile, lanes
     live = _NO_MASK if selection.live is None else selection.live.view(np.uint8)
     joined = join_lanes(lexical.rows, vector.rows, view.previous if profile.spread else _NO_ROWS, live)
     rows = joined.rows
     bm25 = words.completed(rows)
     cosine = completed(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
-    ranks = _NO_SCORES
-    if profile.fusion == "ranks":
-        ranks = _rank_scores(rows, lexical, vector, share, profile.rank_constant)
-    parts = compute_scores(bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks)
-    weight = profile.decay.semantic_weight
-    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else _NO_SCORES
-    factor = factors(view, profile, rows)
-    score = apply_window(view, request.meant, rows, blend(parts.semantic, recency, weight, factor))
-    score = boosted(view, request, rows, score)
-    return Candidates(
-        rows,
-        bm25,
-        parts.coverage,
-        cosine,
-        joined.lexical_rank,
-        joined.vector_rank,
-        parts.own,
-        parts.received,
-        parts.semantic,
-        factor,
-        score,
+    ranks = (
+        _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )
+    parts = match_candidates(bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks)
+    found = Candidates(
+        rows, bm25, parts.coverage, cosine, joined.lexical_rank, joined.vector_rank, parts.own, parts.received,
+        parts.semantic, _NO_SCORES, _NO_SCORES,
+    )  # fmt: skip
+    if held:
+        found = _add_facts(view, request, words, query, share, found, held)
+    factor = status_factors(view, profile, found.rows)
+    score, order = score_rows(view, request, found.rows, found.semantic, factor)
+    return msgspec.structs.replace(found, factor=factor, score=score), order
+
+
+def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept: list[int], first: int) -> Candidates:
+    """Return the candidates with the own match of those appended from a position on, where they are kept.
+
+    It changes no score, so it is computed for the few that are shown.
+    """
+    new = np.array([position for position in kept if position >= first], np.int64)
+    if not new.size:
+        return c
+    bm25, coverage, cosine = c.bm25.copy(), c.coverage.copy(), c.cosine.copy()
+    bm25[new] = words.score(c.rows[new])
+    coverage[new] = bm25[new] / words.ceiling if words.ceiling else 0.0
+    cosine[new] = cosines(view, query, c.rows[new])
+    return msgspec.structs.replace(c, bm25=bm25, coverage=coverage, cosine=cosine)
 
 
 def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant: float) -> F64:
@@ -93,42 +124,24 @@ def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant:
     return out
 
 
-def factors(view: View, profile: Profile, rows: I64) -> F64:
-    """Return what multiplies the scores of some rows: less than 1 for invalidated ones."""
-    if view.all_active:
-        return np.ones(len(rows))
-    invalidated = view.state.status[rows] == INVALIDATED
-    return np.where(invalidated, profile.invalidated or _ASKED_FOR_INVALIDATED, 1.0)
-
-
-def ranking(view: View, candidates: Candidates, among: I64 | None = None) -> list[int]:
-    """Return positions by score, then newer created_at, then id; positions without any score are left out.
-
-    Parameters
-    ----------
-    view : View
-    candidates : Candidates
-    among : int64 (m,), optional
-        Positions, ascending; all unless given.
-    """
-    positions = np.flatnonzero(candidates.score > 0.0) if among is None else among[candidates.score[among] > 0.0]
-    worse = -candidates.score[positions]
-    order = np.argsort(worse, kind="stable")
-    if (worse[order[1:]] == worse[order[:-1]]).any():
-        order = _with_ties(view, candidates.rows[positions], worse)
-    ranked: list[int] = positions[order].tolist()
-    return ranked
-
-
-def _with_ties(view: View, rows: I64, worse: F64) -> I64:
-    """Return the order of rows, equal ones by date and then by id; ids are read of those alone that need them."""
-    older = -view.created_us[rows].astype(np.float64)
-    order = np.lexsort((older, worse))
-    equal = (worse[order[1:]] == worse[order[:-1]]) & (older[order[1:]] == older[order[:-1]])
-    if not equal.any():
-        return order
-    tied = np.sort(order[np.append(equal, False) | np.insert(equal, 0, False)])
-    names = view.snapshot.values("chunks", "id", rows[tied])
-    places = np.zeros(len(rows), np.int64)
-    places[tied[sorted(range(len(tied)), key=names.__getitem__)]] = np.arange(len(tied))
-    return np.lexsort((places, older, worse))
+def _add_facts(
+    view: View, request: Request, words: Words, query: F32 | None, share: float, c: Candidates, held: Mapping[int, Held]
+) -> Candidates:
+    """Return the candidates with the chunks that hold facts, and their semantic scores; rows ascend."""
+    by_row = np.array(list(held), np.int64)
+    new = np.setdiff1d(by_row, c.rows)
+    bm25, cosine = words.score(new), cosines(view, query, new)
+    coverage = bm25 / words.ceiling if words.ceiling else np.zeros(len(new))
+    # in a fusion by ranks a row without any has nothing of its own
+    is_ranked = request.profile.fusion == "ranks"
+    own = np.zeros(len(new)) if is_ranked else (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
+    fresh = slice(len(c.rows), None)
+    blank = np.zeros(len(c.rows))
+    c = msgspec.structs.replace(c, factor=blank, score=blank).append(new)
+    for column, values in ((c.bm25, bm25), (c.coverage, coverage), (c.cosine, cosine), (c.own, own)):
+        column[fresh] = values
+    c = c.take(np.argsort(c.rows, kind="stable"))
+    parts = np.zeros(len(c.rows))
+    parts[np.searchsorted(c.rows, by_row)] = [fact.part for fact in held.values()]
+    semantic = np.minimum((1.0 - request.profile.facts.share) * (c.own + c.received) + parts, 1.0)
+    return msgspec.structs.replace(c, semantic=semantic)

@@ -34,6 +34,7 @@ from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.recall.sizes import token_counts
 from lamina_kernels.chains import Limits, best_chain, chains, scores
 from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
+from lamina_kernels.distances import angular_distance
 from lamina_kernels.khop import block
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ class _Matches:
 
 def angular_match(cosines: F64) -> F64:
     """Return 1 − arccos(cosine)/π: 1 for the same direction, 0.5 for a right angle, 0 for opposites."""
-    match: F64 = 1.0 - np.arccos(np.clip(cosines, -1.0, 1.0)) / np.pi
+    match: F64 = 1.0 - angular_distance(cosines)
     return match
 
 

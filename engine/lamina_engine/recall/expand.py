@@ -15,13 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.profiles import LANES_BY_INTENT
-from lamina_engine.recall.boosts import boosted
 from lamina_engine.recall.brought import Batch, Brought, Told, among, linked, may_return
-from lamina_engine.recall.candidates import Candidates, factors, ranking
+from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
-from lamina_engine.recall.lanes import Selection, Words, cosines
-from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_window import apply_window
+from lamina_engine.recall.lanes import Selection
+from lamina_engine.recall.score import blend_rows, score_rows, status_factors
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -74,39 +72,15 @@ def expand(
     found = [batch for batch in sources if batch is not None]
     if not found:
         return Expanded(candidates, order, {}, intent)
-    merged, at = _merged(view, request, candidates, found)
-    kept = np.zeros(len(merged.rows), np.bool_)
-    kept[hits] = kept[at] = True
+    merged, at = _merge(candidates, found)
+    hits = np.union1d(hits, at)
+    rows, semantic = merged.rows[hits], merged.semantic[hits]
+    factor, score = merged.factor.copy(), merged.score.copy()
+    factor[at] = status_factors(view, profile, merged.rows[at])
+    score[hits], best = score_rows(view, request, rows, semantic, factor[hits])
     places = [(batch.tell, place) for batch in found for place in range(len(batch.rows))]
     brought = Told(dict(zip(at.tolist(), places, strict=True)))
-    return Expanded(merged, ranking(view, merged, np.flatnonzero(kept)), brought, intent)
-
-
-def with_matches(
-    view: View, words: Words, query: F32 | None, candidates: Candidates, kept: Sequence[int], first: int
-) -> Candidates:
-    """Return the candidates with how those brought in match the question themselves, where they are kept.
-
-    Parameters
-    ----------
-    kept : sequence of int
-        Positions that are shown.
-    first : int
-        From this position on candidates were brought in.
-
-    Notes
-    -----
-    It is told and changes no score, so it is worked out for the few that are shown.
-    """
-    new = np.array([position for position in kept if position >= first], np.int64)
-    if not new.size:
-        return candidates
-    rows = candidates.rows[new]
-    bm25, coverage, cosine = candidates.bm25.copy(), candidates.coverage.copy(), candidates.cosine.copy()
-    bm25[new] = words.score(rows)
-    coverage[new] = bm25[new] / words.ceiling if words.ceiling else 0.0
-    cosine[new] = cosines(view, query, rows)
-    return replace(candidates, bm25=bm25, coverage=coverage, cosine=cosine)
+    return Expanded(replace(merged, factor=factor, score=score), hits[best].tolist(), brought, intent)
 
 
 def by_intent(request: Request, share: float) -> float:
@@ -124,7 +98,7 @@ def _neighbours(view: View, request: Request, selection: Selection, c: Candidate
     """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
     from lamina_engine.graph.adjacent import around, chosen
 
-    settings, decay = request.profile.neighbours, request.profile.decay
+    settings = request.profile.neighbours
     rows = c.rows[hits]
     near = around(view, rows, settings.relations)
     free = np.flatnonzero(~among(np.sort(rows), near.rows) & may_return(selection, near.rows))
@@ -132,8 +106,7 @@ def _neighbours(view: View, request: Request, selection: Selection, c: Candidate
         return None
     near = near.only(free)
     semantic = (settings.share * c.semantic[hits])[near.owners]
-    recency, factor = ages(view, near.rows, decay, request.aged_us).recency, factors(view, request.profile, near.rows)
-    scores = blend(semantic, recency, decay.semantic_weight, factor)
+    scores = blend_rows(view, request, near.rows, semantic)
     picked = chosen(view, near, scores, semantic, settings.most, best=settings.best)
     near, semantic = near.only(picked), semantic[picked]
     return Batch(near.rows, semantic, partial(_adjacent, view, near, semantic))
@@ -155,41 +128,16 @@ def _listed(found: Sequence[Brought]) -> Batch | None:
 # ---------------------------------------------------------------------- together
 
 
-def _merged(view: View, request: Request, c: Candidates, found: Sequence[Batch]) -> tuple[Candidates, I64]:
-    """Return the candidates with what was brought in, and the position of each thing brought in."""
-    rows = found[0].rows if len(found) == 1 else np.concatenate([batch.rows for batch in found])
-    own = found[0].semantic if len(found) == 1 else np.concatenate([batch.semantic for batch in found])
+def _merge(c: Candidates, found: Sequence[Batch]) -> tuple[Candidates, I64]:
+    """Return the candidates with what links and topics bring in, and the position of each; a later batch overrides."""
+    rows = np.concatenate([batch.rows for batch in found])
     at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
     fresh = np.flatnonzero(c.rows[at] != rows)
     new = rows[fresh]
     at[fresh] = len(c.rows) + np.arange(len(new))
-    if len(found) > 1:  # what several bring in has one place, and what the last of them says stands
+    if len(found) > 1:  # a row of several batches has one place
         place = {row: i for i, row in enumerate(new.tolist())}
         at[fresh] = len(c.rows) + np.array([place[row] for row in new.tolist()], np.int64)
-    zeros, nowhere = np.zeros(len(new)), np.zeros(len(new), np.int64)
-    semantic = np.concatenate([c.semantic, zeros])
-    semantic[at] = own
-    merged = Candidates(
-        np.concatenate([c.rows, new]),
-        np.concatenate([c.bm25, zeros]),
-        np.concatenate([c.coverage, zeros]),
-        np.concatenate([c.cosine, zeros]),
-        np.concatenate([c.lexical_rank, nowhere]),
-        np.concatenate([c.vector_rank, nowhere]),
-        np.concatenate([c.own, zeros]),
-        np.concatenate([c.received, zeros]),
-        semantic,
-        np.concatenate([c.factor, factors(view, request.profile, new)]),
-        np.concatenate([c.score, zeros]),
-    )
-    merged.score[at] = _scores(view, request, rows, semantic[at], merged.factor[at])
+    merged = c.append(new)
+    merged.semantic[at] = np.concatenate([batch.semantic for batch in found])
     return merged, at
-
-
-def _scores(view: View, request: Request, rows: I64, semantic: F64, factor: F64) -> F64:
-    """Return the scores of rows whose own match something else takes the place of."""
-    decay = request.profile.decay
-    dated = decay.semantic_weight < 1.0
-    recency = ages(view, rows, decay, request.aged_us).recency if dated else np.zeros(len(rows))
-    score = apply_window(view, request.meant, rows, blend(semantic, recency, decay.semantic_weight, factor))
-    return boosted(view, request, rows, score)

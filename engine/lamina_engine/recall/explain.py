@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks.reading import hit_fields_at
+from lamina_engine.chunks.reading import shown_at
 from lamina_engine.index.view import View
-from lamina_engine.recall import boosts
 from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.factlane import Held
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages_of, half_life_days, reinforced
+from lamina_engine.recall.score import ages, boost_terms, recompute_boosts, recompute_composite
 from lamina_engine.recall.time_window import recompute_factor, time_term
 
 
@@ -25,7 +23,7 @@ class Found(Struct, frozen=True):
     """One result."""
 
     chunk: dict[str, Any]
-    """What is shown of it; see `lamina_engine.chunks.reading.hit_fields_at`."""
+    """What is shown of it; see `lamina_engine.chunks.reading.shown_at`."""
     score: float
     via: str | None
     terms: dict[str, Any]
@@ -43,19 +41,12 @@ def results(
     composed: Mapping[int, dict[str, Any]],
     *,
     held: Mapping[int, Held] = MappingProxyType({}),
-    facts_share: float = 0.0,
 ) -> list[Found]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
-    shown = hit_fields_at(view, rows)
-    half_lives = [half_life_days(profile.decay, chunk["type"], chunk["collection"]) for chunk in shown]
-    aged = ages_of(
-        [chunk["created_at"] for chunk in shown],
-        reinforced(view, rows, np.array(half_lives, np.float64), profile.decay, request.aged_us),
-        profile.decay,
-        request.aged_us,
-    )
+    shown = shown_at(view, rows)
+    aged = ages(view, rows, profile.decay, request.aged_us)
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
@@ -68,7 +59,7 @@ def results(
         aged.age_s.tolist(),
         aged.half_life_s.tolist(),
         aged.dated.tolist(),
-        boosts.boost_terms(view, request, rows) if boosts.applies(profile.boosts) else [None] * len(kept),
+        boost_terms(view, request, rows) or (None for _ in kept),
         strict=True,
     )
     found = []
@@ -104,8 +95,8 @@ def results(
             record["composite"] = composed[position]
         via = None if lexical_rank or vector_rank else "following"
         if held:
-            record |= {"facts_share": facts_share, "fact": 0.0}
-        fact = held.get(position)
+            record |= {"facts_share": profile.facts.share, "fact": 0.0}
+        fact = held.get(int(c.rows[position]))
         if fact is not None:
             record |= fact.terms
             via = fact.via if via else None
@@ -135,9 +126,9 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). What a link brought in has ``linked`` as its semantic score.
-        ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composed.recomposed`. Where the
+        ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.score.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
-        the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.boosts`; and never more than
+        the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.score`; and never more than
         ``ceiling``, where there is one.
     """
     share = float(terms["vector_share"])
@@ -154,10 +145,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
     recency: float = 0.5 ** (terms["age_days"] / terms["half_life_days"])
     blended = weight * semantic + (1.0 - weight) * recency
     if "composite" in terms:
-        from lamina_engine.recall.composed import recomposed
-
-        blended = recomposed(terms["composite"], semantic)
+        blended = recompute_composite(terms["composite"], semantic)
     score = float(terms["factor"]) * blended
     score = score * recompute_factor(terms["time"]) if "time" in terms else score
-    score = score * boosts.recomputed(terms["boosts"]) if "boosts" in terms else score
+    score = score * recompute_boosts(terms["boosts"]) if "boosts" in terms else score
     return min(score, float(terms.get("ceiling", score)))

@@ -8,24 +8,19 @@ of 100, beside coverage and cosine, which are parts of 1 too.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from lamina_engine.profiles import Profile
-from lamina_engine.recall.boosts import boosted
-from lamina_engine.recall.candidates import Candidates, factors
-from lamina_engine.recall.lanes import Selection, Words, cosines
-from lamina_engine.recall.score import ages, blend
-from lamina_engine.recall.time_window import apply_window
-from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.config import FactsConfig
     from lamina_engine.facts.questions import Answer
     from lamina_engine.index.view import View
+    from lamina_engine.recall.lanes import Selection
     from lamina_engine.recall.request import Request
 
 _FULL: Final = 100.0
@@ -63,19 +58,7 @@ class Held(Struct, frozen=True):
         return f"fact: {self.answer.subject} -{self.answer.predicate}-> {self.answer.object}"
 
 
-class FactHits(Struct, frozen=True):
-    """What the lane found."""
-
-    held: dict[int, Held]
-    """By row of the chunks log."""
-    share: float
-    """Part of the semantic score that facts have; what words and meaning give counts for the rest."""
-
-
-NONE: Final = FactHits({}, 0.0)
-
-
-def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> FactHits:
+def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> dict[int, Held]:
     """Return the chunks that hold answers to the question.
 
     Parameters
@@ -90,12 +73,12 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
 
     Returns
     -------
-    FactHits
-        `NONE` where the profile has no such lane, the vault no facts, or the question no answer.
+    dict of int to Held
+        By row of the chunks log; empty where the profile has no such lane, the vault no facts, or the question no answer.
     """
     settings = request.profile.facts
     if not settings.weight or "facts" not in request.lanes or not view.snapshot.rows("facts"):
-        return NONE
+        return {}
     from lamina_engine.facts.intents import intents_from
     from lamina_engine.facts.questions import ask_view
 
@@ -109,55 +92,7 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
         if row >= 0 and row not in held and (selection.live is None or selection.live[row]):
             rank = len(held) + 1
             held[row] = Held(row, rank, _part(request.profile, answer.score, rank), answer)
-    return FactHits(held, settings.share if held else 0.0)
-
-
-def with_facts(
-    view: View, request: Request, words: Words, query: F32 | None, share: float, c: Candidates, hits: FactHits
-) -> tuple[Candidates, dict[int, Held]]:
-    """Return the candidates with what the lane found, scored anew, and what it found by position.
-
-    Parameters
-    ----------
-    share : float
-        The vector lane's part of the score.
-    """
-    if not hits.held:
-        return c, {}
-    new = np.setdiff1d(np.array(list(hits.held), np.int64), c.rows)
-    rows = np.concatenate([c.rows, new])
-    order = np.argsort(rows, kind="stable")
-    rows = rows[order]
-    zeros = np.zeros(len(new))
-    bm25 = words.score(new)
-    coverage = bm25 / words.ceiling if words.ceiling else zeros
-    cosine = cosines(view, query, new)
-    profile = request.profile
-    # in a fusion by ranks a row without any has nothing of its own
-    own = zeros if profile.fusion == "ranks" else (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
-    parts = _spread(rows, hits.held)
-    own_all = _joined(c.own, own, order)
-    received = _joined(c.received, zeros, order)
-    semantic = np.minimum((1.0 - hits.share) * (own_all + received) + parts, 1.0)
-    factor = _joined(c.factor, factors(view, profile, new), order)
-    weight = profile.decay.semantic_weight
-    recency = ages(view, rows, profile.decay, request.aged_us).recency if weight < 1.0 else np.zeros(len(rows))
-    nowhere = np.zeros(len(new), np.int64)
-    merged = Candidates(
-        rows,
-        _joined(c.bm25, bm25, order),
-        _joined(c.coverage, coverage, order),
-        _joined(c.cosine, cosine, order),
-        np.concatenate([c.lexical_rank, nowhere])[order],
-        np.concatenate([c.vector_rank, nowhere])[order],
-        own_all,
-        received,
-        semantic,
-        factor,
-        boosted(view, request, rows, apply_window(view, request.meant, rows, blend(semantic, recency, weight, factor))),
-    )
-    place = {row: position for position, row in enumerate(rows.tolist())}
-    return merged, {place[row]: held for row, held in hits.held.items()}
+    return held
 
 
 def _part(profile: Profile, score: float, rank: int) -> float:
@@ -168,16 +103,6 @@ def _part(profile: Profile, score: float, rank: int) -> float:
     if profile.fusion == "ranks":
         return weight * (profile.rank_constant + 1.0) / (profile.rank_constant + rank)
     return weight * score / _FULL
-
-
-def _spread(rows: I64, held: Mapping[int, Held]) -> F64:
-    parts = np.zeros(len(rows))
-    parts[np.searchsorted(rows, np.array(list(held), np.int64))] = [each.part for each in held.values()]
-    return parts
-
-
-def _joined(a: F64, b: F64, order: I64) -> F64:
-    return np.concatenate([a, b])[order]
 
 
 # ---------------------------------------------------------------------- from facts to chunks

@@ -23,15 +23,16 @@ from lamina_engine.profiles import Lexical, Profile
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.arranging import arrange
 from lamina_engine.recall.brought import Brought
-from lamina_engine.recall.candidates import Candidates, ranking, score_candidates
+from lamina_engine.recall.candidates import Candidates, match_shown, score_candidates
 from lamina_engine.recall.diversify import diversify
-from lamina_engine.recall.expand import Expanded, by_intent, expand, with_matches
+from lamina_engine.recall.expand import Expanded, by_intent, expand
 from lamina_engine.recall.explain import Found, results
-from lamina_engine.recall.factlane import FactHits, Held, fact_lane, with_facts
+from lamina_engine.recall.factlane import Held, fact_lane
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
+from lamina_engine.recall.score import score_composite
 from lamina_engine.recall.select import alive, select
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
 from lamina_kernels.layouts import F32, F64, I64
@@ -64,9 +65,11 @@ class _Gathered(Struct):
     words: Words
     lexical: Lane
     vector: Lane
-    facts: FactHits
     held: dict[int, Held]
+    """By row, what the facts lane found."""
     candidates: Candidates
+    order: list[int]
+    """Positions with a score above 0, best first."""
 
 
 class _Chosen(Struct):
@@ -124,7 +127,6 @@ def recall(
         c.brought,
         c.parts,
         held=g.held,
-        facts_share=g.facts.share,
     )
     _note(memory, request, c)
     trace = _trace(view, request, g, len(c.candidates.rows), c.folded, c.expanded)
@@ -154,23 +156,21 @@ def _chosen(memory: Memory, view: View, request: Request) -> _Chosen:
     """Ask the lanes, and choose what is returned."""
     chosen = request.profile
     g = _gathered(memory, view, request)
-    order, folded = diversify(view, chosen, g.candidates, ranking(view, g.candidates), request.k)
+    order, folded = diversify(view, chosen, g.candidates, g.order, request.k)
     if request.meant is not None and request.meant.strict:
         order = filter_window(view, request.meant, g.candidates.rows, order, request.k)
     expanded = expand(view, request, g.selection, g.query, g.candidates, order)
     candidates, order, brought = expanded.candidates, expanded.order, expanded.brought
     parts: Mapping[int, dict[str, Any]] = {}
     if chosen.composite.on:
-        from lamina_engine.recall.composed import composed
-
-        candidates, order, parts = composed(view, request, candidates, order, folded)
+        candidates, order, parts = score_composite(view, request, candidates, order, folded)
     if chosen.diversity.slots:
         arranged = arrange(view, request, candidates, order, brought)
         kept, candidates, brought = arranged.kept, arranged.candidates, arranged.brought
     else:
         texts = _TextOf(view, candidates.rows)
         kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
-    candidates = with_matches(view, g.words, g.query, candidates, kept, len(g.candidates.rows))
+    candidates = match_shown(view, g.words, g.query, candidates, kept, len(g.candidates.rows))
     return _Chosen(g, candidates, kept, folded, expanded, brought, parts)
 
 
@@ -209,10 +209,9 @@ def _gathered(memory: Memory, view: View, request: Request) -> _Gathered:
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
     words, lexical, vector = _lanes(view, request, selection, query)
-    candidates = score_candidates(view, request, words, lexical, vector, query, share, selection)
-    facts = fact_lane(view, request, selection, memory.config.facts)
-    candidates, held = with_facts(view, request, words, query, share, candidates, facts)
-    return _Gathered(selection, query, share, words, lexical, vector, facts, held, candidates)
+    held = fact_lane(view, request, selection, memory.config.facts)
+    candidates, order = score_candidates(view, request, words, (lexical, vector), query, share, selection, held)
+    return _Gathered(selection, query, share, words, lexical, vector, held, candidates, order)
 
 
 def _trace(

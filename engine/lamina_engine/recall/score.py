@@ -1,30 +1,53 @@
-"""The profile's formula over the whole candidate set, in float64 and one order of operations: the same bytes everywhere."""
+"""Scores of candidates: match and age, the time window, boosts, ties; and composite scoring, which is an option.
+
+    score = factor · (w·semantic + (1 − w)·0.5^(age/half-life)) · window · recency boost · session · length
+
+computed by one call (`lamina_kernels.scoring`) in float64 and one order of operations. The boosts are Causantic's; in
+its profile recency adds up to 0.3 with a half-life of 48 hours, the asking session counts 1.2, and a chunk of more than
+500 tokens is divided by 1 + log2(tokens/500). Composite scoring is ClawMem's: match, age and confidence blended, then
+quality, length, repetition, pin and co-use. It is no default: ranking by the match alone measured better.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Protocol
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
-from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
-from lamina_engine.index.accesses import Accesses
-from lamina_engine.index.categories import CategoryTable
-from lamina_engine.profiles import Decay
-from lamina_engine.store.snapshot import Rows, Snapshot
-from lamina_kernels.decay import half_life_decay_numpy
+from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, parse_instant
+from lamina_engine.index.claims import USAGE
+from lamina_engine.index.state import INVALIDATED, SUPERSEDED
+from lamina_kernels import scoring
+from lamina_kernels.layouts import BOOL, F64, I64
+from lamina_kernels.scoring import Formula
 
-SECONDS_PER_DAY = 86_400.0
-LEAST_MISSING_HALF_LIVES = 10.0
-"""A chunk without a date counts as at least so many half-lives old, whatever the moment: recency below 0.001."""
-F64 = NDArray[np.float64]
+if TYPE_CHECKING:
+    from lamina_engine.index.accesses import Accesses
+    from lamina_engine.index.categories import CategoryTable
+    from lamina_engine.index.view import View
+    from lamina_engine.profiles import Decay, Profile
+    from lamina_engine.recall.candidates import Candidates
+    from lamina_engine.recall.request import Request
+    from lamina_engine.store.snapshot import Snapshot
+
+SECONDS_PER_DAY: Final = 86_400.0
+_NO_HALF_LIVES: Final = np.empty(0)
+_TRAIT_COLUMNS: Final = ("id", "type", "text", "tags", "project", "headings", "metadata")
+_ASKED_FOR_INVALIDATED: Final = 0.5
+"""Factor of an invalidated chunk that only a filter on status brings in."""
 
 
 class Dated(Protocol):
-    """What scoring by age needs to see of the vault."""
+    """The part of a view that ages are read from."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -32,7 +55,7 @@ class Dated(Protocol):
         ...
 
     @property
-    def created_us(self) -> NDArray[np.int64]:
+    def created_us(self) -> I64:
         """created_at of every row; `MISSING_US` where unknown."""
         ...
 
@@ -47,25 +70,119 @@ class Dated(Protocol):
         ...
 
 
+# ---------------------------------------------------------------------- the formula
+
+
+def score_rows(
+    view: View, request: Request, rows: I64, semantic: F64, factor: F64, *, weight: float | None = None
+) -> tuple[F64, list[int]]:
+    """Score some rows and rank those with a score above 0.
+
+    Parameters
+    ----------
+    semantic, factor : float64 (n,)
+        The match of each row, and what multiplies its blend with recency.
+    weight : float, optional
+        The match's share of the blend; the profile's unless given.
+
+    Returns
+    -------
+    (scores, positions)
+        Positions by score, then newer, then id.
+    """
+    decay, boosts = request.profile.decay, request.profile.boosts
+    weight = decay.semantic_weight if weight is None else weight
+    formula = _formula(request, weight)
+    created = view.created_us[rows]
+    half_lives = half_lives_of(view, rows, decay, request.aged_us) if weight < 1.0 else _NO_HALF_LIVES
+    multipliers = []
+    if boosts.session != 1.0 and request.session is not None:
+        multipliers.append(np.where(_is_of_session(view, request.session, rows), boosts.session, 1.0))
+    if boosts.length_tokens:
+        multipliers.append(length_penalty(_token_counts(view, rows), boosts.length_tokens))
+    stacked = np.array(multipliers).reshape(len(multipliers), len(rows))
+    scored = scoring.score_rows(semantic, factor, created, half_lives, stacked, formula, len(rows))
+    order = _by_id(view, rows, created, scored) if scored.tied else scored.order
+    ranked: list[int] = order.tolist()
+    return scored.score, ranked
+
+
+def blend_rows(view: View, request: Request, rows: I64, semantic: F64) -> F64:
+    """Return match and recency of some rows blended, without window and boosts, float64 (n,)."""
+    decay = request.profile.decay
+    formula = Formula(decay.semantic_weight, _whole_seconds(request.aged_us), _stand_in(decay.missing_created_at))
+    half_lives = half_lives_of(view, rows, decay, request.aged_us) if decay.semantic_weight < 1.0 else _NO_HALF_LIVES
+    factor, none = status_factors(view, request.profile, rows), np.empty((0, len(rows)))
+    return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
+
+
+def status_factors(view: View, profile: Profile, rows: I64) -> F64:
+    """Return the factor of each row: below 1 for invalidated chunks."""
+    if view.all_active:
+        return np.ones(len(rows))
+    invalidated = view.state.status[rows] == INVALIDATED
+    return np.where(invalidated, profile.invalidated or _ASKED_FOR_INVALIDATED, 1.0)
+
+
+def _formula(request: Request, weight: float) -> Formula:
+    decay, boosts, window = request.profile.decay, request.profile.boosts, request.meant
+    aged, undated = _whole_seconds(request.aged_us), _stand_in(decay.missing_created_at)
+    found = Formula(weight, aged, undated)
+    if window is not None:
+        found = found._replace(
+            start_us=float(window.start_us), end_us=float(window.end_us), window_weight=float(window.weight),
+            before_days=float(window.before_days), after_days=float(window.after_days),
+        )  # fmt: skip
+    if boosts.recency:
+        found = found._replace(
+            boost=float(boosts.recency), boost_half_life_hours=float(boosts.recency_half_life_hours),
+            now_s=_whole_seconds(request.now_us),
+        )  # fmt: skip
+    return found
+
+
+def _by_id(view: View, rows: I64, created: I64, scored: scoring.Scored) -> I64:
+    """Return the order with equal rows by id; ids are read of those alone that need them."""
+    positions = np.flatnonzero(scored.score > 0.0)
+    worse, older = -scored.score[positions], ~created[positions]
+    order = np.lexsort((older, worse))
+    equal = (worse[order[1:]] == worse[order[:-1]]) & (older[order[1:]] == older[order[:-1]])
+    tied = np.sort(order[np.append(equal, False) | np.insert(equal, 0, False)])
+    names = view.snapshot.values("chunks", "id", rows[positions[tied]])
+    places = np.zeros(len(positions), np.int64)
+    places[tied[sorted(range(len(tied)), key=names.__getitem__)]] = np.arange(len(tied))
+    return positions[np.lexsort((places, older, worse))]
+
+
+# ---------------------------------------------------------------------- age
+
+
 class Ages(Struct, frozen=True):
-    """Ages of candidates and how fast they fade.
+    """Ages of rows and how fast they fade.
 
     Attributes
     ----------
-    age_s : float64 (n,)
+    age_s, half_life_s : float64 (n,)
         Seconds, at least 0.
-    half_life_s : float64 (n,)
-        Seconds.
     recency : float64 (n,)
         0.5^(age/half-life), in [0, 1].
     dated : bool (n,)
-        False where created_at is not known and the profile's stand-in was used.
+        False where created_at is unknown and the profile's stand-in was used.
     """
 
     age_s: F64
     half_life_s: F64
     recency: F64
-    dated: NDArray[np.bool_]
+    dated: BOOL
+
+
+def ages(view: Dated, rows: I64, decay: Decay, now_us: int) -> Ages:
+    """Return the ages of some rows at a moment, which is cut to whole seconds; the numbers that `score_rows` uses."""
+    created = view.created_us[rows]
+    age_s, half_life_s = scoring.ages_numpy(
+        created, half_lives_of(view, rows, decay, now_us), _whole_seconds(now_us), _stand_in(decay.missing_created_at)
+    )
+    return Ages(age_s, half_life_s, scoring.halve(age_s / half_life_s), created != MISSING_US)
 
 
 def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> float:
@@ -77,75 +194,492 @@ def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> f
     return decay.half_life_days
 
 
-def ages(view: Dated, rows: Rows, decay: Decay, now_us: int) -> Ages:
-    """Return the ages of some rows at a moment (which is truncated to whole seconds).
-
-    Ages below zero (dates in the future) count as zero. A missing date counts as the profile's ``missing_created_at``, and as
-    `LEAST_MISSING_HALF_LIVES` at least: a recall as of years ago, or a long half-life, must not make it fresh.
-    """
-    half_lives = reinforced(view, rows, _half_lives(view, rows, decay), decay, now_us)
-    return _ages(view.created_us[rows], half_lives, decay, now_us)
-
-
-def ages_of(created_us: list[int | None], half_lives_days: list[float] | F64, decay: Decay, now_us: int) -> Ages:
-    """Return the ages of some dates (None: unknown) with their half-lives; the numbers that `ages` gives."""
-    created = np.array([MISSING_US if us is None else us for us in created_us], np.int64)
-    return _ages(created, np.array(half_lives_days, np.float64), decay, now_us)
-
-
-def _ages(created: NDArray[np.int64], half_lives_days: F64, decay: Decay, now_us: int) -> Ages:
-    dated = created != MISSING_US
-    missing = not dated.all()
-    if missing:
-        created = np.where(dated, created, _stand_in(decay.missing_created_at))
-    now_s = math.floor(now_us / US_PER_S)
-    # float64 before the difference: absurd dates at the ends of int64 must not wrap round
-    age_s = np.maximum(now_s - created.astype(np.float64) / US_PER_S, 0.0)
-    half_life_s = half_lives_days * SECONDS_PER_DAY
-    if missing:
-        age_s = np.where(dated, age_s, np.maximum(age_s, LEAST_MISSING_HALF_LIVES * half_life_s))
-    return Ages(age_s, half_life_s, half_life_decay_numpy(age_s, half_life_s), dated)
-
-
-@functools.cache
-def _stand_in(moment: str) -> int:
-    return parse_instant(moment)
-
-
-def reinforced(view: Dated, rows: Rows, half_lives_days: F64, decay: Decay, now_us: int) -> F64:
-    """Return half-lives as being recalled has made them longer; see `lamina_engine.profiles.Reinforcement`.
+def half_lives_of(view: Dated, rows: I64, decay: Decay, now_us: int) -> F64:
+    """Return half-lives of some rows in days, float64 (n,): one look-up for each distinct (type, collection).
 
     References
     ----------
     .. [1] ClawMem's half-life extended by use: rate 0.3, at most three times, accesses of the last 90 days.
     """
-    rule = decay.reinforcement
-    if rule.most <= 1.0 or not view.accesses:
-        return half_lives_days
-    factors = []
-    for row in rows.tolist():
-        days = max((now_us - view.accesses.last_us(row)) / US_PER_S / SECONDS_PER_DAY, 0.0)
-        fresh = max(0.0, 1.0 - days / rule.window_days)
-        factors.append(min(rule.most, 1.0 + rule.rate * math.log1p(view.accesses.count(row) * fresh)))
-    return half_lives_days * np.array(factors, np.float64)
-
-
-def _half_lives(view: Dated, rows: Rows, decay: Decay) -> F64:
-    """Half-lives in days: one look-up for each distinct (type, collection)."""
     types = view.categories.gather(view.snapshot, "type", rows)
     collections = view.categories.gather(view.snapshot, "collection", rows)
     value = view.categories.value
     table: dict[tuple[int, int], float] = {}
-    out = []
-    for pair in zip(types.tolist(), collections.tolist(), strict=True):
+    days = np.empty(len(rows))
+    for i, pair in enumerate(zip(types.tolist(), collections.tolist(), strict=True)):
         if pair not in table:
             table[pair] = half_life_days(decay, value("type", pair[0]), value("collection", pair[1]))
-        out.append(table[pair])
-    return np.array(out, np.float64)
+        days[i] = table[pair]
+    rule = decay.reinforcement
+    if rule.most <= 1.0 or not view.accesses:
+        return days
+    for i, row in enumerate(rows.tolist()):
+        since = max((now_us - view.accesses.last_us(row)) / US_PER_S / SECONDS_PER_DAY, 0.0)
+        fresh = max(0.0, 1.0 - since / rule.window_days)
+        days[i] *= min(rule.most, 1.0 + rule.rate * math.log1p(view.accesses.count(row) * fresh))
+    return days
 
 
-def blend(semantic: F64, recency: F64, semantic_weight: float, factor: F64) -> F64:
-    """Return factor · (w·semantic + (1 − w)·recency)."""
-    if semantic_weight >= 1.0:
-        return factor * semantic
-    return factor * (semantic_weight * semantic + (1.0 - semantic_weight) * recency)
+@functools.cache
+def _stand_in(moment: str) -> float:
+    return float(parse_instant(moment))
+
+
+def _whole_seconds(us: int) -> float:
+    return float(math.floor(us / US_PER_S))
+
+
+# ---------------------------------------------------------------------- boosts
+
+
+def length_penalty(tokens: I64, anchor: int) -> F64:
+    """Return 1 / (1 + log2(max(1, tokens / anchor))): 1 up to the anchor, a half at twice as many tokens."""
+    penalty: F64 = 1.0 / (1.0 + np.log2(np.maximum(tokens.astype(np.float64) / anchor, 1.0)))
+    return penalty
+
+
+def boost_terms(view: View, request: Request, rows: I64) -> list[dict[str, Any]] | None:
+    """Return the term ``boosts`` of each row, from which `recompute_boosts` works; None where the profile has none."""
+    settings = request.profile.boosts
+    if not (settings.recency or settings.length_tokens or settings.session != 1.0):
+        return None
+    asks, created = request.session, view.created_us[rows]
+    same = _is_of_session(view, asks, rows).tolist() if asks is not None else [False] * len(rows)
+    age = np.maximum(_whole_seconds(request.now_us) - created.astype(np.float64) / US_PER_S, 0.0) / 3_600.0
+    columns = zip(
+        age.tolist(), (created == MISSING_US).tolist(), same, _token_counts(view, rows).tolist(), strict=True
+    )  # fmt: skip
+    return [
+        {
+            "recency": settings.recency, "half_life_hours": settings.recency_half_life_hours,
+            "age_hours": None if undated else hours, "session": settings.session if mine else 1.0,
+            "tokens": tokens, "length_tokens": settings.length_tokens,
+        }
+        for hours, undated, mine, tokens in columns
+    ]  # fmt: skip
+
+
+def recompute_boosts(terms: Mapping[str, Any]) -> float:
+    """Return the factor of one of `boost_terms`."""
+    age = terms["age_hours"]
+    factor = float(terms["session"])
+    if age is not None:
+        factor *= 1.0 + terms["recency"] * 0.5 ** (age / terms["half_life_hours"])
+    if terms["length_tokens"]:
+        factor /= 1.0 + math.log2(max(1.0, terms["tokens"] / terms["length_tokens"]))
+    return factor
+
+
+def _token_counts(view: View, rows: I64) -> I64:
+    from lamina_engine.recall.sizes import token_counts
+
+    return token_counts(view, rows).astype(np.int64)
+
+
+def _is_of_session(view: View, session: str, rows: I64) -> BOOL:
+    codes = view.categories.gather(view.snapshot, "session", rows)  # first: it reads the names
+    same: BOOL = codes == view.categories.code("session", session)
+    return same
+
+
+# ---------------------------------------------------------------------- composite scoring
+class Kind(NamedTuple):
+    """Half-life and first confidence of a type of content."""
+
+    half_life_days: float
+    baseline: float
+    """Confidence of a new one."""
+
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        "handoff": Kind(30.0, 0.60),
+        "progress": Kind(45.0, 0.50),
+        "conversation": Kind(45.0, 0.55),
+        "problem": Kind(60.0, 0.75),
+        "milestone": Kind(60.0, 0.70),
+        "note": Kind(60.0, 0.50),
+        "research": Kind(90.0, 0.70),
+        "project": Kind(120.0, 0.65),
+        "decision": Kind(180.0, 0.85),
+        "preference": Kind(math.inf, 0.80),
+        "deductive": Kind(math.inf, 0.85),
+        "hub": Kind(math.inf, 0.80),
+        "antipattern": Kind(math.inf, 0.75),
+    }
+)
+"""By type; any other is as a note."""
+_OTHER: Final = KINDS["note"]
+ATTENTIVE: Final = frozenset({"decision", "deductive", "hub", "research", "antipattern", "preference"})
+"""Types that do not fade for want of attention."""
+
+UNKNOWN_RECENCY: Final = 0.5
+_EXTENSION: Final = 0.3
+_MOST_EXTENDED: Final = 3.0
+_FRESH_DAYS: Final = 90.0
+_USE: Final = 0.1
+_MOST_USE: Final = 1.5
+_ATTENTION_A_WEEK: Final = 0.95
+_LEAST_ATTENTION: Final = 0.5
+_NEUTRAL: Final = 0.5
+_ANCHOR_CHARS: Final = 500.0
+_LEAST_LENGTH: Final = 0.3
+_REPETITION: Final = 0.03
+_MOST_REPETITION: Final = 0.10
+_PIN: Final = 0.3
+_MOST_COMPANY: Final = 0.15
+
+
+class Weights(NamedTuple):
+    """Shares of the blend; they add up to 1."""
+
+    match: float = 0.5
+    recency: float = 0.25
+    confidence: float = 0.25
+
+
+BALANCED: Final = Weights()
+BY_MATCH: Final = Weights(0.7, 0.15, 0.15)
+BY_RECENCY: Final = Weights(0.1, 0.7, 0.2)
+"""Of a question that asks for what is newest; it takes the place of the others."""
+
+_RECENT: Final = re.compile(
+    r"(?<![\w-])(?:recent(?:ly)?|latest|last (?:session|time|week|month|few days)|left off|where (?:was|were) (?:we|i)"
+    r"|pick up|continue|yesterday|today|what (?:was|were) (?:we|i) (?:doing|working))(?![\w-])",
+    re.IGNORECASE,
+)
+
+
+_LISTED: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s", re.MULTILINE)
+_DECIDED: Final = re.compile(
+    r"(?<![\w-])(?:decided|decisions?|chose|chosen|agreed|approved|instead of|rationale|trade-?offs?)(?![\w-])",
+    re.IGNORECASE,
+)
+_MENDED: Final = re.compile(
+    r"(?<![\w-])(?:fix(?:e[sd])?|solved|solution|resolved|root cause|workaround|bugs?)(?![\w-])", re.IGNORECASE
+)
+NEWEST_FIRST: Final = frozenset({"handoff", "decision", "progress"})
+"""Types that come before all others where a question asks for what is newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Inputs of a composite score.
+
+    Attributes
+    ----------
+    match : float
+        Its score by words and meaning, in [0, 1].
+    type : str
+    age_days : float or None
+        None or NaN where its date is not known; below 0 counts as 0.
+    accesses : int
+        How often it was recalled.
+    days_since_access : float or None
+        None where that is not known, or only filled in.
+    stored_confidence : float
+        In [0, 1]; 0.5 says nothing.
+    quality : float
+        In [0, 1]; 0.5 changes nothing.
+    chars : int
+        Length of its text.
+    revisions, duplicates : int
+        From 1 up.
+    pinned : bool
+    """
+
+    match: float
+    type: str = "note"
+    age_days: float | None = None
+    accesses: int = 0
+    days_since_access: float | None = None
+    stored_confidence: float = _NEUTRAL
+    quality: float = _NEUTRAL
+    chars: int = 0
+    revisions: int = 1
+    duplicates: int = 1
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """A composite score, and every factor of it."""
+
+    score: float
+    recency: float
+    half_life_days: float
+    """As use has extended it."""
+    confidence: float
+    blend: float
+    """Before the factors."""
+    quality: float
+    length: float
+    repetition: float
+    pin: float
+    """What the pin added."""
+
+
+def composite(traits: Traits, weights: Weights = BALANCED, boost: float = 1.0) -> Composite:
+    """Return a candidate's composite score with all its factors.
+
+    Parameters
+    ----------
+    traits : Traits
+    weights : Weights
+        `BY_RECENCY` where `asks_for_newest` says so.
+    boost : float
+        What the profile multiplies by, such as 1.08 for preferences.
+
+    Notes
+    -----
+    score = (w_m·match + w_r·recency + w_c·confidence) · quality · length · repetition · boost, then the pin. NaN counts
+    as not known, so the score is always finite.
+    """
+    kind = KINDS.get(traits.type, _OTHER)
+    extended = extended_half_life(kind.half_life_days, traits.accesses, traits.days_since_access)
+    fading = recency(traits.age_days, extended)
+    certain = confidence(traits)
+    match = _known(traits.match, 0.0)
+    blended = weights.match * match + weights.recency * fading + weights.confidence * certain
+    good = 0.7 + 0.6 * min(max(_known(traits.quality, _NEUTRAL), 0.0), 1.0)
+    short, repeated = length_factor(traits.chars), repetition_factor(traits.revisions, traits.duplicates)
+    raw = blended * good * short * repeated * boost
+    score = pinned(raw) if traits.pinned else raw
+    return Composite(score, fading, extended, certain, blended, good, short, repeated, score - raw)
+
+
+def quality_of(text: str, headed: bool = False, marks: int = 0) -> float:
+    """Return how good a text looks, 0 to 1, where nobody said: long, ordered, with decisions and mended faults.
+
+    Parameters
+    ----------
+    text : str
+    headed : bool
+        Whether it stands under a heading, or has one.
+    marks : int
+        How many of tags, domain and workstream it has; three count at most.
+    """
+    found = 0.3 + 0.1 * (len(text) > 200) + 0.1 * (len(text) > 500) - 0.1 * (len(text) < 50)
+    found += 0.1 * headed + 0.05 * (_LISTED.search(text) is not None)
+    found += 0.15 * (_DECIDED.search(text) is not None) + 0.1 * (_MENDED.search(text) is not None)
+    return min(max(found + 0.05 * min(max(marks, 0), 3), 0.0), 1.0)
+
+
+def asks_for_newest(question: str) -> bool:
+    """Tell whether a question asks for what is newest, so that `BY_RECENCY` holds."""
+    return _RECENT.search(question) is not None
+
+
+def recency(age_days: float | None, half_life_days: float) -> float:
+    """Return 0.5^(age / half-life); 1 where nothing fades or the date is to come, 0.5 where it is not known."""
+    if math.isinf(half_life_days):
+        return 1.0
+    if age_days is None or math.isnan(age_days):
+        return UNKNOWN_RECENCY
+    return math.pow(0.5, max(age_days, 0.0) / half_life_days)
+
+
+def extended_half_life(half_life_days: float, accesses: int, days_since_access: float | None = None) -> float:
+    """Return a half-life as use extends it: h + 0.3·h·ln(1 + accesses · fresh), at most 3·h.
+
+    ``fresh`` falls from 1 to 0 within 90 days of the last access.
+    """
+    fresh = 1.0 if days_since_access is None else max(0.0, 1.0 - max(days_since_access, 0.0) / _FRESH_DAYS)
+    extended = half_life_days + _EXTENSION * half_life_days * math.log1p(max(accesses, 0) * fresh)
+    return min(_MOST_EXTENDED * half_life_days, extended)
+
+
+def confidence(traits: Traits) -> float:
+    """Return how far a candidate is to be believed: type, age, use and attention, and what was stored about it."""
+    kind = KINDS.get(traits.type, _OTHER)
+    use = min(_MOST_USE, 1.0 + _USE * math.log2(1.0 + max(traits.accesses, 0)))
+    fading = recency(traits.age_days, kind.half_life_days)
+    computed = min(1.0, kind.baseline * fading * use * attention(traits.type, traits.days_since_access))
+    stored = min(max(_known(traits.stored_confidence, _NEUTRAL), 0.0), 1.0)
+    if stored == _NEUTRAL:
+        return computed
+    return min(1.0, computed * (stored / _NEUTRAL) * 0.5 + computed * 0.5)
+
+
+def attention(type_: str, days_since_access: float | None) -> float:
+    """Return the factor for want of attention: 0.95 a week, at least 0.5; 1 for `ATTENTIVE` types and where not known."""
+    if type_ in ATTENTIVE or days_since_access is None or math.isnan(days_since_access):
+        return 1.0
+    return max(_LEAST_ATTENTION, math.pow(_ATTENTION_A_WEEK, max(days_since_access, 0.0) / 7.0))
+
+
+def length_factor(chars: int) -> float:
+    """Return the factor for long texts: 1 / (1 + 0.5·log2(chars / 500)), at most 1, at least 0.3."""
+    return max(_LEAST_LENGTH, 1.0 / (1.0 + 0.5 * math.log2(max(chars / _ANCHOR_CHARS, 1.0))))
+
+
+def repetition_factor(revisions: int, duplicates: int) -> float:
+    """Return the factor for what was said again: 1 + min(0.10, 0.03·ln(1 + 2·(revisions − 1) + (duplicates − 1)))."""
+    again = 2 * (max(revisions, 1) - 1) + max(duplicates, 1) - 1
+    return 1.0 + min(_MOST_REPETITION, _REPETITION * math.log1p(again))
+
+
+def pinned(score: float) -> float:
+    """Return a pinned score: 0.3 more, up to 1; one above 1 stays as it is, so that a pin never lowers."""
+    return max(score, min(1.0, score + _PIN))
+
+
+def with_company(names: Sequence[str], scores: Sequence[float], together: Mapping[tuple[str, str], int]) -> list[float]:
+    """Return scores raised for what was used together with the first quarter of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Candidates in the order of their match, best first.
+    scores : sequence of float
+        Their composite scores.
+    together : mapping of (str, str) to int
+        How often two were used together; in either order.
+
+    Notes
+    -----
+    Those outside the first max(1, n // 4) get ×(1 + min(count / 10, 0.15)), once, for their best partner among them.
+    """
+    first = set(names[: max(1, len(names) // 4)])
+    best: dict[str, int] = {}
+    for pair, count in together.items():
+        for one, other in (pair, pair[::-1]):
+            if one in first and other not in first:
+                best[other] = max(best.get(other, 0), count)
+    return [
+        score * (1.0 + min(best.get(name, 0) / 10.0, _MOST_COMPANY)) for name, score in zip(names, scores, strict=True)
+    ]
+
+
+def _known(value: float, otherwise: float) -> float:
+    return value if math.isfinite(value) else otherwise
+
+
+def score_composite(
+    view: View, request: Request, c: Candidates, order: list[int], folded: Mapping[int, Sequence[str]]
+) -> tuple[Candidates, list[int], Mapping[int, dict[str, Any]]]:
+    """Score the hits of a recall by the composite formula, where the profile asks for it.
+
+    Returns
+    -------
+    (candidates, order, terms)
+        ``terms`` has, by position, the numbers that `recompute_composite` needs. Where a question asks for what is newest,
+        hand-offs, decisions and progress come first among the k best.
+    """
+    settings = request.profile.composite
+    if not settings.on or not order:
+        return c, order, {}
+    newest = asks_for_newest(request.text)
+    weights = BY_RECENCY if newest else Weights(settings.match, settings.recency, settings.confidence)
+    known = _traits(view, request, c, order, folded)
+    names, boosts = [name for name, _ in known], {} if newest else settings.boosts
+    found = [composite(traits, weights, boosts.get(traits.type, 1.0)) for _, traits in known]
+    scores = [part.score for part in found]
+    raised = with_company(names, scores, _use_counts(view, names))
+    terms = {
+        position: _composite_terms(traits, part, weights, boosts.get(traits.type, 1.0), new / old)
+        for position, (_, traits), part, old, new in zip(order, known, found, scores, raised, strict=True)
+    }
+    hits = np.sort(np.array(order, np.int64))
+    semantic = np.zeros(len(c.rows))
+    semantic[order] = raised
+    score = c.score.copy()
+    score[hits], best = score_rows(view, request, c.rows[hits], semantic[hits], c.factor[hits], weight=1.0)
+    ranked: list[int] = hits[best].tolist()
+    if newest:
+        type_of = {position: traits.type for position, (_, traits) in zip(order, known, strict=True)}
+        ranked[: request.k] = sorted(
+            ranked[: request.k], key=lambda position: type_of[position] not in NEWEST_FIRST
+        )  # fmt: skip
+    return replace(c, score=score), ranked, terms
+
+
+def recompute_composite(terms: Mapping[str, Any], match: float) -> float:
+    """Return a composite score from the term ``composite`` of a hit and its semantic score."""
+    weights = terms["weights"]
+    blend = (
+        weights["match"] * match + weights["recency"] * terms["recency"] + weights["confidence"] * terms["confidence"]
+    )
+    raw = blend * terms["quality"] * terms["length"] * terms["repetition"] * terms["boost"]
+    return float((pinned(raw) if terms["pinned"] else raw) * terms["company"])
+
+
+def _composite_terms(traits: Traits, part: Composite, weights: Weights, boost: float, company: float) -> dict[str, Any]:
+    extended = part.half_life_days
+    return {
+        "weights": weights._asdict(),
+        "recency": part.recency,
+        "half_life_days": extended if math.isfinite(extended) else None,  # None: it does not fade
+        "confidence": part.confidence,
+        "quality": part.quality,
+        "length": part.length,
+        "repetition": part.repetition,
+        "boost": boost,
+        "pinned": traits.pinned,
+        "company": company,
+        "uses": traits.accesses,
+        "days_since_use": traits.days_since_access,
+        "revisions": traits.revisions,
+        "duplicates": traits.duplicates,
+    }
+
+
+def _traits(
+    view: View, request: Request, c: Candidates, order: Sequence[int], folded: Mapping[int, Sequence[str]]
+) -> list[tuple[str, Traits]]:
+    """Return the id and the inputs of each hit."""
+    from lamina_engine.graph.usage import uses
+
+    rows = c.rows[list(order)]
+    used = uses(view)
+    edited = bool((view.state.status == SUPERSEDED).any())
+    created = view.created_us[rows].tolist()
+    pins = view.state.pinned[rows].tolist()
+    found = []
+    for i, record in enumerate(view.snapshot.records("chunks", rows, _TRAIT_COLUMNS)):
+        name, use = record["id"], used.get(record["id"])
+        metadata = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
+        quality = _share(metadata.get("quality"))
+        stored = _share(metadata.get("confidence"))
+        known = Traits(
+            match=float(c.semantic[order[i]]),
+            type=record["type"],
+            age_days=None if created[i] == MISSING_US else (request.now_us - created[i]) / US_PER_DAY,
+            accesses=use.times if use else 0,
+            days_since_access=(request.now_us - use.last_us) / US_PER_DAY if use else None,
+            stored_confidence=0.5 if stored is None else stored,
+            quality=_quality(record, metadata) if quality is None else quality,
+            chars=len(record["text"]),
+            revisions=max(1, len(view.all_rows_of_id(name))) if edited else 1,
+            duplicates=1 + len(folded.get(order[i], ())),
+            pinned=bool(pins[i]),
+        )
+        found.append((name, known))
+    return found
+
+
+def _share(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        return None
+    return float(value)
+
+
+def _quality(record: Mapping[str, Any], metadata: Mapping[str, Any]) -> float:
+    marks = bool(record["tags"]) + bool(record["project"] or metadata.get("domain")) + bool(metadata.get("workstream"))
+    return quality_of(record["text"], bool(record["headings"]) or "## " in record["text"], marks)
+
+
+def _use_counts(view: View, names: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return how often hits of the first quarter were used together with others."""
+    if not view.snapshot.rows("links"):
+        return {}
+    from lamina_engine.graph.standing import links_of
+    from lamina_engine.index.nodes import state_of
+
+    if USAGE not in state_of(view).graph.relations:
+        return {}
+    return {
+        (link.source, link.target): link.count or 0
+        for name in names[: max(1, len(names) // 4)]
+        for link in links_of(view, name, relations=[USAGE])
+    }

@@ -139,14 +139,6 @@ class WindowCandidates:
         return Selection(live, int(np.count_nonzero(live)), allowed.must, must_is_all=False)
 
 
-def apply_window(view: View, window: TimeWindow | None, rows: I64, score: F64) -> F64:
-    """Return scores, float64 (n,), lowered outside a window; the same array without a window."""
-    if window is None:
-        return score
-    days = outside_days(view.created_us[rows], window)
-    return score * time_factor(days, window.weight, window.before_days, window.after_days)
-
-
 def filter_window(view: View, window: TimeWindow, rows: I64, order: list[int], k: int) -> list[int]:
     """Return the positions inside a window that is a filter, if these are at least k; else all."""
     days = outside_days(view.created_us[rows], window)

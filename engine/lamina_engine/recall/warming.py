@@ -17,6 +17,7 @@ from lamina_kernels import (
     leads,
     postings,
     push,
+    scoring,
     terms,
 )
 from lamina_kernels._jit import Kernel
@@ -32,7 +33,8 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     postings.posting_frequencies,
     postings.score_postings,
     candidates.join_lanes_kernel,
-    candidates.score_candidates_kernel,
+    candidates.match_candidates_kernel,
+    scoring.score_rows_kernel,
     terms.bm25_terms,
     terms.scan_bm25,
     terms.gather_counts,

@@ -5,20 +5,10 @@ import pytest
 
 from lamina import FixedClock, InvalidArgument, Vault
 from lamina_engine.known_profiles import BUILT_IN
-from lamina_engine.recall.boosts import length_penalty, recency_boost
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.score import length_penalty
 
 EPISODIC = BUILT_IN["episodic@1"]
-
-
-def test_recency_golden_numbers() -> None:
-    settings = EPISODIC.boosts
-    got = recency_boost(np.array([0.0, 48.0, 96.0, -5.0]), settings.recency, settings.recency_half_life_hours)
-    np.testing.assert_allclose(got, [1.3, 1.15, 1.075, 1.3], atol=1e-12)
-
-
-def test_an_unknown_age_gains_nothing() -> None:
-    assert recency_boost(np.array([np.nan]), 0.3, 48.0).tolist() == [1.0]
 
 
 def test_length_golden_numbers() -> None:

@@ -12,9 +12,9 @@ import pytest
 import lamina
 from lamina import FixedClock, InvalidConfig, Vault
 from lamina_engine.known_profiles import Profiles
-from lamina_engine.recall import composite as formulas
-from lamina_engine.recall.composite import Facts, quality_of
+from lamina_engine.recall import score as formulas
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.score import Traits, quality_of
 from tests.engine.recall.corpus import QUERIES, records
 
 NOW = "2026-03-01T00:00:00Z"
@@ -67,7 +67,7 @@ def test_every_factor_is_that_of_the_formula(vault: Vault) -> None:
     (hit,) = vault.recall("cache replaced", profile="composed")
     got = hit.terms["composite"]
     ref = formulas.composite(
-        Facts(
+        Traits(
             match=hit.terms["semantic"], age_days=60.0, accesses=5, days_since_access=got["days_since_use"], quality=0.25,
             chars=len(hit.text),
         )

