@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lamina_engine.chunks.reading import shown_at
+from lamina_engine.chunks.reading import hit_fields_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates
@@ -23,7 +23,7 @@ class Found(Struct, frozen=True):
     """One result."""
 
     chunk: dict[str, Any]
-    """What is shown of it; see `lamina_engine.chunks.reading.shown_at`."""
+    """What is shown of it; see `lamina_engine.chunks.reading.hit_fields_at`."""
     score: float
     via: str | None
     terms: dict[str, Any]
@@ -45,7 +45,7 @@ def results(
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
-    shown = shown_at(view, rows)
+    shown = hit_fields_at(view, rows)
     aged = ages(view, rows, profile.decay, request.aged_us)
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)

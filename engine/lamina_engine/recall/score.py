@@ -673,7 +673,7 @@ def _use_counts(view: View, names: Sequence[str]) -> dict[tuple[str, str], int]:
     """Return how often hits of the first quarter were used together with others."""
     if not view.snapshot.rows("links"):
         return {}
-    from lamina_engine.graph.standing import links_of
+    from lamina_engine.graph.links import links_of
     from lamina_engine.index.nodes import state_of
 
     if USAGE not in state_of(view).graph.relations:
