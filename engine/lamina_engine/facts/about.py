@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.shapes import DIRECTIONS, Direction, Fact
-from lamina_engine.facts.tables import FACT, NEVER_US, RETRACT
+from lamina_engine.facts.shapes import DIRECTIONS, MAX_TIME, Direction, Fact
+from lamina_engine.facts.tables import FACT, RETRACT
 
 if TYPE_CHECKING:
     from lamina_engine.columns import Reader
@@ -252,7 +252,7 @@ def made(book: Book, found: Standing, direction: Literal["out", "in"]) -> list[F
         facts.append(
             Fact(
                 row, name, identity, predicate, other, other_id, category or kind, source, chunk, confidence, weight,
-                None if begins == MISSING_US else begins, None if stops == NEVER_US else stops, recorded, origin,
+                None if begins == MISSING_US else begins, None if stops == MAX_TIME else stops, recorded, origin,
                 direction, predicate if direction == "out" else registry.inverse(predicate) or predicate,
             )
         )  # fmt: skip

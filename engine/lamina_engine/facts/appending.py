@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lamina_engine.facts.about import settle
 from lamina_engine.facts.planning import FIRST_TOKEN, ITSELF, Plan
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 from lamina_engine.facts.tables import FACT
-from lamina_engine.facts.timeline import EVER, NEVER
 
 if TYPE_CHECKING:
     from lamina_engine.store.transaction import Transaction
@@ -113,8 +113,8 @@ def _extras(plan: Plan, plain: dict[str, Column], by_token: I64) -> dict[str, Co
             column[ending] = None
         elif name in ("source", "chunk"):
             column[ending] = plain[name][drafts[ending]]
-    found["valid_from"] = np.array([None if extra.begin == EVER else extra.begin for extra in extras], object)
-    found["valid_to"] = np.array([None if extra.end == NEVER else extra.end for extra in extras], object)
+    found["valid_from"] = np.array([None if extra.begin == MIN_TIME else extra.begin for extra in extras], object)
+    found["valid_to"] = np.array([None if extra.end == MAX_TIME else extra.end for extra in extras], object)
     amended = np.where(amends <= FIRST_TOKEN, by_token[np.maximum(FIRST_TOKEN - amends, 0)], amends)
     return found | {"kind": kinds, "amends": amended}
 

@@ -5,7 +5,6 @@ A book is made for a view and is as immutable as that; what it reads from is sha
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -216,22 +215,12 @@ class Book:
         return texts(self, start, stop)
 
 
-_lock = after_fork.make_lock()
-_books: weakref.WeakKeyDictionary[View, Book] = weakref.WeakKeyDictionary()
-
-
 def book_of(view: View) -> Book:
-    """Return a view's book; the same one for the same view. The first of a process reads the logs: O(rows)."""
-    found = _books.get(view)
-    if found is None:
-        with _lock:
-            found = _books.get(view)
-            if found is None:
-                found = _books[view] = Book(view)
-    return found
+    """Return the facts of a view; the first call in a process reads the logs, O(rows)."""
+    return view.cached("facts.view", lambda: Book(view))
 
 
 def book_at(memory: Memory, as_of_us: int | None = None) -> Book:
-    """Return a vault's present book, or the one of a past moment of recorded time."""
+    """Return a vault's present facts, or those of a past moment of recorded time."""
     view = memory.view()
     return book_of(view if as_of_us is None else View(view.snapshot, view.tables, as_of_us=as_of_us))

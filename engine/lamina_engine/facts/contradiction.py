@@ -6,7 +6,6 @@ say the same of facts whose words differ (see `lamina_engine.facts.disputes`). A
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,8 +33,8 @@ LEAST_CONFIDENCE: Final = 0.7
 """Judgements that are less sure change nothing."""
 _LOOKED_BACK: Final = 4_096
 _FEW: Final = 64
-_seen: weakref.WeakKeyDictionary[Memory, int] = weakref.WeakKeyDictionary()
-"""By vault, the rows of the facts log that were looked at."""
+_CHECKED: Final = "facts.checked"
+"""Key of the number of rows of the facts log that were compared in this process."""
 ONE_VALUE: Final = "it has one value at a time"
 _DAY_US: Final = 86_400_000_000
 
@@ -72,14 +71,16 @@ def catch_up(memory: Memory) -> list[Contradiction]:
     """
     from lamina_engine.facts.book import book_of
 
-    book = book_of(memory.view())
-    start = _seen.get(memory, max(0, book.facts - _LOOKED_BACK))
+    view = memory.view()
+    book = book_of(view)
+    start = view.tables.cached(_CHECKED, lambda: max(0, book.facts - _LOOKED_BACK))
     rows = np.arange(start, book.facts, dtype=np.int64)
     rows = rows[_one_valued(book, rows)]
     if len(rows) > _FEW:  # in bulk most stand alone, which a few NumPy operations tell
         rows = rows[_is_repeated(book, rows)]
     noted = note_rows(memory, rows.tolist()) if len(rows) else []
-    _seen[memory] = memory.view().snapshot.rows("facts")
+    view = memory.view()
+    view.tables.put_cached(_CHECKED, view.snapshot.rows("facts"))
     return noted
 
 
@@ -240,9 +241,6 @@ class _Known(NamedTuple):
     """By row of a fact, what lowers its confidence where it is read."""
 
 
-_read: weakref.WeakKeyDictionary[View, _Known] = weakref.WeakKeyDictionary()
-
-
 def contradictions_of(view: View) -> list[Contradiction]:
     """Return what was noted of a version, or by a past moment of it, oldest first."""
     return _known(view).noted
@@ -273,14 +271,16 @@ def believed(view: View, row: int, confidence: float) -> float:
 
 
 def _known(view: View) -> _Known:
-    found = _read.get(view)
-    if found is None:
-        found = _read[view] = _Known(list(_events(view)), {}, {})
-        for each in found.noted:
-            found.beside.setdefault(each.old, []).append(each.new)
-            found.beside.setdefault(each.new, []).append(each.old)
-            if not each.stored:
-                found.lowering.setdefault(each.old, []).append(each)
+    return view.cached("facts.contradictions", lambda: _read_noted(view))
+
+
+def _read_noted(view: View) -> _Known:
+    found = _Known(list(_events(view)), {}, {})
+    for each in found.noted:
+        found.beside.setdefault(each.old, []).append(each.new)
+        found.beside.setdefault(each.new, []).append(each.old)
+        if not each.stored:
+            found.lowering.setdefault(each.old, []).append(each)
     return found
 
 

@@ -18,7 +18,7 @@ from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import manynames, names
 from lamina_engine.facts.predicates import Registry, predicate_name
-from lamina_engine.facts.timeline import EVER, NEVER
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -230,7 +230,7 @@ def _weight(value: Any) -> float:
 def _instant(value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not EVER <= value < NEVER:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not MIN_TIME <= value < MAX_TIME:
         raise InvalidArgument(f"{value!r} must be microseconds since 1970 that fit 64 bits")
     return int(value)
 

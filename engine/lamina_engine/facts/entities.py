@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,19 +15,14 @@ from lamina_engine.facts.book import Book, Entity, book_of
 from lamina_engine.facts.lexicon import MERGE, keep_level
 from lamina_engine.facts.log import USER, Written, amend, known_entity
 from lamina_engine.facts.naming import Namer
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 from lamina_engine.facts.tables import CLOSE, RETRACT
-from lamina_engine.facts.timeline import EVER, NEVER, Stretch, put
+from lamina_engine.facts.timeline import Stretch, put
 
 if TYPE_CHECKING:
     from lamina_engine.facts.shapes import Fact
     from lamina_engine.memory import Memory
     from lamina_engine.store.transaction import Transaction
-
-BUCKETS: Final = {"project": "tech", "service": "tech", "tool": "tech", "concept": "tech"}
-"""Types that are taken for one another when a name is nearly that of a known entity; any other stands for itself."""
-REUSED_FROM: Final = 0.75
-"""Least similarity of names, 1 - edits / length of the longer one."""
-PERSON_REUSED_FROM: Final = 0.65
 
 
 def add_entity(
@@ -172,67 +167,6 @@ def merge(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Enti
     return book_of(memory.view()).entity(second)
 
 
-def find_or_reuse(book: Book, name: str, type: str) -> Entity | None:
-    """Return the entity of a name, or one of the same bucket of types whose name is nearly the same; None without any.
-
-    For names that a model wrote: 0.75 alike is the same thing, 0.65 the same person. Of several the most alike, then the
-    smaller id.
-
-    Raises
-    ------
-    InvalidArgument
-    """
-    from lamina_engine.facts.resolution import similar_names
-
-    text, kind = names.clean(name), names.clean_type(type)
-    exact = [entity for entity in book.resolve(text).entities if bucket(entity.type) == bucket(kind)]
-    if exact:
-        return min(exact, key=lambda entity: (entity.type != kind, entity.id))
-    least = PERSON_REUSED_FROM if kind == "person" else REUSED_FROM
-    found = [
-        (alike, entity)
-        for alike, entity in ((likeness(text, each.name), book.entity(each.row)) for each in similar_names(book, text))
-        if alike >= least and bucket(entity.type) == bucket(kind)
-    ]
-    return min(found, key=lambda pair: (-pair[0], pair[1].id))[1] if found else None
-
-
-def exact_type(book: Book, name: str) -> str | None:
-    """Return the one type that entities of a name (whatever its case) have; None where there is none, or several."""
-    from lamina_engine.facts.resolution import called
-
-    text = names.clean(name)
-    caseless = names.caseless(text)
-    same = (
-        each for each in called(book, names.key(text)) if not each.is_alias and names.caseless(each.name) == caseless
-    )
-    types = {book.type(each.row) for each in same}
-    return types.pop() if len(types) == 1 else None
-
-
-def bucket(type: str) -> str:
-    """Return what a type is taken together with when names are compared."""
-    return BUCKETS.get(type, type)
-
-
-def likeness(first: str, second: str) -> float:
-    """Return how alike two names are without case, 0 to 1: 1 - edits / characters of the longer one."""
-    a, b = names.caseless(first), names.caseless(second)
-    longest = max(len(a), len(b))
-    return 1.0 - _edits(a, b) / longest if longest else 1.0
-
-
-def _edits(a: str, b: str) -> int:
-    """Return how many letters have to be put in, left out or exchanged (Levenshtein 1966). O(len(a) len(b))."""
-    before = list(range(len(b) + 1))
-    for i, first in enumerate(a, 1):
-        row = [i]
-        for j, second in enumerate(b, 1):
-            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (first != second)))
-        before = row
-    return before[-1]
-
-
 # ---------------------------------------------------------------------- aliases
 
 
@@ -291,7 +225,7 @@ def _settle_merged(transaction: Transaction, book: Book, first: int, second: int
         groups.setdefault(key, []).append(fact)
     changed = [pair for group in groups.values() if len(group) > 1 for pair in _overlapping(book, group, entities)]
     changed.sort(key=lambda pair: pair[0].row)
-    ends = [(fact, end) for fact, end in changed if end > (EVER if fact.valid_from is None else fact.valid_from)]
+    ends = [(fact, end) for fact, end in changed if end > (MIN_TIME if fact.valid_from is None else fact.valid_from)]
     amend(transaction, book, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
     kept = {fact.row for fact, _ in ends}
     amend(transaction, book, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
@@ -320,9 +254,9 @@ def _overlapping(book: Book, group: Sequence[Fact], merged: set[str]) -> list[tu
     known = {fact.row: fact for fact in group}
     key = _place(book, group[0], merged)[0]
     for fact in sorted(group, key=lambda each: each.row):
-        begin = EVER if fact.valid_from is None else fact.valid_from
+        begin = MIN_TIME if fact.valid_from is None else fact.valid_from
         value = _place(book, fact, merged)[1]
-        outcome = put(stretches, value, begin, fact.valid_to, EVER, functional=len(key) == 2)
+        outcome = put(stretches, value, begin, fact.valid_to, MIN_TIME, functional=len(key) == 2)
         if outcome.row != -1:
             stretches.append(Stretch(fact.row, value, begin, begin))
             continue
@@ -333,5 +267,5 @@ def _overlapping(book: Book, group: Sequence[Fact], merged: set[str]) -> list[tu
     return [
         (known[each.row], each.end)
         for each in stretches
-        if each.end != (NEVER if known[each.row].valid_to is None else known[each.row].valid_to)
+        if each.end != (MAX_TIME if known[each.row].valid_to is None else known[each.row].valid_to)
     ]

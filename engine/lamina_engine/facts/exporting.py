@@ -24,8 +24,7 @@ from lamina_engine.facts.drafts import Draft, columns_of
 from lamina_engine.facts.entities import Named, ensure
 from lamina_engine.facts.log import write_columns
 from lamina_engine.facts.predicates import KINDS, Kind, declare, declared
-from lamina_engine.facts.shapes import Fact
-from lamina_engine.facts.timeline import EVER
+from lamina_engine.facts.shapes import MIN_TIME, Fact
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -178,7 +177,7 @@ def _kind(text: str) -> Kind:
 
 
 def _draft(line: FactLine, ids: Mapping[str, str]) -> Draft:
-    begin = EVER if line.valid_from is None else parse_instant(line.valid_from, what="valid_from")
+    begin = MIN_TIME if line.valid_from is None else parse_instant(line.valid_from, what="valid_from")
     end = None if line.valid_to is None else parse_instant(line.valid_to, what="valid_to")
     kind: Any = line.kind
     return Draft(

@@ -7,7 +7,6 @@ indexes, row by row, so that a process that only wants to know whom a question n
 from __future__ import annotations
 
 import logging
-import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -145,19 +144,9 @@ def open_names(path: Path) -> Saved:
     return Saved(keys[:entities], keys[entities : 2 * entities], keys[2 * entities :], min(longest, names.MAX_WORDS))
 
 
-_lock = after_fork.make_lock()
-_lexicons: weakref.WeakKeyDictionary[Tables, Lexicon] = weakref.WeakKeyDictionary()
-
-
 def lexicon_of(tables: Tables, snapshot: Snapshot) -> Lexicon:
-    """Return what goes with the tables of a vault, grown to a version; made when first asked for."""
-    found = _lexicons.get(tables)
-    if found is None:
-        with _lock:
-            found = _lexicons.get(tables)
-            if found is None:
-                found = _lexicons[tables] = Lexicon(_saved(tables, snapshot))
-    return found.grow(snapshot)
+    """Return the names that go with a vault's tables, extended to a version."""
+    return tables.cached("facts.names", lambda: Lexicon(_saved(tables, snapshot))).grow(snapshot)
 
 
 def _saved(tables: Tables, snapshot: Snapshot) -> Saved | None:

@@ -25,9 +25,8 @@ from lamina_engine.facts.drafts import Columns, Draft, checked, columns_of
 from lamina_engine.facts.ends import ends_of
 from lamina_engine.facts.planning import Plan
 from lamina_engine.facts.predicates import predicate_name
-from lamina_engine.facts.shapes import Fact
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME, Fact
 from lamina_engine.facts.tables import CLOSE, CONFIDENCE, RETRACT
-from lamina_engine.facts.timeline import EVER, NEVER
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -199,7 +198,7 @@ def close(
         found = [fact for fact in _said(book, subject, predicate, object) if fact.valid_to is None]
         ends = []
         for fact in found:
-            end = max(today(memory), fact.valid_from or EVER + 1) if valid_to is None else valid_to
+            end = max(today(memory), fact.valid_from or MIN_TIME + 1) if valid_to is None else valid_to
             if fact.valid_from is not None and end < fact.valid_from:
                 raise InvalidArgument(
                     f"valid_to={format_instant(end)} is before {fact.subject} {fact.predicate} {fact.object} began "
@@ -258,7 +257,7 @@ def amend(
     rows = np.array([fact.row for fact in facts], np.int64)
     tables, n = book.tables, len(facts)
     if ends is None:
-        ends = [NEVER if fact.valid_to is None else fact.valid_to for fact in facts]
+        ends = [MAX_TIME if fact.valid_to is None else fact.valid_to for fact in facts]
     transaction.append(
         "facts",
         {
@@ -274,7 +273,7 @@ def amend(
             "confidence": [fact.confidence for fact in facts] if confidence is None else list(confidence),
             "weight": [fact.weight for fact in facts],
             "valid_from": [fact.valid_from for fact in facts],
-            "valid_to": [None if end == NEVER else end for end in ends],
+            "valid_to": [None if end == MAX_TIME else end for end in ends],
             "origin": [origin] * n,
         },
         transaction.stamps(n),

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import numbers
 from lamina_engine.facts.known import Value, known_of, roots
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 from lamina_engine.facts.tables import CLOSE, FACT, RETRACT
-from lamina_engine.facts.timeline import EVER, NEVER, Outcome, Stretch, put
+from lamina_engine.facts.timeline import Outcome, Stretch, put
 
 if TYPE_CHECKING:
     from lamina_engine.facts.book import Book
@@ -67,7 +68,7 @@ class Plan:
         self.book, self.columns, self._today, self._repeat = book, columns, today, repeat
         self.subjects, self.targets = subjects, targets
         self.good = [row for row in range(columns.n) if row not in columns.bad]
-        self.begins = [None if begin == EVER else begin for begin in columns["valid_from"]]
+        self.begins = [None if begin == MIN_TIME else begin for begin in columns["valid_from"]]
         """None: since ever."""
         self.ends: list[int | None] = list(columns["valid_to"])
         """None: open."""
@@ -177,8 +178,8 @@ class Plan:
             self.unchanged += 1
             self.added -= 1
             return
-        self.begins[row] = None if outcome.begin == EVER else outcome.begin
-        self.ends[row] = None if outcome.end == NEVER else outcome.end
+        self.begins[row] = None if outcome.begin == MIN_TIME else outcome.begin
+        self.ends[row] = None if outcome.end == MAX_TIME else outcome.end
         if outcome.ended is not None:
             self._end(row, group, outcome.ended, outcome.begin)
         group.append(Stretch(self.found[row], held, outcome.begin, outcome.end))
@@ -193,7 +194,7 @@ class Plan:
         self.superseded += 1
         group.remove(ended)
         group.append(replace(ended, end=at))
-        kind = CLOSE if at > EVER else RETRACT
+        kind = CLOSE if at > MIN_TIME else RETRACT
         self.extras.append(Extra(row, BEFORE, kind, ended.row, ended.row, ended.begin, at))
 
 

@@ -6,20 +6,18 @@ ambiguous, and all of them are returned: nothing is guessed.
 
 from __future__ import annotations
 
-import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine import after_fork
 from lamina_engine.facts import names
-from lamina_engine.facts.book import Book
 from lamina_engine.facts.shapes import HOW, Entity, Mention, Resolution
 from lamina_engine.index.keys import hash_ids
 
 if TYPE_CHECKING:
+    from lamina_engine.facts.book import Book
     from lamina_engine.index.keys import KeyIndex
 
 _LEAST_PREFIX: Final = 3
@@ -211,15 +209,6 @@ class SortedNames:
             if one_edit(word, self._words[at]):
                 yield self._forward[at][1]
 
-    def sharing(self, folded: str) -> Iterator[Called]:
-        """Yield what begins or ends like a name, by a quarter of its letters and at least one."""
-        some = max(1, len(folded) // 4)
-        places = set(_beginning(self._words, folded[:some]))
-        places.update(self._backward[at][1] for at in _beginning(self._ends, folded[-some:][::-1]))
-        for at in sorted(places):
-            if abs(len(self._words[at]) - len(folded)) * 2 <= max(len(folded), len(self._words[at])):
-                yield self._forward[at][1]
-
 
 def _beginning(ordered: list[str], prefix: str) -> range:
     begin = bisect_left(ordered, prefix)
@@ -242,21 +231,8 @@ def one_edit(first: str, second: str) -> bool:
     return longer[same + 1 :] == shorter[same:]
 
 
-def similar_names(book: Book, text: str) -> Iterator[Called]:
-    """Yield the names and aliases of about the length of a text that begin or end like it."""
-    yield from _sorted_names(book).sharing(names.fold(text))
-
-
-_lock = after_fork.make_lock()
-_sorted: weakref.WeakKeyDictionary[Book, SortedNames] = weakref.WeakKeyDictionary()
-
-
 def _sorted_names(book: Book) -> SortedNames:
-    with _lock:
-        found = _sorted.get(book)
-        if found is None:
-            found = _sorted[book] = SortedNames(_all_names(book))
-    return found
+    return book.view.cached("facts.sorted_names", lambda: SortedNames(_all_names(book)))
 
 
 def _all_names(book: Book) -> Iterator[tuple[str, Called]]:

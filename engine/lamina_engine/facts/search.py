@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import weakref
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -46,9 +45,6 @@ _BULK_TAIL: Final = 2_048
 _MOST_WORDS: Final = 32
 _LONGER: Final = 2
 """Lists of at most so many times the rows are taken into the new ones."""
-
-_opened: weakref.WeakKeyDictionary[Tables, FactText] = weakref.WeakKeyDictionary()
-_lock = after_fork.make_lock()
 
 
 class FactText:
@@ -169,11 +165,7 @@ def _idf(count: int, n: int) -> float:
 
 def of(view: View) -> FactText:
     """Return the words of a vault's facts."""
-    with _lock:
-        found = _opened.get(view.tables)
-        if found is None:
-            found = _opened[view.tables] = FactText(view.tables)
-        return found
+    return view.tables.cached("facts.words", lambda: FactText(view.tables))
 
 
 # ---------------------------------------------------------------------- files

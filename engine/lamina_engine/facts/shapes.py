@@ -11,6 +11,10 @@ Direction = Literal["both", "out", "in"]
 DIRECTIONS: Final = ("both", "out", "in")
 HOW: Final = ("id", "name", "alias", "folded name", "folded alias", "prefix", "edit", "none")
 """How a name was resolved, strongest first."""
+MIN_TIME: Final = -(2**63)
+"""Beginning of a fact that has held since forever, us UTC."""
+MAX_TIME: Final = 2**63 - 1
+"""End of a fact that is open, us UTC."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ Made when facts are first asked for; a vault that nobody asks for facts pays not
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +13,13 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US
 from lamina_engine.facts.grown import Codes, Grouped, Grown
+from lamina_engine.facts.shapes import MAX_TIME
 
 if TYPE_CHECKING:
     from lamina_engine.index.tables import Tables
     from lamina_engine.store.segments import Segment
     from lamina_engine.store.snapshot import Snapshot
 
-NEVER_US: Final = 2**63 - 1
-"""valid_to of a fact that is open."""
 FACT, CLOSE, RETRACT, CONFIDENCE = "fact", "close", "retract", "confidence"
 
 
@@ -61,7 +59,7 @@ class FactTables:
         self.predicate.append(self.predicates.read(segment, "predicate")[skip:])
         self.kind.append(self.kinds.read(segment, "kind")[skip:])
         self.valid_from.append(segment.numbers("valid_from", MISSING_US)[skip:])
-        self.valid_to.append(segment.numbers("valid_to", NEVER_US)[skip:])
+        self.valid_to.append(segment.numbers("valid_to", MAX_TIME)[skip:])
         self.confidence.append(segment.numbers("confidence")[skip:])
         for name, column in (("target", self.target), ("amends", self.amends), ("subject", self.subject)):
             rows = segment.numbers(name)[skip:].astype(np.int64, copy=False)
@@ -84,14 +82,6 @@ class FactTables:
         self.surest = max(self.surest, float(confidence[first:].max(initial=0.0)))
 
 
-_lock = after_fork.make_lock()
-_tables: weakref.WeakKeyDictionary[Tables, FactTables] = weakref.WeakKeyDictionary()
-
-
 def fact_tables(tables: Tables, snapshot: Snapshot) -> FactTables:
-    """Return what goes with the tables of a vault, grown to a version; made when first asked for."""
-    found = _tables.get(tables)
-    if found is None:
-        with _lock:
-            found = _tables.setdefault(tables, FactTables())
-    return found.grow(snapshot)
+    """Return the columns that go with a vault's tables, extended to a version."""
+    return tables.cached("facts.columns", FactTables).grow(snapshot)

@@ -8,15 +8,11 @@ at every instant, and nothing that was said for another time is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-EVER: Final = -(2**63)
-"""Beginning of what holds since ever."""
-NEVER: Final = 2**63 - 1
-"""End of what is open."""
+from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 
 
 class Stretch(Struct, frozen=True, gc=False):
@@ -65,14 +61,14 @@ def put(
     """
     stretches = [stretch for stretch in there if stretch.begin < stretch.end]
     if begin is None:
-        begin = today if stretches and (end is None or end > today) else EVER
-    wanted = NEVER if end is None else end
+        begin = today if stretches and (end is None or end > today) else MIN_TIME
+    wanted = MAX_TIME if end is None else end
     covering = next((stretch for stretch in stretches if stretch.begin <= begin < stretch.end), None)
     if covering is not None and covering.value == value:
         if functional or wanted <= covering.end:
             return Outcome(covering.row, covering.begin, covering.end)
         begin, covering = covering.end, None  # said anew after it was closed
-    following = min((stretch.begin for stretch in stretches if stretch.begin > begin), default=NEVER)
+    following = min((stretch.begin for stretch in stretches if stretch.begin > begin), default=MAX_TIME)
     touching = next((stretch for stretch in stretches if stretch.begin == begin and stretch.value == value), None)
     if touching is not None:
         return Outcome(touching.row, touching.begin, touching.end)
