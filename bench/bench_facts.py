@@ -20,10 +20,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.timing import describe as note_time
 from bench.timing import over, repeat
 from lamina_engine.clock import parse_instant
-from lamina_engine.facts.book import Book, book_at
-from lamina_engine.facts.entities import Named, ensure
+from lamina_engine.facts.entities import EntityDraft, ensure_entities
 from lamina_engine.facts.log import write_columns
-from lamina_engine.facts.search import keep_level
+from lamina_engine.facts.search import sync_index
+from lamina_engine.facts.view import FactView, fact_view_at
 from lamina_engine.memory import Memory
 
 ABOUT, THEN, SCAN, ADD = (
@@ -111,8 +111,8 @@ class Filled(NamedTuple):
     database: sqlite3.Connection
 
     @property
-    def book(self) -> Book:
-        return book_at(self.memory)
+    def kg(self) -> FactView:
+        return fact_view_at(self.memory)
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +121,8 @@ def filled(size: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill
     made = world(size)
     memory = Memory(folder / "vault", create=True, embedder="none")
     fill_lamina(memory, made, index=False)
-    ensure(memory, [Named(entity, None, [alias]) for alias, entity in made.aliases])
-    keep_level(memory)
+    ensure_entities(memory, [EntityDraft(entity, None, [alias]) for alias, entity in made.aliases])
+    sync_index(memory)
     database = sqlite3.connect(folder / "facts.db")
     fill_sqlite(database, made, text=True)
     database.executemany("INSERT OR IGNORE INTO aliases (alias, entity) VALUES (?, ?)", made.aliases)
@@ -151,9 +151,9 @@ def fill_sqlite(database: sqlite3.Connection, made: World, *, text: bool) -> Non
 
 
 def lamina_about(filled: Filled, name: str, when: int) -> set[tuple[str, str]]:
-    book = filled.book
-    entity = book.resolve(name).entity
-    return set() if entity is None else {(f.predicate, f.value) for f in book.about(entity.row, valid_at=when)}
+    kg = filled.kg
+    entity = kg.resolve(name).entity
+    return set() if entity is None else {(f.predicate, f.value) for f in kg.about(entity.row, valid_at=when)}
 
 
 def sqlite_about(database: sqlite3.Connection, name: str) -> set[tuple[str, str]]:
@@ -178,23 +178,23 @@ def test_about(benchmark: BenchmarkFixture, filled: Filled, size: int, system: s
             size=size,
         )
         return
-    book = filled.book
-    rows = [_row(book, name) for name in filled.world.asked]
-    over(benchmark, lambda row: book.about(row, valid_at=now), rows, group=ABOUT, system=system, size=size)
+    kg = filled.kg
+    rows = [_row(kg, name) for name in filled.world.asked]
+    over(benchmark, lambda row: kg.about(row, valid_at=now), rows, group=ABOUT, system=system, size=size)
 
 
 def test_valid_at(benchmark: BenchmarkFixture, filled: Filled, size: int) -> None:
-    book, then = filled.book, parse_instant("2001-01-01")
-    rows = [_row(book, name) for name in filled.world.asked]
-    over(benchmark, lambda row: book.about(row, valid_at=then), rows, group=THEN, system="lamina", size=size)
+    kg, then = filled.kg, parse_instant("2001-01-01")
+    rows = [_row(kg, name) for name in filled.world.asked]
+    over(benchmark, lambda row: kg.about(row, valid_at=then), rows, group=THEN, system="lamina", size=size)
 
 
 @pytest.mark.parametrize("system", ["lamina", "sqlite"])
 def test_scanning(benchmark: BenchmarkFixture, filled: Filled, size: int, system: str) -> None:
-    book, questions = filled.book, filled.world.questions
-    assert all(len(book.scan(question)) >= 2 for question in questions)
+    kg, questions = filled.kg, filled.world.questions
+    assert all(len(kg.scan(question)) >= 2 for question in questions)
     if system == "lamina":
-        over(benchmark, book.scan, questions, group=SCAN, system=system, size=size, settings=f"{size // 10:,} aliases")
+        over(benchmark, kg.scan, questions, group=SCAN, system=system, size=size, settings=f"{size // 10:,} aliases")
         return
     if len(filled.world.aliases) > MOST_ALIASES_IN_SQLITE:
         pytest.skip(f"a loop of expressions over {len(filled.world.aliases):,} aliases takes too long")
@@ -225,7 +225,7 @@ def test_adding(benchmark: BenchmarkFixture, tmp_path: Path, size: int, system: 
         if system.startswith("lamina"):
             memory = Memory(folder / "vault", create=True, embedder="none")
             fill_lamina(memory, made, index=not later)
-            count = book_at(memory).facts
+            count = fact_view_at(memory).fact_rows
             memory.close()
         else:
             database = sqlite3.connect(folder / "facts.db")
@@ -241,7 +241,7 @@ def test_adding(benchmark: BenchmarkFixture, tmp_path: Path, size: int, system: 
     note_time(benchmark, group=ADD, system=system, kind="rate", size=size, **more)
 
 
-def _row(book: Book, name: str) -> int:
-    entity = book.resolve(name).entity
+def _row(kg: FactView, name: str) -> int:
+    entity = kg.resolve(name).entity
     assert entity is not None
     return entity.row

@@ -9,7 +9,7 @@ from lamina.factbase import OfFacts
 from lamina_engine.clock import Instant
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.shapes import Entity, Resolution
+    from lamina_engine.facts.schema import Entity, Resolution
 
 
 class FactNames(OfFacts):
@@ -40,7 +40,7 @@ class FactNames(OfFacts):
         ------
         EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.entities import alias as give
+        from lamina_engine.facts.entities import add_alias as give
 
         return give(self._memory, alias, entity, type=type)
 
@@ -51,9 +51,9 @@ class FactNames(OfFacts):
         ------
         EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.entities import unalias
+        from lamina_engine.facts.entities import remove_alias
 
-        return unalias(self._memory, alias, entity)
+        return remove_alias(self._memory, alias, entity)
 
     def merge(self, entity: str, into: str) -> Entity:
         """Make one of two entities: names, aliases and facts of the first are the second's from now on.
@@ -62,9 +62,9 @@ class FactNames(OfFacts):
         ------
         EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.entities import merge
+        from lamina_engine.facts.entities import merge_entities
 
-        return merge(self._memory, entity, into)
+        return merge_entities(self._memory, entity, into)
 
     def resolve(
         self, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False,
@@ -87,10 +87,10 @@ class FactNames(OfFacts):
         ------
         InvalidArgument
         """
-        from lamina_engine.facts.book import book_at
+        from lamina_engine.facts.view import fact_view_at
 
-        book = book_at(self._memory, self._instant(as_of, "as_of"))
-        return book.resolve(name, type=type, prefix=prefix, edits=edits)
+        kg = fact_view_at(self._memory, self._instant(as_of, "as_of"))
+        return kg.resolve(name, type=type, prefix=prefix, edits=edits)
 
     def entity(self, name_or_id: str, *, type: str | None = None) -> Entity:
         """Return the one entity of a name, an alias or a canonical id.
@@ -103,8 +103,8 @@ class FactNames(OfFacts):
             Several have it; `resolve` shows them.
         InvalidArgument
         """
-        from lamina_engine.facts.book import book_at
-        from lamina_engine.facts.log import known_entity
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.view import fact_view_at
 
-        book = book_at(self._memory)
-        return book.entity(known_entity(book, name_or_id, type))
+        kg = fact_view_at(self._memory)
+        return kg.entity(entity_row(kg, name_or_id, type))

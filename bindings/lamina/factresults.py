@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.contradiction import Contradiction as Found
+    from lamina_engine.facts.contradictions import Contradiction as Found
     from lamina_engine.facts.questions import Answers as Told
-    from lamina_engine.facts.shapes import Fact as Standing
+    from lamina_engine.facts.schema import Fact as Standing
 
 
 @dataclass(frozen=True, slots=True)

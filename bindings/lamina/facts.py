@@ -79,18 +79,18 @@ class Facts(FactWriting, FactNames, FactSources):
         EntityNotFound, AmbiguousEntity, InvalidArgument
         """
         from lamina.factresults import fact_of
-        from lamina_engine.facts.book import book_at
-        from lamina_engine.facts.log import known_entity
+        from lamina_engine.facts.log import entity_row
         from lamina_engine.facts.predicates import predicate_name
+        from lamina_engine.facts.view import fact_view_at
 
         seen = self._instant(as_of, "as_of")
         when = self._instant(valid_at, "valid_at")
         if when is None:
             when = seen if seen is not None else self._memory.clock.now_us()
         wanted = None if predicates is None else {predicate_name(name) for name in predicates}
-        book = book_at(self._memory, seen)
-        row = known_entity(book, entity, type)
-        found = book.about(row, valid_at=None if history else when, direction=direction, predicates=wanted)  # type: ignore[arg-type]
+        kg = fact_view_at(self._memory, seen)
+        row = entity_row(kg, entity, type)
+        found = kg.about(row, valid_at=None if history else when, direction=direction, predicates=wanted)  # type: ignore[arg-type]
         return [fact_of(fact) for fact in found]
 
     def list(
@@ -124,22 +124,22 @@ class Facts(FactWriting, FactNames, FactSources):
         EntityNotFound, AmbiguousEntity, InvalidArgument
         """
         from lamina.factresults import fact_of
-        from lamina_engine.facts.book import book_at
-        from lamina_engine.facts.log import known_entity
+        from lamina_engine.facts.log import entity_row
         from lamina_engine.facts.predicates import predicate_name
+        from lamina_engine.facts.view import fact_view_at
 
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise InvalidArgument(f"limit={limit!r} must be a number from 1 on")
-        book = book_at(self._memory)
+        kg = fact_view_at(self._memory)
         when = None if history else self._instant(valid_at, "valid_at")
         if when is None and not history:
             when = self._memory.clock.now_us()
-        entity = None if object is None else book.resolve(object).entity
+        entity = None if object is None else kg.resolve(object).entity
         name = None if predicate is None else predicate_name(predicate)
-        row = None if subject is None else known_entity(book, subject)
-        found = book.find(subject=row, predicate=name, object=None if entity is None else entity.row, valid_at=when)
+        row = None if subject is None else entity_row(kg, subject)
+        found = kg.find(subject=row, predicate=name, object=None if entity is None else entity.row, valid_at=when)
         if object is not None and entity is None:
-            found = book.find(subject=row, predicate=name, object=object, valid_at=when)
+            found = kg.find(subject=row, predicate=name, object=object, valid_at=when)
         return [fact_of(fact) for fact in found[:limit]]
 
     def ask(

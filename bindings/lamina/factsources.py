@@ -12,8 +12,8 @@ from lamina_engine.clock import Instant
 if TYPE_CHECKING:
     from lamina.factresults import Contradiction
     from lamina_engine.embed.chat import Budget, Chat, ChatSpec
-    from lamina_engine.facts.extraction import ExtractReport
-    from lamina_engine.facts.seeding import Seeded
+    from lamina_engine.facts.extract import ExtractReport
+    from lamina_engine.facts.seeding import SeedReport
 
 
 class FactSources(OfFacts):
@@ -58,7 +58,7 @@ class FactSources(OfFacts):
         ------
         InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.extraction import COLLECTION, extract
+        from lamina_engine.facts.extract import COLLECTION, extract
 
         return extract(
             self._memory, text, source=source, session=session, collection=collection or COLLECTION,
@@ -84,18 +84,18 @@ class FactSources(OfFacts):
         InvalidConfig, VaultReadOnly, VaultLocked, OSError
         """
         from lamina.factresults import contradiction_of
-        from lamina_engine.facts.book import book_at
-        from lamina_engine.facts.contradiction import contradictions_of
+        from lamina_engine.facts.contradictions import contradictions_of
+        from lamina_engine.facts.view import fact_view_at
 
         chat = _judge(judge)
         if chat is not None:
             from lamina_engine.facts.judged import judge_contradictions
 
             judge_contradictions(self._memory, chat, budget=budget)
-        found, book = contradictions_of(self._memory.view()), book_at(self._memory)
-        return [contradiction_of(each, *book.facts_at([each.old, each.new])) for each in found]
+        found, kg = contradictions_of(self._memory.view()), fact_view_at(self._memory)
+        return [contradiction_of(each, *kg.facts_at([each.old, each.new])) for each in found]
 
-    def seed(self, path: str | os.PathLike[str], *, strict: bool = False) -> Seeded:
+    def seed(self, path: str | os.PathLike[str], *, strict: bool = False) -> SeedReport:
         """Read a seed file, TOML or YAML, of entities, aliases, facts and relations; again it changes nothing.
 
         Parameters
@@ -113,20 +113,19 @@ class FactSources(OfFacts):
 
         return seed(self._memory, path_of(path), strict=strict)
 
-    def load(self, path: str | os.PathLike[str]) -> Seeded:
+    def load(self, path: str | os.PathLike[str]) -> SeedReport:
         """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote; again it changes nothing.
 
         Raises
         ------
         IngestError, InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
         """
-        from lamina_engine.facts.exporting import import_facts, is_fact_file
-        from lamina_engine.facts.openclaw import load
-        from lamina_engine.facts.seeding import Seeded
+        from lamina_engine.facts.seeding import SeedReport
+        from lamina_engine.facts.transfer import import_facts, import_openclaw, is_fact_file
 
         if is_fact_file(path_of(path)):
-            return Seeded(facts=import_facts(self._memory, path_of(path)))
-        return load(self._memory, path_of(path))
+            return SeedReport(facts=import_facts(self._memory, path_of(path)))
+        return import_openclaw(self._memory, path_of(path))
 
 
 def _judge(spec: ChatSpec | Literal[True]) -> Chat | None:

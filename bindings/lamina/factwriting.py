@@ -80,16 +80,16 @@ class FactWriting(OfFacts):
         InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
         """
         from lamina.factresults import fact_of
-        from lamina_engine.facts.book import book_at
-        from lamina_engine.facts.drafts import Draft
         from lamina_engine.facts.log import write
+        from lamina_engine.facts.schema import Draft
+        from lamina_engine.facts.view import fact_view_at
 
         draft = Draft(
             subject, predicate, _text(object), kind, type, object_type, category, source, confidence, weight,  # type: ignore[arg-type]
             self._instant(valid_from, "valid_from"), self._instant(valid_to, "valid_to"),
         )  # fmt: skip
         written = write(self._memory, [draft], strict=strict)
-        return fact_of(book_at(self._memory).facts_at(written.rows)[0])
+        return fact_of(fact_view_at(self._memory).facts_at(written.rows)[0])
 
     def add_many(
         self,

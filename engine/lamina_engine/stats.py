@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamina_engine.facts.book import book_of
+from lamina_engine.facts.view import fact_view
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.ingest import sources
@@ -26,15 +26,15 @@ def stats(memory: Memory) -> dict[str, Any]:
     names = view.categories.values("type")
     counts = np.bincount(types[types >= 0], minlength=len(names)).tolist()
     space = view.snapshot.space
-    book = book_of(view)
+    kg = fact_view(view)
     made = generation.latest(view.snapshot)
     present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
     return {
         "chunks": status[0],
         "sources": present,
         "links": nodes.state_of(view).graph.links,
-        "facts": book.standing_facts(memory.clock.now_us()),
-        "entities": book.entities,
+        "facts": kg.count_current(memory.clock.now_us()),
+        "entities": kg.entities,
         "topics": len(generation.read_topics(view.snapshot, made.generation)) if made is not None else 0,
         "segments": sum(len(refs) for refs in manifest.logs.values()),
         "bytes": size_of(memory.root),

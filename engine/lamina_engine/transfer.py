@@ -74,7 +74,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     Invalidated, archived and snoozed ones too; removed ones where the filter names that status.
 
     ``clawpy`` writes tasks alone, see `lamina_engine.ingest.tasks`; ``facts`` and ``graph-json`` write facts, see
-    `lamina_engine.facts.exporting`, and ``links`` the links, see `lamina_engine.graph.transfer`; they return how many. The
+    `lamina_engine.facts.transfer`, and ``links`` the links, see `lamina_engine.graph.transfer`; they return how many. The
     file appears whole or not at all.
 
     Raises
@@ -87,7 +87,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     if format_ not in FORMATS:
         raise InvalidArgument(f"format={format_!r} is not known; allowed are {', '.join(FORMATS)}")
     if format_ in ("facts", "graph-json"):
-        from lamina_engine.facts.exporting import export_facts, export_graph
+        from lamina_engine.facts.transfer import export_facts, export_graph
 
         if filter_:
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all facts")
@@ -215,7 +215,7 @@ def import_(memory: Memory, path: Path) -> list[str]:
         from lamina_engine.ingest.tasks import import_tasks
 
         return import_tasks(memory, path).ids
-    from lamina_engine.facts.exporting import import_facts, is_fact_file
+    from lamina_engine.facts.transfer import import_facts, is_fact_file
 
     if is_fact_file(path):
         import_facts(memory, path)

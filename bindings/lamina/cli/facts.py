@@ -16,8 +16,8 @@ from lamina.cli.terminal import bold, clip, columns, dim, printable, table, widt
 
 if TYPE_CHECKING:
     from lamina.factresults import Answers, Contradiction, Fact
-    from lamina_engine.facts.seeding import Seeded
-    from lamina_engine.facts.shapes import Entity
+    from lamina_engine.facts.schema import Entity
+    from lamina_engine.facts.seeding import SeedReport
 
 _VALID_AT = click.option("--valid-at", metavar="DATE", help="What holds then; now unless given.")
 _AS_OF = click.option("--as-of", metavar="DATE", help="As it was known then.")
@@ -266,11 +266,11 @@ def _entity_lines(entity: Entity) -> Iterator[str]:
     yield _line(entity.name, headline(entity.type, entity.id, f"also {others}" if others else None))
 
 
-def _seeded(path: Path, found: Seeded) -> dict[str, Any]:
+def _seeded(path: Path, found: SeedReport) -> dict[str, Any]:
     return {"path": str(path), **asdict(found), "problems": list(found.problems)}
 
 
-def _seeded_lines(path: Path, found: Seeded) -> Iterable[str]:
+def _seeded_lines(path: Path, found: SeedReport) -> Iterable[str]:
     counts = [(name, count) for name, count in asdict(found).items() if name != "problems"]
     yield f"read {_facts(found.facts)} from {printable(str(path))}"
     yield from table([(name, f"{count:,}") for name, count in counts if count], indent=2)

@@ -9,18 +9,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts import manynames, names
-from lamina_engine.facts.about import made, settle
-from lamina_engine.facts.book import Book, Entity, book_of
-from lamina_engine.facts.lexicon import MERGE, keep_level
-from lamina_engine.facts.log import USER, Written, amend, known_entity
-from lamina_engine.facts.naming import Namer
-from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
-from lamina_engine.facts.tables import CLOSE, RETRACT
-from lamina_engine.facts.timeline import Stretch, put
+from lamina_engine.facts import names
+from lamina_engine.facts import names as manynames
+from lamina_engine.facts.columns import CLOSE, RETRACT
+from lamina_engine.facts.interning import EntityInterner
+from lamina_engine.facts.log import USER, FactsWritten, amend, entity_row
+from lamina_engine.facts.resolve import MERGE, sync_names
+from lamina_engine.facts.schema import MAX_TIME, MIN_TIME
+from lamina_engine.facts.timeline import Interval, insert_interval
+from lamina_engine.facts.view import Entity, FactView, fact_view, read_facts, read_states
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.shapes import Fact
+    from lamina_engine.facts.schema import Fact
     from lamina_engine.memory import Memory
     from lamina_engine.store.transaction import Transaction
 
@@ -38,11 +38,11 @@ def add_entity(
         When several entities have this name, and no type says which.
     VaultReadOnly, VaultLocked, OSError
     """
-    written = ensure(memory, [Named(name, type, aliases)], origin=origin)
-    return book_of(memory.view()).entity(written.rows[0])
+    written = ensure_entities(memory, [EntityDraft(name, type, aliases)], origin=origin)
+    return fact_view(memory.view()).entity(written.rows[0])
 
 
-class Named(NamedTuple):
+class EntityDraft(NamedTuple):
     """An entity that there shall be."""
 
     name: str
@@ -50,7 +50,7 @@ class Named(NamedTuple):
     aliases: Sequence[str] = ()
 
 
-def ensure(memory: Memory, wanted: Iterable[Named], *, origin: str = USER) -> Written:
+def ensure_entities(memory: Memory, wanted: Iterable[EntityDraft], *, origin: str = USER) -> FactsWritten:
     """Make entities, and give them their other names, in one commit; what is there already stays.
 
     Aliases are given once all of the entities are made, so their order does not matter.
@@ -64,7 +64,7 @@ def ensure(memory: Memory, wanted: Iterable[Named], *, origin: str = USER) -> Wr
     VaultReadOnly, VaultLocked, OSError
     """
     checked = [
-        Named(
+        EntityDraft(
             memory.redact(names.clean(each.name)),
             None if each.type is None else names.clean_type(each.type),
             tuple(memory.redact(names.clean(alias, "alias")) for alias in each.aliases),
@@ -72,22 +72,22 @@ def ensure(memory: Memory, wanted: Iterable[Named], *, origin: str = USER) -> Wr
         for each in wanted
     ]
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        namer = Namer(book, memory.config.name, [each.name for each in checked])
-        rows = [namer.row(each.name, each.type) for each in checked]
-        namer.append(transaction, origin)
+        kg = fact_view(view)
+        interner = EntityInterner(kg, memory.config.name, [each.name for each in checked])
+        rows = [interner.row(each.name, each.type) for each in checked]
+        interner.append(transaction, origin)
         given = [
             (alias, row)
             for each, row in zip(checked, rows, strict=True)
             for alias in each.aliases
             if names.caseless(alias) != names.caseless(each.name)
         ]
-        added = _append_aliases(transaction, book, given, origin)
-    keep_level(memory)
-    return Written(rows=rows, added=added, unchanged=len(given) - added, entities=namer.made)
+        added = _append_aliases(transaction, kg, given, origin)
+    sync_names(memory)
+    return FactsWritten(rows=rows, added=added, unchanged=len(given) - added, entities=interner.made)
 
 
-def alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
+def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
     """Give an entity another name. A name may be given to several entities: then it is ambiguous, and shown to be.
 
     Parameters
@@ -110,15 +110,15 @@ def alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, o
     """
     text = memory.redact(names.clean(alias, "alias"))
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        row = known_entity(book, entity, type)
-        if book.name(row) == text:
+        kg = fact_view(view)
+        row = entity_row(kg, entity, type)
+        if kg.name(row) == text:
             raise InvalidArgument(f"alias={text!r} is the entity's own name; an alias is another one")
-        _append_aliases(transaction, book, [(text, row)], origin)
-    return book_of(memory.view()).entity(row)
+        _append_aliases(transaction, kg, [(text, row)], origin)
+    return fact_view(memory.view()).entity(row)
 
 
-def unalias(memory: Memory, alias: str, entity: str | None = None, *, origin: str = USER) -> int:
+def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origin: str = USER) -> int:
     """Take an alias back, whatever its case: from one entity, or from all that have it. Return from how many.
 
     Raises
@@ -129,18 +129,18 @@ def unalias(memory: Memory, alias: str, entity: str | None = None, *, origin: st
     """
     text = names.clean(alias, "alias")
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        wanted = None if entity is None else known_entity(book, entity)
+        kg = fact_view(view)
+        wanted = None if entity is None else entity_row(kg, entity)
         found = [
             (written, row)
-            for written, row, _ in _given(book, text)
-            if wanted is None or book.root(row) == book.root(wanted)
+            for written, row, _ in _active_aliases(kg, text)
+            if wanted is None or kg.root(row) == kg.root(wanted)
         ]
-        _append(transaction, found, origin, active=False)
+        _append_alias_rows(transaction, found, origin, active=False)
     return len({row for _, row in found})
 
 
-def merge(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
+def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
     """Make one of two entities; the names, aliases and facts of the first are the second's from now on.
 
     Where both have a value of a functional predicate, the one that was said later stands from its beginning on. What is
@@ -154,47 +154,47 @@ def merge(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Enti
     VaultReadOnly, VaultLocked, OSError
     """
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        first, second = known_entity(book, entity), known_entity(book, into)
+        kg = fact_view(view)
+        first, second = entity_row(kg, entity), entity_row(kg, into)
         if first == second:
-            raise InvalidArgument(f"{entity!r} and {into!r} are one entity already, {book.identity(first)}")
+            raise InvalidArgument(f"{entity!r} and {into!r} are one entity already, {kg.identity(first)}")
         row = {
             "kind": [MERGE], "entity": [first], "into": [second], "id": [""], "name": [""], "type": [""], "chunk": [None],
             "origin": [origin],
         }  # fmt: skip
         transaction.append("entities", row, transaction.stamps(1))
-        _settle_merged(transaction, book, first, second, origin)
-    return book_of(memory.view()).entity(second)
+        _resolve_merged_facts(transaction, kg, first, second, origin)
+    return fact_view(memory.view()).entity(second)
 
 
 # ---------------------------------------------------------------------- aliases
 
 
-def _given(book: Book, text: str) -> list[tuple[str, int, bool]]:
+def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
     """Return (alias as written, entity, written so) of the standing aliases that are a text, whatever their case."""
-    rows = book.lexicon.aliases.all_rows(names.key(text))
-    rows = np.sort(rows[rows < book.alias_rows])
+    rows = kg.lexicon.aliases.all_rows(names.key(text))
+    rows = np.sort(rows[rows < kg.alias_rows])
     stands: dict[tuple[str, int], bool] = {}
-    for record in book.snapshot.records("aliases", rows, ("alias", "entity", "active")):
+    for record in kg.snapshot.records("aliases", rows, ("alias", "entity", "active")):
         if names.caseless(record["alias"]) == names.caseless(text):
             stands[record["alias"], record["entity"]] = record["active"]
     return [(alias, row, alias == text) for (alias, row), active in stands.items() if active]
 
 
-def _append_aliases(transaction: Transaction, book: Book, given: Iterable[tuple[str, int]], origin: str) -> int:
+def _append_aliases(transaction: Transaction, kg: FactView, given: Iterable[tuple[str, int]], origin: str) -> int:
     """Write aliases that are not there yet; return how many."""
     wanted = list(dict.fromkeys(given))
-    heard = book.lexicon.aliases.lookup(manynames.keys([text for text, _ in wanted]), n_rows=book.alias_rows) >= 0
+    heard = kg.lexicon.aliases.lookup(manynames.keys([text for text, _ in wanted]), n_rows=kg.alias_rows) >= 0
     new = [
         (text, row)
         for (text, row), known in zip(wanted, heard.tolist(), strict=True)
-        if not known or not any(same and book.root(owner) == book.root(row) for _, owner, same in _given(book, text))
+        if not known or not any(same and kg.root(owner) == kg.root(row) for _, owner, same in _active_aliases(kg, text))
     ]
-    _append(transaction, new, origin, active=True)
+    _append_alias_rows(transaction, new, origin, active=True)
     return len(new)
 
 
-def _append(transaction: Transaction, rows: Sequence[tuple[str, int]], origin: str, *, active: bool) -> None:
+def _append_alias_rows(transaction: Transaction, rows: Sequence[tuple[str, int]], origin: str, *, active: bool) -> None:
     if rows:
         transaction.append(
             "aliases",
@@ -209,31 +209,31 @@ def _append(transaction: Transaction, rows: Sequence[tuple[str, int]], origin: s
 # ---------------------------------------------------------------------- merging
 
 
-def _settle_merged(transaction: Transaction, book: Book, first: int, second: int, origin: str) -> None:
+def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, second: int, origin: str) -> None:
     """End what cannot stand beside something else once two entities are one, as if it had been said of one all along."""
-    tables = book.tables
-    members = [*book.members(first), *book.members(second)]
+    tables = kg.tables
+    members = [*kg.members(first), *kg.members(second)]
     rows = np.concatenate(
-        [groups.of(member, book.facts) for groups in (tables.by_subject, tables.by_target) for member in members]
+        [groups.of(member, kg.fact_rows) for groups in (tables.by_subject, tables.by_target) for member in members]
     )
-    standing = settle(book, rows)
-    facts = made(book, standing, "out")
-    entities = {book.identity(row) for row in (first, second)}
+    standing = read_states(kg, rows)
+    facts = read_facts(kg, standing, "out")
+    entities = {kg.identity(row) for row in (first, second)}
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in facts:
-        key, _ = _place(book, fact, entities)
+        key, _ = _comparison_key(kg, fact, entities)
         groups.setdefault(key, []).append(fact)
-    changed = [pair for group in groups.values() if len(group) > 1 for pair in _overlapping(book, group, entities)]
+    changed = [pair for group in groups.values() if len(group) > 1 for pair in _shortened_facts(kg, group, entities)]
     changed.sort(key=lambda pair: pair[0].row)
     ends = [(fact, end) for fact, end in changed if end > (MIN_TIME if fact.valid_from is None else fact.valid_from)]
-    amend(transaction, book, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
+    amend(transaction, kg, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
     kept = {fact.row for fact, _ in ends}
-    amend(transaction, book, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
+    amend(transaction, kg, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
 
 
-def _place(book: Book, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...], object]:
+def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...], object]:
     """Return what a fact is compared under once the merged are one, and its value."""
-    registry, one = book.registry, min(merged)
+    registry, one = kg.registry, min(merged)
     subject: object = one if fact.subject_id in merged else fact.subject_id
     target: object = ("literal", fact.object) if fact.object_id is None else fact.object_id
     target = one if target in merged else target
@@ -248,24 +248,24 @@ def _place(book: Book, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...]
     return (subject, predicate, target), target
 
 
-def _overlapping(book: Book, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
+def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
     """Return the facts of a group that end earlier than they did, with their new end; it may be before they began."""
-    stretches: list[Stretch] = []
+    intervals: list[Interval] = []
     known = {fact.row: fact for fact in group}
-    key = _place(book, group[0], merged)[0]
+    key = _comparison_key(kg, group[0], merged)[0]
     for fact in sorted(group, key=lambda each: each.row):
         begin = MIN_TIME if fact.valid_from is None else fact.valid_from
-        value = _place(book, fact, merged)[1]
-        outcome = put(stretches, value, begin, fact.valid_to, MIN_TIME, functional=len(key) == 2)
+        value = _comparison_key(kg, fact, merged)[1]
+        outcome = insert_interval(intervals, value, begin, fact.valid_to, MIN_TIME, functional=len(key) == 2)
         if outcome.row != -1:
-            stretches.append(Stretch(fact.row, value, begin, begin))
+            intervals.append(Interval(fact.row, value, begin, begin))
             continue
         if outcome.ended is not None:
-            stretches.remove(outcome.ended)
-            stretches.append(replace(outcome.ended, end=outcome.begin))
-        stretches.append(Stretch(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
+            intervals.remove(outcome.ended)
+            intervals.append(replace(outcome.ended, end=outcome.begin))
+        intervals.append(Interval(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
     return [
         (known[each.row], each.end)
-        for each in stretches
+        for each in intervals
         if each.end != (MAX_TIME if known[each.row].valid_to is None else known[each.row].valid_to)
     ]

@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.facts.book import Book, book_of
-from lamina_engine.facts.extraction import ExtractReport
+from lamina_engine.facts.extract import ExtractReport
 from lamina_engine.facts.log import Draft, retract, write
+from lamina_engine.facts.observations import Drop
 from lamina_engine.facts.predicates import predicate_name
-from lamina_engine.facts.triples import Drop
+from lamina_engine.facts.view import FactView, fact_view
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 ORIGIN: Final = "note"
-_ABOUT: Final = frozenset({"about", "entity", "subject"})
-_NO_FACTS: Final = frozenset(
+_SUBJECT_FIELDS: Final = frozenset({"about", "entity", "subject"})
+_FILE_FIELDS: Final = frozenset(
     re.findall(
         r"\w+",
         """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
@@ -60,7 +60,7 @@ _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(?P<text>.+?)[ \t]*#*$")
 _FETCHED: Final = 4_096
 
 
-class Said(NamedTuple):
+class NoteField(NamedTuple):
     """One field: whose, what, and the chunk that has it."""
 
     subject: str
@@ -93,17 +93,17 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
     """
     report = ExtractReport()
     view = memory.view()
-    book = book_of(view)
+    kg = fact_view(view)
     drafts: list[Draft] = []
     for note in _notes(view):
-        said = list(_fields(book, note, report.dropped))
+        said = list(_note_drafts(kg, note, report.dropped))
         drafts += said
         report.observations += bool(said)
     if drafts:
         report.count(write(memory, drafts, origin=ORIGIN, skip_bad=True))
     report.aliases = _add_aliases(memory, view, report)
     if redo:
-        report.closed = _take_back(memory, drafts)
+        report.closed = _retract_removed(memory, drafts)
     return report
 
 
@@ -137,49 +137,49 @@ def _notes(view: View) -> Iterator[_Note]:
         yield _Note(first["title"], kind, chunks, metadata, source)
 
 
-def _fields(book: Book, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:
+def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:
     first = note.chunks[0]["id"]
     for key, value in note.metadata.items():
         for text in _values(value):
-            yield from _draft(note, Said(note.title, key, text, first), note.type, dropped)
+            yield from _field_draft(note, NoteField(note.title, key, text, first), note.type, dropped)
     for record in note.chunks:
-        for said in _lines(book, note.title, record):
+        for said in _line_fields(kg, note.title, record):
             kind = note.type if said.subject == note.title else None
-            yield from _draft(note, said, kind, dropped)
+            yield from _field_draft(note, said, kind, dropped)
 
 
-def _lines(book: Book, title: str, record: dict[str, Any]) -> Iterator[Said]:
+def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[NoteField]:
     """Yield the ``key:: value`` pairs of a chunk; code is left alone."""
     if "::" not in record["text"]:
         return
-    subject = _subject_of(book, record["headings"] or (), title)
+    subject = _subject_of(kg, record["headings"] or (), title)
     fenced = False
     for line in record["text"].split("\n"):
         if _FENCE.match(line):
             fenced = not fenced
         heading = None if fenced else _HEADING.match(line)
         if heading:
-            subject = _subject_of(book, (heading["text"],), title)
+            subject = _subject_of(kg, (heading["text"],), title)
         if fenced or "::" not in line:
             continue
         whole = _LINE.match(line)
         pairs = [whole] if whole else list(_BRACKETED.finditer(line))
         for pair in pairs:
             key, value = pair["key"].strip(), pair["value"].strip()
-            if key.casefold() in _ABOUT:
-                subject = _plain(value) or subject
+            if key.casefold() in _SUBJECT_FIELDS:
+                subject = _unquote(value) or subject
             elif value:
-                yield Said(subject, key, value, record["id"])
+                yield NoteField(subject, key, value, record["id"])
 
 
-def _subject_of(book: Book, headings: Sequence[str], title: str) -> str:
+def _subject_of(kg: FactView, headings: Sequence[str], title: str) -> str:
     """Return what a section is about: the innermost heading that is a link or names a known entity, else the note."""
     for heading in reversed(headings):
         linked = _WIKILINK.fullmatch(heading.strip())
         if linked:
             return linked["target"].strip()
         try:
-            found = book.resolve(heading)
+            found = kg.resolve(heading)
         except InvalidArgument:  # a heading of signs, or a very long one
             continue
         if found.entity is not None:
@@ -199,12 +199,12 @@ def _values(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _draft(note: _Note, said: Said, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
+def _field_draft(note: _Note, said: NoteField, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
     """Yield a field as a fact to write."""
-    if said.key.casefold().replace(" ", "_").replace("-", "_") in _NO_FACTS:
+    if said.key.casefold().replace(" ", "_").replace("-", "_") in _FILE_FIELDS:
         return
     linked = _WIKILINK.fullmatch(said.value.strip())
-    value = _plain(said.value)
+    value = _unquote(said.value)
     where = f"{note.source}: {said.key[:_MAX_KEY]!r}"
     if not value:
         return
@@ -221,7 +221,7 @@ def _draft(note: _Note, said: Said, kind: str | None, dropped: list[Drop]) -> It
     )
 
 
-def _plain(value: str) -> str:
+def _unquote(value: str) -> str:
     """Return a value without the brackets of wikilinks, its own quotation marks and runs of blanks."""
     text = " ".join(_WIKILINK.sub(lambda found: found["target"], value).split())
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
@@ -231,59 +231,59 @@ def _plain(value: str) -> str:
 
 def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
     """Let the subjects of notes be called by the aliases of their frontmatter too."""
-    from lamina_engine.facts.entities import alias
+    from lamina_engine.facts.entities import add_alias
 
     added = 0
-    book = book_of(memory.view())
+    kg = fact_view(memory.view())
     for note in _notes(view):
         names = [name for name in note.metadata.get("aliases") or () if isinstance(name, str) and name.strip()]
-        entity = book.resolve(note.title).entity if names else None
+        entity = kg.resolve(note.title).entity if names else None
         known = {} if entity is None else {*entity.aliases, entity.name}
         for name in names if entity is not None else ():
             if name.strip() not in known:
                 try:
-                    alias(memory, name, entity.id)  # type: ignore[union-attr]
+                    add_alias(memory, name, entity.id)  # type: ignore[union-attr]
                     added += 1
                 except (LaminaError, ValueError) as error:
                     report.dropped.append(Drop(f"{note.source}: alias {name[:_MAX_KEY]!r}", str(error)))
     return added
 
 
-def _take_back(memory: Memory, drafts: Sequence[Draft]) -> int:
+def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
     """Retract what earlier runs wrote and no note says any more."""
-    book = book_of(memory.view())
-    rows = _rows_of_origin(book)
+    kg = fact_view(memory.view())
+    rows = _rows_of_origin(kg)
     said = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
     gone = [
         fact.row
-        for fact in book.facts_at(rows)
+        for fact in kg.facts_at(rows)
         if fact.valid_to is None
         and (fact.chunk or fact.source, fact.predicate, fact.object.casefold()) not in said
-        and not _said_by_name(book, fact.object_id, fact.chunk, fact.predicate, drafts)
+        and not _is_stated_by_alias(kg, fact.object_id, fact.chunk, fact.predicate, drafts)
     ]
     return retract(memory, gone, origin=ORIGIN) if gone else 0
 
 
-def _said_by_name(
-    book: Book, object_id: str | None, chunk: str | None, predicate: str, drafts: Sequence[Draft]
+def _is_stated_by_alias(
+    kg: FactView, object_id: str | None, chunk: str | None, predicate: str, drafts: Sequence[Draft]
 ) -> bool:
     """Tell whether a draft says the same by another of the object's names."""
     if object_id is None:
         return False
-    entity = book.entity_by_id(object_id)
+    entity = kg.entity_by_id(object_id)
     names = {entity.name.casefold(), *(alias.casefold() for alias in entity.aliases)} if entity else set()
     return any(d.source == chunk and d.predicate == predicate and d.object.casefold() in names for d in drafts)
 
 
-def _rows_of_origin(book: Book) -> list[int]:
+def _rows_of_origin(kg: FactView) -> list[int]:
     """Return the standing facts that notes gave."""
     found: list[int] = []
-    for segment in book.snapshot.segments("facts"):
+    for segment in kg.snapshot.segments("facts"):
         origins = segment.column("origin")
         names = origins.dictionary.to_pylist()
         if ORIGIN in names:
             codes = origins.indices.to_numpy(zero_copy_only=False)
             found += (np.flatnonzero(codes == names.index(ORIGIN)) + segment.start).tolist()
-    rows = np.array([row for row in found if row < book.facts], np.int64)
-    kept: list[int] = rows[book.standing(rows, None)].tolist() if len(rows) else []
+    rows = np.array([row for row in found if row < kg.fact_rows], np.int64)
+    kept: list[int] = rows[kg.is_current(rows, None)].tolist() if len(rows) else []
     return kept

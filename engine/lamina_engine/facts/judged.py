@@ -20,17 +20,16 @@ from msgspec import Struct
 
 from lamina_engine.chunks import writing
 from lamina_engine.embed.chat import Budget, InvalidAnswer, Purse, Stopped, json_in
-from lamina_engine.facts.book import book_of
-from lamina_engine.facts.contradiction import CONTRADICTION, UPDATE, Contradiction, note
-from lamina_engine.facts.extraction import ExtractReport, draft_of
+from lamina_engine.facts.contradictions import CONTRADICTION, UPDATE, Contradiction, record_contradictions
+from lamina_engine.facts.extract import ExtractReport, draft_of
 from lamina_engine.facts.log import write
-from lamina_engine.facts.observations import ELIGIBLE
-from lamina_engine.facts.triples import VOCABULARY, Drop, check_triples
+from lamina_engine.facts.observations import ELIGIBLE, VOCABULARY, Drop, check_triples
+from lamina_engine.facts.view import fact_view
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
     from lamina_engine.embed.chat import Chat
-    from lamina_engine.facts.shapes import Fact
+    from lamina_engine.facts.schema import Fact
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
@@ -182,7 +181,7 @@ def judge_contradictions(memory: Memory, judge: Chat, *, budget: Budget | None =
             )
             found = purse.ask(DISPUTES_PROMPT, question, partial(_disputes, len(facts)))
             if found is not None:
-                report.noted += note(memory, _contradictions(found, facts), origin=ORIGIN)
+                report.noted += record_contradictions(memory, _contradictions(found, facts), origin=ORIGIN)
             last = max(fact.row for fact in facts)
             outcome = "invalid" if found is None else "ok"
             detail = {"task": DISPUTES, "outcome": outcome, "subject": facts[0].subject_id, "fact": last}
@@ -197,9 +196,9 @@ def judge_contradictions(memory: Memory, judge: Chat, *, budget: Budget | None =
 
 def _groups(view: View) -> list[list[Fact]]:
     """Return the open facts of each thing of which two or more are said, and one that was not asked about."""
-    book = book_of(view)
-    rows = np.arange(book.facts, dtype=np.int64)
-    open_ = [fact for fact in book.facts_at(rows[book.standing(rows, None)].tolist()) if fact.valid_to is None]
+    kg = fact_view(view)
+    rows = np.arange(kg.fact_rows, dtype=np.int64)
+    open_ = [fact for fact in kg.facts_at(rows[kg.is_current(rows, None)].tolist()) if fact.valid_to is None]
     by_subject: dict[str, list[Fact]] = defaultdict(list)
     for fact in open_:
         by_subject[fact.subject_id].append(fact)

@@ -1,9 +1,4 @@
-"""Facts into the log: written, closed, retracted, believed more or less. Nothing is changed in place.
-
-A write looks up its names, decides row by row what is new, what is there already and what it ends, and appends it all in one
-commit. Rows that meet nothing, in the vault or among themselves, are told apart with a few NumPy operations and need no
-decision.
-"""
+"""Facts into the log: written, closed, retracted, given another confidence."""
 
 from __future__ import annotations
 
@@ -13,31 +8,44 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.clock import US_PER_S, format_instant, zone
 from lamina_engine.errors import AmbiguousEntity, EntityNotFound, InvalidArgument, LaminaError
-from lamina_engine.facts import lexicon
-from lamina_engine.facts.about import find
-from lamina_engine.facts.appending import append
-from lamina_engine.facts.book import Book, book_of
-from lamina_engine.facts.drafts import Columns, Draft, checked, columns_of
-from lamina_engine.facts.ends import ends_of
-from lamina_engine.facts.planning import Plan
+from lamina_engine.facts import resolve
+from lamina_engine.facts.columns import CLOSE, CONFIDENCE, FACT, RETRACT
+from lamina_engine.facts.interning import intern_ends
 from lamina_engine.facts.predicates import predicate_name
-from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME, Fact
-from lamina_engine.facts.tables import CLOSE, CONFIDENCE, RETRACT
+from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, Fact, check_columns, to_columns
+from lamina_engine.facts.timeline import FIRST_TOKEN, ITSELF, WritePlan
+from lamina_engine.facts.view import FactView, fact_view, find_facts, read_states
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.store.transaction import Transaction
 
+__all__ = [
+    "USER",
+    "Draft",
+    "FactsWritten",
+    "amend",
+    "amend_confidence",
+    "close",
+    "entity_row",
+    "retract",
+    "start_of_today",
+    "sync_log_indexes",
+    "write",
+    "write_columns",
+]
+
 USER: Final = "user"
 
 
 @dataclass(slots=True)
-class Written:
+class FactsWritten:
     """What became of some facts."""
 
     rows: list[int] = field(default_factory=list)
@@ -54,16 +62,16 @@ class Written:
 def write(
     memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, strict: bool = False, skip_bad: bool = False,
     index: bool = True, repeat: bool = True,
-) -> Written:  # fmt: skip
+) -> FactsWritten:  # fmt: skip
     """Write facts durably, all in one commit; see `write_columns`."""
-    columns = columns_of(drafts)
+    columns = to_columns(drafts)
     return write_columns(memory, columns, origin=origin, strict=strict, skip_bad=skip_bad, index=index, repeat=repeat)
 
 
 def write_columns(
     memory: Memory, given: Mapping[str, Sequence[Any]], *, origin: str = USER, strict: bool = False, skip_bad: bool = False,
     index: bool = True, repeat: bool = True, label: str | None = None,
-) -> Written:  # fmt: skip
+) -> FactsWritten:  # fmt: skip
     """Write facts that come by column.
 
     Parameters
@@ -101,31 +109,31 @@ def write_columns(
     if not isinstance(origin, str) or not origin.strip():
         raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        columns = checked(memory, given, book.registry, strict=strict)
+        kg = fact_view(view)
+        columns = check_columns(memory, given, kg.registry, strict=strict)
         if columns.bad and not skip_bad:
-            raise InvalidArgument(columns.told(*min(columns.bad.items())))
+            raise InvalidArgument(columns.error_message(*min(columns.bad.items())))
         written = _write(
-            memory, transaction, view, book, columns, origin, label or origin, skip_bad=skip_bad, repeat=repeat
+            memory, transaction, view, kg, columns, origin, label or origin, skip_bad=skip_bad, repeat=repeat
         )
-    lexicon.keep_level(memory)
+    resolve.sync_names(memory)
     if index and written.added:
-        keep_level(memory)
+        sync_log_indexes(memory)
     return written
 
 
 def _write(
-    memory: Memory, transaction: Transaction, view: View, book: Book, columns: Columns, origin: str, label: str, *,
+    memory: Memory, transaction: Transaction, view: View, kg: FactView, columns: DraftColumns, origin: str, label: str, *,
     skip_bad: bool, repeat: bool,
-) -> Written:  # fmt: skip
+) -> FactsWritten:  # fmt: skip
     chunks, sources = _sources(view, columns["source"], label)
-    namer, subjects, targets = ends_of(book, memory.config.name, columns, chunks, skip_bad=skip_bad)
-    plan = Plan(book, columns, subjects, targets, today(memory), repeat=repeat)
-    namer.append(transaction, origin)
-    rows = append(plan, transaction, sources, chunks, origin)
-    return Written(
-        rows, plan.added, plan.unchanged, plan.superseded, namer.made,
-        [columns.told(row, why) for row, why in sorted(columns.bad.items())],
+    interner, subjects, targets = intern_ends(kg, memory.config.name, columns, chunks, skip_bad=skip_bad)
+    plan = WritePlan(kg, columns, subjects, targets, start_of_today(memory), repeat=repeat)
+    interner.append(transaction, origin)
+    rows = append_plan(plan, transaction, sources, chunks, origin)
+    return FactsWritten(
+        rows, plan.added, plan.unchanged, plan.superseded, interner.made,
+        [columns.error_message(row, why) for row, why in sorted(columns.bad.items())],
     )  # fmt: skip
 
 
@@ -149,14 +157,14 @@ def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | N
     return chunk_of, source_of
 
 
-def keep_level(memory: Memory) -> None:
+def sync_log_indexes(memory: Memory) -> None:
     """Bring what is derived of facts level with the log."""
     from lamina_engine.facts import search
 
-    search.keep_level(memory)
+    search.sync_index(memory)
 
 
-def today(memory: Memory) -> int:
+def start_of_today(memory: Memory) -> int:
     """Return when the present day began in the vault's zone, us UTC."""
     from datetime import datetime
 
@@ -194,18 +202,18 @@ def close(
     VaultReadOnly, VaultLocked, OSError
     """
     with memory.write() as (transaction, view):
-        book = book_of(view)
-        found = [fact for fact in _said(book, subject, predicate, object) if fact.valid_to is None]
+        kg = fact_view(view)
+        found = [fact for fact in _find_stated(kg, subject, predicate, object) if fact.valid_to is None]
         ends = []
         for fact in found:
-            end = max(today(memory), fact.valid_from or MIN_TIME + 1) if valid_to is None else valid_to
+            end = max(start_of_today(memory), fact.valid_from or MIN_TIME + 1) if valid_to is None else valid_to
             if fact.valid_from is not None and end < fact.valid_from:
                 raise InvalidArgument(
                     f"valid_to={format_instant(end)} is before {fact.subject} {fact.predicate} {fact.object} began "
                     f"({format_instant(fact.valid_from)}); retract what never was so"
                 )
             ends.append(end)
-        amend(transaction, book, found, CLOSE, origin, ends=ends)
+        amend(transaction, kg, found, CLOSE, origin, ends=ends)
     return len(found)
 
 
@@ -217,10 +225,10 @@ def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
     InvalidArgument, VaultReadOnly, VaultLocked, OSError
     """
     with memory.write() as (transaction, view):
-        book = book_of(view)
+        kg = fact_view(view)
         wanted = np.unique(np.array(rows, np.int64))
-        found = book.facts_at(wanted[book.standing(wanted, None)].tolist())
-        amend(transaction, book, found, RETRACT, origin)
+        found = kg.facts_at(wanted[kg.is_current(wanted, None)].tolist())
+        amend(transaction, kg, found, RETRACT, origin)
     return len(found)
 
 
@@ -237,25 +245,25 @@ def amend_confidence(memory: Memory, confidence: Mapping[int, float], *, origin:
         if not 0.0 <= value <= 1.0:
             raise InvalidArgument(f"confidence={value!r} of fact {row} must be a number from 0 to 1")
     with memory.write() as (transaction, view):
-        book = book_of(view)
+        kg = fact_view(view)
         found = [
             fact
-            for fact in book.facts_at(sorted(confidence))
+            for fact in kg.facts_at(sorted(confidence))
             if fact.confidence != float(np.float32(confidence[fact.row]))
         ]
-        amend(transaction, book, found, CONFIDENCE, origin, confidence=[confidence[fact.row] for fact in found])
+        amend(transaction, kg, found, CONFIDENCE, origin, confidence=[confidence[fact.row] for fact in found])
     return len(found)
 
 
 def amend(
-    transaction: Transaction, book: Book, facts: Sequence[Fact], kind: str, origin: str, *,
+    transaction: Transaction, kg: FactView, facts: Sequence[Fact], kind: str, origin: str, *,
     ends: Sequence[int] | None = None, confidence: Sequence[float] | None = None,
 ) -> None:  # fmt: skip
     """Append rows that say anew until when some facts hold, or how sure they are."""
     if not facts:
         return
     rows = np.array([fact.row for fact in facts], np.int64)
-    tables, n = book.tables, len(facts)
+    tables, n = kg.tables, len(facts)
     if ends is None:
         ends = [MAX_TIME if fact.valid_to is None else fact.valid_to for fact in facts]
     transaction.append(
@@ -280,22 +288,22 @@ def amend(
     )
 
 
-def _said(book: Book, subject: str, predicate: str, object: str | None) -> list[Fact]:
+def _find_stated(kg: FactView, subject: str, predicate: str, object: str | None) -> list[Fact]:
     """Return what is said with a subject, a predicate and maybe an object, in either of its two forms."""
-    row = known_entity(book, subject)
+    row = entity_row(kg, subject)
     name = predicate_name(predicate)
-    found = find(book, subject=row, predicate=name)
-    inverse = book.registry.inverse(name)
-    turned = find(book, predicate=inverse, object=row) if inverse is not None else []
+    found = find_facts(kg, subject=row, predicate=name)
+    inverse = kg.registry.inverse(name)
+    turned = find_facts(kg, predicate=inverse, object=row) if inverse is not None else []
     if object is None:
         return [*found, *(fact for fact in turned if fact.row not in {each.row for each in found})]
     text = object.strip()
-    values = {entity.id for entity in book.resolve(text).entities} if text else set()
+    values = {entity.id for entity in kg.resolve(text).entities} if text else set()
     mine = [fact for fact in found if (fact.object_id in values if fact.object_id else fact.object == text)]
     return [*mine, *(fact for fact in turned if fact.subject_id in values and fact not in mine)]
 
 
-def known_entity(book: Book, name: str, type: str | None = None) -> int:
+def entity_row(kg: FactView, name: str, type: str | None = None) -> int:
     """Return the row of the one entity of a name.
 
     Raises
@@ -303,7 +311,7 @@ def known_entity(book: Book, name: str, type: str | None = None) -> int:
     EntityNotFound
     AmbiguousEntity
     """
-    found = book.resolve(name, type=type)
+    found = kg.resolve(name, type=type)
     if found.ambiguous:
         told = ", ".join(entity.id for entity in found.entities)
         raise AmbiguousEntity(f"{name!r} may be any of {told}; give one of these ids, or a type")
@@ -312,7 +320,121 @@ def known_entity(book: Book, name: str, type: str | None = None) -> int:
     return found.entity.row
 
 
-__all__ = [
-    "USER", "Draft", "Written", "amend", "amend_confidence", "close", "keep_level", "known_entity", "retract",
-    "today", "write", "write_columns",
-]  # fmt: skip
+I64 = NDArray[np.int64]
+Column = NDArray[Any]
+_PLACES_PER_DRAFT: Final = 3
+_NUMBER_TYPES: Final = {"subject": np.int64, "target": np.int64, "confidence": np.float64, "weight": np.float64}
+
+
+def append_plan(
+    plan: WritePlan, transaction: Transaction, sources: Sequence[str], chunks: Sequence[str | None], origin: str
+) -> list[int]:
+    """Append the rows of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    transaction : Transaction
+    sources : sequence of str
+        By draft, where it comes from.
+    chunks : sequence of (str or None)
+        By draft, the chunk that says so.
+    origin : str
+        What writes them.
+
+    Returns
+    -------
+    list of int
+        By draft, the row of its fact; -1 for one that was left out.
+    """
+    found = np.array(plan.found, np.int64)
+    drafts = np.array(plan.good, np.int64)
+    drafts = drafts[found[drafts] == FIRST_TOKEN - drafts]
+    of_extras = np.array([extra.draft for extra in plan.extras], np.int64)
+    places = np.array([extra.place for extra in plan.extras], np.int64)
+    keys = np.concatenate([drafts * _PLACES_PER_DRAFT + ITSELF, of_extras * _PLACES_PER_DRAFT + places])
+    order = np.argsort(keys, kind="stable")
+    rows = np.empty(len(order), np.int64)
+    rows[order] = transaction.rows("facts") + np.arange(len(order))
+    by_token = np.full(plan.columns.n + len(of_extras), -1, np.int64)
+    by_token[drafts], by_token[plan.columns.n :] = rows[: len(drafts)], rows[len(drafts) :]
+    if len(drafts):
+        plain = _draft_columns(plan, sources, chunks)
+        values = {name: column[drafts] for name, column in plain.items()}
+        values["kind"], values["amends"] = np.full(len(drafts), FACT, object), np.full(len(drafts), -1)
+        if plan.extras:
+            extras = _extra_columns(plan, plain, by_token)
+            values = {name: np.concatenate([column, extras[name]])[order] for name, column in values.items()}
+        stamps = transaction.stamps(len(drafts))[np.searchsorted(drafts, keys[order] // _PLACES_PER_DRAFT)]
+        values["origin"] = np.full(len(order), origin, object)
+        transaction.append("facts", _as_log_columns(values), stamps)
+    found = np.where(found <= FIRST_TOKEN, by_token[np.maximum(FIRST_TOKEN - found, 0)], found)
+    found[list(plan.columns.bad)] = -1
+    resolved: list[int] = found.tolist()
+    return resolved
+
+
+def _as_log_columns(values: dict[str, Column]) -> dict[str, Any]:
+    """Return columns as the log takes them fastest: a single row as lists."""
+    return {name: column.tolist() if len(column) == 1 else column for name, column in values.items()}
+
+
+def _draft_columns(plan: WritePlan, sources: Sequence[str], chunks: Sequence[str | None]) -> dict[str, Column]:
+    """Return what the drafts say, by column."""
+    columns = plan.columns
+    given = {
+        "subject": plan.subjects, "predicate": columns["predicate"], "target": plan.targets, "object": columns["object"],
+        "category": columns["category"], "source": sources, "chunk": chunks, "confidence": columns["confidence"],
+        "weight": columns["weight"], "valid_from": plan.begins, "valid_to": plan.ends,
+    }  # fmt: skip
+    found: dict[str, Column] = {}
+    for name, column in given.items():
+        if name in _NUMBER_TYPES and not columns.bad:
+            found[name] = np.array(column, _NUMBER_TYPES[name])
+        else:  # what is bad is no number, and is not taken
+            found[name] = np.empty(columns.n, object)
+            found[name][:] = column
+    found["object"][np.array(plan.targets, np.int64) >= 0] = None
+    return found
+
+
+def _extra_columns(plan: WritePlan, plain: dict[str, Column], by_token: I64) -> dict[str, Column]:
+    """Return the rows beside those of the drafts: ends of facts, and what goes on after an interruption."""
+    extras = plan.extras
+    drafts = np.array([extra.draft for extra in extras], np.int64)
+    amends = np.array([extra.amends for extra in extras], np.int64)
+    kinds = np.array([extra.kind for extra in extras], object)
+    copied = np.array([_copied_row(plan, extra.copied) for extra in extras], np.int64)
+    of_draft = FIRST_TOKEN - copied
+    found = {name: column[np.maximum(of_draft, 0)] for name, column in plain.items()}
+    _copy_from_vault(plan, found, np.flatnonzero(copied > FIRST_TOKEN), copied)
+    ending = kinds != FACT  # what it ends is told by its number; who ends it is told here
+    for name, column in found.items():
+        if name in ("object", "category"):
+            column[ending] = None
+        elif name in ("source", "chunk"):
+            column[ending] = plain[name][drafts[ending]]
+    found["valid_from"] = np.array([None if extra.begin == MIN_TIME else extra.begin for extra in extras], object)
+    found["valid_to"] = np.array([None if extra.end == MAX_TIME else extra.end for extra in extras], object)
+    amended = np.where(amends <= FIRST_TOKEN, by_token[np.maximum(FIRST_TOKEN - amends, 0)], amends)
+    return found | {"kind": kinds, "amends": amended}
+
+
+def _copied_row(plan: WritePlan, row: int) -> int:
+    """Return the row or the token of the draft whose words a row repeats: what goes on copies what was interrupted."""
+    first = FIRST_TOKEN - plan.columns.n
+    while row <= first:
+        row = plan.extras[first - row].copied
+    return row
+
+
+def _copy_from_vault(plan: WritePlan, found: dict[str, Column], places: I64, copied: I64) -> None:
+    """Fill in what facts of the vault say, at some places."""
+    if not len(places):
+        return
+    rows = copied[places]
+    records = plan.kg.snapshot.records("facts", rows, tuple(found))
+    for name, column in found.items():
+        column[places] = [record[name] for record in records]
+    now = read_states(plan.kg, rows)
+    found["confidence"][places] = now.confidence[np.searchsorted(now.rows, rows)]

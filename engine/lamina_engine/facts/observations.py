@@ -1,19 +1,109 @@
-"""The observation blocks that an observing model writes: found in a text, read leniently, bad ones reported.
-
-A block is an ``<observation>`` element with ``type``, ``title``, ``narrative``, ``facts`` and ``triples``. It is no XML
-document: models forget to escape and to close, so elements are looked for one by one, and what is broken costs only itself.
-"""
+"""Observation blocks and their triples: lenient parsing with reports of what was dropped."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from lamina_engine.facts.triples import Drop, Triple, check_triples, is_echo
+from lamina_engine.facts.predicates import TRIPLE_PREDICATES
 
-TYPES: Final = (
+VOCABULARY: Final = tuple(sorted(TRIPLE_PREDICATES))
+"""Predicates that an extracted triple may have."""
+LITERAL: Final = frozenset({"prefers", "avoids"})
+"""Of these the object is a text, whatever entity may have that name."""
+SUBJECT_CHARS: Final = (2, 80)
+OBJECT_CHARS: Final = (2, 120)
+MAX_TRIPLES: Final = 5
+"""Triples of one observation; further ones are dropped."""
+_PARTS: Final = ("subject", "predicate", "object")
+_PLACEHOLDERS: Final = frozenset(
+    {"subject", "predicate", "object", "entity", "entity name", "entity1", "entity2", "entity a", "entity b", "value",
+     "relation", "literal", "string", "text", "name", "title", "fact", "narrative", "short title", "brief title",
+     "subject entity", "object entity", "canonical predicate", "entity or literal", "object or literal", "example", "n/a", "none",
+     "null", "unknown", "todo", "tbd", "...", "…"}
+)  # fmt: skip
+
+
+class Triple(NamedTuple):
+    """One checked triple."""
+
+    subject: str
+    predicate: str
+    object: str
+
+    @property
+    def is_literal(self) -> bool:
+        """True where the object is a text and no entity."""
+        return self.predicate in LITERAL
+
+
+class Drop(NamedTuple):
+    """Something that was left out, and why."""
+
+    what: str
+    why: str
+
+
+def check_triples(raw: Iterable[Mapping[str, object]], *, most: int = MAX_TRIPLES) -> tuple[list[Triple], list[Drop]]:
+    """Return the triples that can be used, and what was dropped.
+
+    Parameters
+    ----------
+    raw : iterable of mappings
+        Each with ``subject``, ``predicate`` and ``object``.
+    most : int
+        Triples kept; further good ones are dropped.
+
+    Returns
+    -------
+    tuple
+        Kept triples in order (equal ones once), and a `Drop` for each of the others.
+    """
+    kept: dict[Triple, None] = {}
+    dropped: list[Drop] = []
+    for number, parts in enumerate(raw, 1):
+        triple, why = _check_triple(parts)
+        if triple is None:
+            dropped.append(Drop(f"triple {number}", why))
+        elif triple not in kept and len(kept) >= most:
+            dropped.append(Drop(f"triple {number}", f"an observation has at most {most} triples"))
+        else:
+            kept[triple] = None
+    return list(kept), dropped
+
+
+def normalize_spelling(predicate: str) -> str:
+    """Return a predicate as the vocabulary spells it: lower case, ``_`` for white space and hyphens."""
+    return "_".join(predicate.replace("-", " ").lower().split())
+
+
+def is_placeholder(text: str) -> bool:
+    """Tell whether a text only repeats a placeholder of the question it answers."""
+    said = text.strip().strip("<>[]{}()\"'`").strip().casefold()
+    return said in _PLACEHOLDERS or not any(char.isalnum() for char in said)
+
+
+def _check_triple(parts: Mapping[str, object]) -> tuple[Triple | None, str]:
+    given = {name: parts.get(name) for name in _PARTS}
+    absent = [name for name, value in given.items() if not isinstance(value, str) or not value.strip()]
+    if absent:
+        return None, f"it has no {' and no '.join(absent)}"
+    subject, predicate, object_ = (" ".join(str(given[name]).split()) for name in _PARTS)
+    for name, text, (least, longest) in (("subject", subject, SUBJECT_CHARS), ("object", object_, OBJECT_CHARS)):
+        if not least <= len(text) <= longest:
+            return None, f"its {name} has {len(text)} characters; {least} to {longest} are allowed"
+        if is_placeholder(text):
+            return None, f"its {name} {text!r} is a placeholder"
+    predicate = normalize_spelling(predicate)
+    if predicate not in VOCABULARY:
+        return None, f"its predicate {predicate[:40]!r} is none of {', '.join(VOCABULARY)}"
+    return Triple(subject, predicate, object_), ""
+
+
+OBSERVATION_TYPES: Final = (
     "decision", "preference", "milestone", "problem", "discovery", "feature", "bugfix", "change", "refactor",
 )  # fmt: skip
 """Types of observations."""
@@ -81,35 +171,35 @@ def parse_observations(text: str) -> tuple[list[Observation], list[Drop]]:
         if closing is None:
             dropped.append(Drop(where, "it is not closed; it was read up to the next one"))
         body = text[opening.end() : closing.start() if closing else limit]
-        observation, why = _read(body, opening.start(), where)
+        observation, why = _parse_block(body, opening.start(), where)
         dropped += why
         if observation is not None:
             found.append(observation)
     return found, dropped
 
 
-def _read(body: str, start: int, where: str) -> tuple[Observation | None, list[Drop]]:
+def _parse_block(body: str, start: int, where: str) -> tuple[Observation | None, list[Drop]]:
     if len(body) > _MOST_BLOCK_CHARS:
         return None, [Drop(where, f"it has {len(body)} characters; {_MOST_BLOCK_CHARS} are allowed")]
-    kind = (_first(body, "type") or "").lower()
-    title = " ".join((_first(body, "title") or "").split())[:TITLE_CHARS].rstrip()
-    if kind not in TYPES:
-        return None, [Drop(where, f"its type {kind[:40]!r} is none of {', '.join(TYPES)}")]
-    if is_echo(title):
+    kind = (_first_element(body, "type") or "").lower()
+    title = " ".join((_first_element(body, "title") or "").split())[:TITLE_CHARS].rstrip()
+    if kind not in OBSERVATION_TYPES:
+        return None, [Drop(where, f"its type {kind[:40]!r} is none of {', '.join(OBSERVATION_TYPES)}")]
+    if is_placeholder(title):
         return None, [Drop(where, f"its title {title!r} says nothing")]
     dropped: list[Drop] = []
     facts = _facts(body, where, dropped)
     triples = _triples(body, where, kind, bool(facts), dropped)
-    narrative = (_first(body, "narrative") or "").strip()
-    narrative = "" if is_echo(narrative) else narrative
+    narrative = (_first_element(body, "narrative") or "").strip()
+    narrative = "" if is_placeholder(narrative) else narrative
     return Observation(kind, title, narrative, facts, triples, start), dropped
 
 
 def _facts(body: str, where: str, dropped: list[Drop]) -> tuple[str, ...]:
     kept: dict[str, None] = {}
-    for number, raw in enumerate(_all(_wrapped(body, "facts") or "", "fact"), 1):
+    for number, raw in enumerate(_elements(_wrapper_content(body, "facts") or "", "fact"), 1):
         fact = " ".join(raw.split())
-        if len(fact) < LEAST_FACT_CHARS or is_echo(fact):
+        if len(fact) < LEAST_FACT_CHARS or is_placeholder(fact):
             dropped.append(Drop(where, f"fact {number} says nothing"))
         else:
             kept[fact] = None
@@ -117,10 +207,10 @@ def _facts(body: str, where: str, dropped: list[Drop]) -> tuple[str, ...]:
 
 
 def _triples(body: str, where: str, kind: str, has_facts: bool, dropped: list[Drop]) -> tuple[Triple, ...]:
-    wrapper = _wrapped(body, "triples")
+    wrapper = _wrapper_content(body, "triples")
     raw = [
-        {part: _first(triple, part) for part in ("subject", "predicate", "object")}
-        for triple in _all(wrapper or "", "triple")
+        {part: _first_element(triple, part) for part in ("subject", "predicate", "object")}
+        for triple in _elements(wrapper or "", "triple")
     ]
     if not raw:
         return ()
@@ -133,13 +223,13 @@ def _triples(body: str, where: str, kind: str, has_facts: bool, dropped: list[Dr
     return tuple(kept)
 
 
-def _wrapped(body: str, name: str) -> str | None:
+def _wrapper_content(body: str, name: str) -> str | None:
     """Return the raw content of the first wrapper; one that is not closed reaches to the end."""
     found = re.search(rf"<{name}(?:\s[^<>]*)?>(.*?)(?:</{name}\s*>|\Z)", body, re.DOTALL | re.IGNORECASE)
     return found[1] if found else None
 
 
-def _all(body: str, name: str) -> list[str]:
+def _elements(body: str, name: str) -> list[str]:
     """Return the content of each element; one that is not closed ends where the next begins."""
     parts = re.split(rf"<{name}(?:\s[^<>]*)?>", body, flags=re.IGNORECASE)[1:]
     end = re.compile(rf"</{name}\s*>", re.IGNORECASE)
@@ -147,7 +237,7 @@ def _all(body: str, name: str) -> list[str]:
     return raw if name == "triple" else [html.unescape(each) for each in raw]
 
 
-def _first(body: str, name: str) -> str | None:
+def _first_element(body: str, name: str) -> str | None:
     """Return the text of the first element of a name that is closed; None without one."""
     found = re.search(rf"<{name}(?:\s[^<>]*)?>(.*?)</{name}\s*>", body, re.DOTALL | re.IGNORECASE)
     return html.unescape(found[1]).strip() if found else None

@@ -45,25 +45,25 @@ class Predicate:
     """How the same fact reads from its object; the name itself where it has no direction."""
 
 
-def _pairs(*names: tuple[str, str]) -> Iterator[Predicate]:
+def _inverse_pairs(*names: tuple[str, str]) -> Iterator[Predicate]:
     for name, inverse in names:
         yield Predicate(name, "entity", inverse=inverse)
 
 
-def _words(kind: Kind, names: str, *, functional: bool = False) -> Iterator[Predicate]:
+def _of_kind(kind: Kind, names: str, *, functional: bool = False) -> Iterator[Predicate]:
     for name in names.split():
         yield Predicate(name, kind, functional)
 
 
 BUILT_IN: Final = (
-    *_words("literal", "birthday birthplace full_name timezone version port status", functional=True),
-    *_words("literal", "phone email url github stack services hardware schedule purpose cost reason fix details"),
-    *_words("literal", "prefers avoids type role includes checks file"),
+    *_of_kind("literal", "birthday birthplace full_name timezone version port status", functional=True),
+    *_of_kind("literal", "phone email url github stack services hardware schedule purpose cost reason fix details"),
+    *_of_kind("literal", "prefers avoids type role includes checks file"),
     Predicate("fqdn", "literal", functional=True),
     Predicate("lives_in", "any", functional=True, inverse="home_of"),
     Predicate("works_at", "entity", functional=True, inverse="employs"),
     Predicate("married_to", "entity", functional=True, inverse="married_to"),
-    *_pairs(
+    *_inverse_pairs(
         ("partner_of", "partner_of"), ("parent_of", "child_of"), ("sibling_of", "sibling_of"), ("friend_of", "friend_of"),
         ("pet_of", "has_pet"), ("owns", "owned_by"), ("hosts", "hosted_on"), ("prevents", "prevented_by"),
         ("covers", "covered_by"), ("described_in", "describes"), ("depends_on", "needed_by"),
@@ -76,7 +76,7 @@ BUILT_IN: Final = (
     Predicate("deployed_to", "entity"),
     Predicate("runs_on", "any"),
     Predicate("configured_via", "any"),
-    *_words("any", "address server domain relationship owner location"),
+    *_of_kind("any", "address server domain relationship owner location"),
 )  # fmt: skip
 
 
@@ -88,11 +88,11 @@ def predicate_name(text: str) -> str:
     InvalidArgument
         When it is no text, is empty, too long, or holds anything but letters, digits, marks, ``_``, ``.`` and ``:``.
     """
-    return _normal(text if isinstance(text, str) else repr(text), isinstance(text, str))
+    return _normalize(text if isinstance(text, str) else repr(text), isinstance(text, str))
 
 
 @lru_cache(maxsize=4_096)
-def _normal(text: str, is_text: bool) -> str:
+def _normalize(text: str, is_text: bool) -> str:
     folded = unicodedata.normalize("NFC", text).casefold() if is_text else ""
     name = re.sub(r"[\s_-]+", "_", folded.strip())
     letters = all(letter in "_.:" or unicodedata.category(letter)[0] in "LMN" for letter in name)
@@ -153,7 +153,7 @@ class Registry:
         return its if mine != its else other < name
 
 
-def declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
+def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
     """Return what a vault says of predicates after some rows of its log, by name; the newest row of a name stands."""
     found = {
         record["name"]: Predicate(record["name"], record["object"], record["functional"], record["inverse"])
@@ -166,7 +166,7 @@ def declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
 
 def read_registry(snapshot: Snapshot, rows: int) -> Registry:
     """Return the registry after some rows of the predicates log: what is built in, and what was declared."""
-    own = declared(snapshot, rows) if rows else []
+    own = read_declared(snapshot, rows) if rows else []
     return Registry((*BUILT_IN, *own)) if own else STANDARD
 
 
@@ -183,7 +183,7 @@ def declare(
         For a name or inverse that is none, or an inverse that belongs to another predicate.
     VaultReadOnly, VaultLocked, OSError
     """
-    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.view import fact_view
 
     wanted = predicate_name(name)
     other = None if inverse is None else predicate_name(inverse)
@@ -192,7 +192,7 @@ def declare(
     if functional is not None and not isinstance(functional, bool):
         raise InvalidArgument(f"functional={functional!r} must be True or False")
     with memory.write() as (transaction, view):
-        registry = book_of(view).registry
+        registry = fact_view(view).registry
         known = registry.get(wanted) or Predicate(wanted)
         taken = None if other is None else registry.inverse(other)
         if taken is not None and taken != wanted:

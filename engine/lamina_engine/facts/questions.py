@@ -1,42 +1,167 @@
-"""Questions about people, projects and things, answered from facts in phases of falling certainty.
-
-| phase | what | score | method |
-|---|---|---|---|
-| 1 | a fact of a named entity, of a predicate that was asked for | 95 | entity+intent |
-| 1 | the same between entities, from either end | 90 | entity+intent+rel |
-| 2 | its other facts | 70 | entity |
-| 2 | its other relations | 65 | entity+rel |
-| 3 | facts that hold the question's words, where nothing is named | 50 | fts |
-| 4 | relations that do | 40 | fts_rel |
-
-The scores rank answers among themselves; they are never mixed with BM25 or cosines (see `lamina_engine.recall.factlane`).
-"""
+"""Questions about entities, answered from facts in phases of falling certainty."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
+import msgspec
 from msgspec import Struct
 
+from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.answers import ANSWERS_FROM, TIERS, Answer, Answers, Tiers
-from lamina_engine.facts.asked import Named, Question, understand
-from lamina_engine.facts.intents import Intents, answers, intents_from, standard, words_of
-from lamina_engine.facts.wordform import stem
-from lamina_engine.index.analysis import STOP_WORDS
+from lamina_engine.facts.intents import (
+    Intents,
+    NamedEntity,
+    Question,
+    intents_from,
+    matches_predicate,
+    parse_question,
+    standard,
+    words_of,
+)
+from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.book import Book, Fact
+    from lamina_engine.facts.view import Fact, FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+
+__all__ = ["ANSWERED_FROM", "TIERS", "Answer", "Answers", "Tiers", "ask", "ask_view"]
+
+ANSWERED_FROM: Final = 90.0
+"""An answer of this score or more is one to what was asked; those below are what else is known."""
+
+
+class Tiers(Struct, frozen=True):
+    """Scores of the phases."""
+
+    fact: float = 95.0
+    relation: float = 90.0
+    other_fact: float = 70.0
+    other_relation: float = 65.0
+    found_fact: float = 50.0
+    found_relation: float = 40.0
+    others_always: bool = True
+    """True: phase 2 in any case; False: only for entities of which phase 1 found nothing."""
+
+
+TIERS: Final[dict[str, Tiers]] = {"shipped": Tiers(), "seed": Tiers(relation=95.0, others_always=False)}
+"""``shipped`` is what the source system's code does, ``seed`` what its description says."""
+
+
+class Answer(Struct, frozen=True):
+    """One answer."""
+
+    subject: str
+    predicate: str
+    object: str
+    score: float
+    method: str
+    source: str
+    """The file, chunk or label that says so; never empty."""
+    resolution: str | None
+    """By which of its names the entity was found; None for full text."""
+    ambiguous: bool
+    """True where the name means others too."""
+    entity: str | None
+    """Id of the entity asked about."""
+    key: str
+    """The predicate, read from there."""
+    value: str
+    """What is at the other end."""
+    row: int
+    chunk: str | None
+    confidence: float
+    valid_from: int | None
+    valid_to: int | None
+    contradicted: tuple[str, ...] = ()
+    """Other values that were said of the same thing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON values; dates as ISO 8601."""
+        found: dict[str, Any] = msgspec.structs.asdict(self)
+        found |= {name: format_instant(found[name]) for name in ("valid_from", "valid_to")}
+        return found | {"contradicted": list(self.contradicted)}
+
+
+class Answers(Sequence[Answer]):
+    """Answers, best first, and how the question was understood."""
+
+    def __init__(self, question: Question, found: Sequence[Answer], *, answered: bool) -> None:
+        self._found = tuple(found)
+        self.question = question
+        self.answered = answered
+        """Whether they answer what was asked; False where they only tell what else is known, or nothing."""
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, place: int | slice) -> Answer | Sequence[Answer]:
+        """Return one answer, or some."""
+        return self._found[place]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Answers) and (self._found, self.answered) == (other._found, other.answered)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Answers: {len(self)}, {'answered' if self.answered else 'not answered'}>"
+
+    @property
+    def intents(self) -> tuple[str, ...]:
+        """Names of what was asked about."""
+        return tuple(intent.name for intent in self.question.intents)
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Names of the entities asked about."""
+        return tuple(named.entity.name for named in self.question.named)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names in the question that nothing in the vault has."""
+        return self.question.unknown
+
+    @property
+    def ambiguous(self) -> bool:
+        """True where a name means several entities: answers are of all of them."""
+        return any(named.ambiguous for named in self.question.named)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "question": self.question.text,
+            "answered": self.answered,
+            "entities": list(self.entities),
+            "unknown": list(self.unknown),
+            "ambiguous": self.ambiguous,
+            "intents": list(self.intents),
+            "answers": [answer.to_dict() for answer in self],
+        }
+
+
+_analyzer: Final = Analyzer()
+
+
+@functools.lru_cache(1 << 15)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case; of an identifier, the last of its forms: all of it, joined."""
+    terms = _analyzer.tokens(word)
+    return terms[-1].stem if terms else word
+
 
 K: Final = 6
 MAX_K: Final = 1_000
 _MAX_CHARS: Final = 2_000
-_KNOWN_FROM: Final = 65.0
-_MANY: Final = 512
+_RELATED_FROM: Final = 65.0
+_MANY_FACTS: Final = 512
 """Facts that point at an entity from which on not all of them are looked at."""
 _MOST_NAMED: Final = 8
 """Entities of one question that are looked at."""
@@ -119,20 +244,21 @@ def ask_view(
 
     Answers of a score below ``least`` are not looked for.
     """
-    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.view import fact_view
 
-    book = book_of(view)
-    question = understand(book, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, fuzzy=fuzzy)
-    found = _of_entities(book, question, valid_at_us, tiers)
+    kg = fact_view(view)
+    question = parse_question(kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, fuzzy=fuzzy)
+    found = _of_entities(kg, question, valid_at_us, tiers)
     if not question.named and tiers.found_fact >= least:
-        found = _by_words(view, book, question, k, valid_at_us, tiers)
-    answered = _is_answered(book, question, found)
+        found = _by_words(view, kg, question, k, valid_at_us, tiers)
+    answered = _is_answered(kg, question, found)
     kept = sorted(found, key=lambda item: item.order)[:k]
-    from lamina_engine.facts.contradiction import believed, others_of
+    from lamina_engine.facts.contradictions import believed_confidence, contradicting_values
 
-    others = others_of(view, [item.fact.row for item in kept])
+    others = contradicting_values(view, [item.fact.row for item in kept])
     told = [
-        item.answer(others.get(item.fact.row, ()), believed(view, item.fact.row, item.fact.confidence)) for item in kept
+        item.answer(others.get(item.fact.row, ()), believed_confidence(view, item.fact.row, item.fact.confidence))
+        for item in kept
     ]
     return Answers(question, told, answered=answered)
 
@@ -150,7 +276,7 @@ class _Candidate(Struct, frozen=True):
     """Of the entity among those named."""
     fit: int
     """Words of the question that it holds beyond the entity's name."""
-    named: Named | None
+    named: NamedEntity | None
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -172,15 +298,15 @@ class _Candidate(Struct, frozen=True):
         )  # fmt: skip
 
 
-def _of_entities(book: Book, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
+def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
     """Phases 1 and 2: facts of what is named, each once, where it scores best."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
     said = frozenset(stem(word) for word in question.words)
     for place, named in enumerate(question.named[:_MOST_NAMED]):
-        here = list(_of_entity(book, named, place, question, content, said, valid_at, tiers))
-        if not tiers.others_always and any(item.score >= ANSWERS_FROM for item in here):
-            here = [item for item in here if item.score >= ANSWERS_FROM]
+        here = list(_of_entity(kg, named, place, question, content, said, valid_at, tiers))
+        if not tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):
+            here = [item for item in here if item.score >= ANSWERED_FROM]
         for item in here:
             known = best.get(item.fact.row)
             if known is None or item.order < known.order:
@@ -189,42 +315,44 @@ def _of_entities(book: Book, question: Question, valid_at: int, tiers: Tiers) ->
 
 
 def _of_entity(
-    book: Book, named: Named, place: int, question: Question, content: frozenset[str], said: frozenset[str], valid_at: int,
+    kg: FactView, named: NamedEntity, place: int, question: Question, content: frozenset[str], said: frozenset[str], valid_at: int,
     tiers: Tiers,
 ) -> Iterator[_Candidate]:  # fmt: skip
-    for fact in _said_of(book, named.entity.row, question, said, valid_at):
+    for fact in _facts_of(kg, named.entity.row, question, said, valid_at):
         inward = fact.direction == "in"
         relation = fact.object_id is not None
-        asked = any(_answers(intent, fact, inward=inward) for intent in question.intents) or _named_key(fact, said)
+        asked = any(_fact_matches(intent, fact, inward=inward) for intent in question.intents) or _names_predicate(
+            fact, said
+        )
         if asked:
             score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
         else:
             score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
-        yield _Candidate(fact, score, method, place, _fit(fact, content), named)
+        yield _Candidate(fact, score, method, place, _shared_words(fact, content), named)
 
 
-def _said_of(book: Book, row: int, question: Question, said: frozenset[str], valid_at: int) -> list[Fact]:
+def _facts_of(kg: FactView, row: int, question: Question, said: frozenset[str], valid_at: int) -> list[Fact]:
     """Return what is said of an entity; of one that very many facts point at, only those of these that are asked for."""
-    if len(book.tables.by_target.of(row, book.facts)) <= _MANY:
-        return book.about(row, valid_at=valid_at)
-    registry = book.registry
-    names = {name for name in book.tables.predicates.names if registry.inverse(name) is not None}
+    if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
+        return kg.about(row, valid_at=valid_at)
+    registry = kg.registry
+    names = {name for name in kg.tables.predicates.names if registry.inverse(name) is not None}
     wanted = {
         str(registry.inverse(name))
         for name in names
-        if any(answers(intent, name, inverse=True) for intent in question.intents)
-        or any(answers(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
+        if any(matches_predicate(intent, name, inverse=True) for intent in question.intents)
+        or any(matches_predicate(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
         or said.issuperset(_key_stems(str(registry.inverse(name))))
     }
-    out = book.about(row, valid_at=valid_at, direction="out")
-    return [*out, *book.about(row, valid_at=valid_at, direction="in", predicates=wanted)] if wanted else out
+    out = kg.about(row, valid_at=valid_at, direction="out")
+    return [*out, *kg.about(row, valid_at=valid_at, direction="in", predicates=wanted)] if wanted else out
 
 
-def _answers(intent: Any, fact: Fact, *, inward: bool) -> bool:
+def _fact_matches(intent: Any, fact: Fact, *, inward: bool) -> bool:
     """Tell whether a fact answers an intent, read from the entity asked about: by its own name, or by its inverse's."""
-    if inward and fact.key != fact.predicate and answers(intent, fact.key, inverse=False):
+    if inward and fact.key != fact.predicate and matches_predicate(intent, fact.key, inverse=False):
         return True
-    return answers(intent, fact.predicate, inverse=inward)
+    return matches_predicate(intent, fact.predicate, inverse=inward)
 
 
 @functools.lru_cache(1 << 14)
@@ -232,13 +360,13 @@ def _key_stems(key: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
 
 
-def _named_key(fact: Fact, said: frozenset[str]) -> bool:
+def _names_predicate(fact: Fact, said: frozenset[str]) -> bool:
     """Tell whether the question names the predicate itself, in any form of its words."""
     parts = _key_stems(fact.key)
     return bool(parts) and said.issuperset(parts)
 
 
-def _fit(fact: Fact, content: frozenset[str]) -> int:
+def _shared_words(fact: Fact, content: frozenset[str]) -> int:
     """Return how many words of the question a fact holds in its predicate and value."""
     if not content:
         return 0
@@ -246,55 +374,52 @@ def _fit(fact: Fact, content: frozenset[str]) -> int:
     return len(content & said)
 
 
-def _by_words(view: View, book: Book, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
+def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
     """Phases 3 and 4: facts, then relations that hold the question's words; the second only fills up."""
     from lamina_engine.facts import search
 
-    text = search.of(view)
+    text = search.fact_text_index(view)
     found: list[_Candidate] = []
     for relations, score, method in ((False, tiers.found_fact, "fts"), (True, tiers.found_relation, "fts_rel")):
         left = k - len(found)
         if left > 0:
-            facts = text.find(view.snapshot, book, question.text, limit=left, valid_at=valid_at, relations=relations)
+            facts = text.find(view.snapshot, kg, question.text, limit=left, valid_at=valid_at, relations=relations)
             # the order of relevance stands in the place, as no entity is named
             found += [_Candidate(fact, score, method, place, 0, None) for place, fact in enumerate(facts)]
     return found
 
 
-def _is_answered(book: Book, question: Question, found: Iterable[_Candidate]) -> bool:
+def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) -> bool:
     """Tell whether what was found answers what was asked.
 
     Where something particular is asked, one of the answers must be of it, and nothing else may be asked beside it: no
     word of another intent, none that some predicate of the vault is made of, no name that nothing has. Words that mean
     neither do not matter. Where nothing particular is asked ("tell me about Keystone"), all that is known answers.
     """
-    known = [item for item in found if item.score >= _KNOWN_FROM]
-    strong = [item.fact for item in known if item.score >= ANSWERS_FROM]
+    known = [item for item in found if item.score >= _RELATED_FROM]
+    strong = [item.fact for item in known if item.score >= ANSWERED_FROM]
     left = set(question.content)
     asking: set[int] = set()
     for intent, positions in question.shown:
-        if any(_answers(intent, fact, inward=fact.direction == "in") for fact in strong):
+        if any(_fact_matches(intent, fact, inward=fact.direction == "in") for fact in strong):
             left -= positions
         else:
             asking |= positions
-    said = {stem(word) for item in known for word in _said(item)}
-    left = {i for i in left if _plain(question, i) not in said}
+    said = {stem(word) for item in known for word in _words_of_candidate(item)}
+    left = {i for i in left if _stem_at(question, i) not in said}
     if strong:
         unknown = {stem(word) for name in question.unknown for word in words_of(name)}
-        other = {part for name in book.tables.predicates.names for part in _key_stems(name)} | unknown
-        return not any(i in asking or _plain(question, i) in other for i in left)
+        other = {part for name in kg.tables.predicates.names for part in _key_stems(name)} | unknown
+        return not any(i in asking or _stem_at(question, i) in other for i in left)
     return bool(known) and not left and not question.shown
 
 
-def _plain(question: Question, position: int) -> str:
+def _stem_at(question: Question, position: int) -> str:
     return stem(question.words[position].removesuffix("'s"))
 
 
-def _said(item: _Candidate) -> Iterator[str]:
+def _words_of_candidate(item: _Candidate) -> Iterator[str]:
     fact = item.fact
     yield from words_of(f"{fact.key.replace('_', ' ')} {fact.value} {fact.category}")
     if item.named is not None:
         yield from words_of(item.named.entity.type)
-
-
-__all__ = ["ANSWERS_FROM", "TIERS", "Answer", "Answers", "Tiers", "ask", "ask_view"]

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.facts.about import Standing, distinct
+from lamina_engine.facts.view import FactStates, unique_rows
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
@@ -41,7 +41,7 @@ _ROUNDING: Final = 1e-12
 """Relative: what is still possible is added up in another order than what is there. Sums that are closer count as equal."""
 
 
-class Word(NamedTuple):
+class QueryWord(NamedTuple):
     """A word of the question."""
 
     weight: float
@@ -57,7 +57,7 @@ class Word(NamedTuple):
     def between(self, start: int, stop: int) -> I64:
         """Return the rows from ``start`` to ``stop``, ascending."""
         found = [part[slice(*np.searchsorted(part, (start, stop)))] for part in self.lists]
-        return _together(part for part in found if len(part))
+        return _concatenate(part for part in found if len(part))
 
     def holds(self, rows: I64) -> NDArray[np.bool_]:
         """Tell of ascending rows whether they are on the lists."""
@@ -70,7 +70,7 @@ class Word(NamedTuple):
         return out
 
 
-class Best(NamedTuple):
+class RankedFact(NamedTuple):
     """A fact among the best; compares as it ranks."""
 
     score: float
@@ -80,10 +80,10 @@ class Best(NamedTuple):
     valid_to: int
 
 
-class Source(NamedTuple):
+class RankSource(NamedTuple):
     """What the facts are ranked by beside their words."""
 
-    settled: Callable[[I64], Standing]
+    settled: Callable[[I64], FactStates]
     """Of rows, those that stand, ascending, with what became of them."""
     likely: Callable[[I64], NDArray[np.float32]]
     """Of rows, a confidence that is at least theirs."""
@@ -91,7 +91,7 @@ class Source(NamedTuple):
     """A confidence that is at least that of any."""
 
 
-def best(words: Sequence[Word], source: Source, *, k: int, stop: int) -> list[Best]:
+def rank_facts(words: Sequence[QueryWord], source: RankSource, *, k: int, stop: int) -> list[RankedFact]:
     """Return the k facts that hold the words best.
 
     Parameters
@@ -129,21 +129,21 @@ def best(words: Sequence[Word], source: Source, *, k: int, stop: int) -> list[Be
 
 
 class _Search:
-    def __init__(self, words: Sequence[Word], source: Source, k: int) -> None:
+    def __init__(self, words: Sequence[QueryWord], source: RankSource, k: int) -> None:
         self._words, self._source, self._k = words, source, k
-        self.kept: list[Best] = []
+        self.kept: list[RankedFact] = []
         self._marks = np.empty(0, np.bool_)
         """False, by row of a window; what is marked is unmarked at once."""
         self._sums = np.empty(0)
 
     @property
-    def _last(self) -> Best | None:
+    def _last(self) -> RankedFact | None:
         """What a row has to go before; None while there is room."""
         return self.kept[-1] if len(self.kept) == self._k else None
 
     def of_rare(self, rare: set[int]) -> I64:
         """Take in the rows that hold one of some words; return all of them."""
-        rows = distinct(_together(part for at in rare for part in self._words[at].lists))
+        rows = unique_rows(_concatenate(part for at in rare for part in self._words[at].lists))
         scores = np.zeros(len(rows))
         for at, word in enumerate(self._words if len(rows) else ()):
             if at in rare:
@@ -154,7 +154,7 @@ class _Search:
         self._take(rows, scores)
         return rows
 
-    def of_common(self, words: Sequence[Word], taken: I64, stop: int) -> None:
+    def of_common(self, words: Sequence[QueryWord], taken: I64, stop: int) -> None:
         """Take in the other rows: those that hold none but some words."""
         rest = np.cumsum([word.weight for word in reversed(words)])[::-1].tolist()
         total = 0.0
@@ -166,10 +166,10 @@ class _Search:
             if len(self._marks) < end - start:
                 self._marks, self._sums = np.zeros(end - start, np.bool_), np.empty(end - start)
             rows, scores = self._scored(words, rest, start, end)
-            new = ~Word(0.0, (taken,)).holds(rows)
+            new = ~QueryWord(0.0, (taken,)).holds(rows)
             self._take(rows[new], scores[new])
 
-    def _scored(self, words: Sequence[Word], rest: Sequence[float], start: int, stop: int) -> tuple[I64, F64]:
+    def _scored(self, words: Sequence[QueryWord], rest: Sequence[float], start: int, stop: int) -> tuple[I64, F64]:
         """Return the rows of a window that may be among the best, ascending, and what they weigh."""
         least = self._least(stop)
         # what holds only words that together weigh less is not enough
@@ -202,7 +202,7 @@ class _Search:
     def _held(self, listed: I64, rows: I64) -> NDArray[np.bool_]:
         """Tell of rows of a window whether they are on a list."""
         if len(rows) * _CHEAPER < len(listed):
-            return Word(0.0, (listed,)).holds(rows)
+            return QueryWord(0.0, (listed,)).holds(rows)
         self._marks[listed] = True
         held = self._marks[rows]
         self._marks[listed] = False
@@ -241,22 +241,22 @@ class _Search:
             if not self._admits(score, float(likely[chunk[0]]), int(rows[chunk[0]])):
                 break
             found = self._source.settled(rows[chunk])
-            more = map(Best, [score] * len(found.rows), *(column.tolist() for column in _columns(found)))
+            more = map(RankedFact, [score] * len(found.rows), *(column.tolist() for column in _state_columns(found)))
             self.kept = sorted([*self.kept, *more], reverse=True)[: self._k]
             begin, step = begin + step, 8 * step
         return self._last is None or self._last.score < score
 
 
-def _together(lists: Iterable[NDArray[np.integer]]) -> I64:
+def _concatenate(lists: Iterable[NDArray[np.integer]]) -> I64:
     return np.concatenate([_NO_ROWS, *lists]).astype(np.int64, copy=False)
 
 
-def _columns(found: Standing) -> tuple[NDArray[np.generic], ...]:
+def _state_columns(found: FactStates) -> tuple[NDArray[np.generic], ...]:
     return found.confidence, found.rows, found.valid_from, found.valid_to
 
 
 def _windows(stop: int) -> Iterator[tuple[int, int]]:
-    """Yield stretches of rows from the last one back, each larger than the one before."""
+    """Yield intervals of rows from the last one back, each larger than the one before."""
     size = _FIRST_WINDOW
     while stop > 0:
         start = max(0, stop - size)

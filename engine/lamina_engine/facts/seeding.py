@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.facts import names
-from lamina_engine.facts.entities import Named, ensure
+from lamina_engine.facts.entities import EntityDraft, ensure_entities
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.facts.predicates import KINDS, declare, predicate_name
 
@@ -61,7 +61,7 @@ _PREDICATE: Final = ("functional", "inverse", "object")
 
 
 @dataclass(slots=True)
-class Seeded:
+class SeedReport:
     """What a file brought."""
 
     entities: int = 0
@@ -75,7 +75,7 @@ class Seeded:
     problems: tuple[str, ...] = ()
 
 
-def seed(memory: Memory, path: Path, *, strict: bool = False) -> Seeded:
+def seed(memory: Memory, path: Path, *, strict: bool = False) -> SeedReport:
     """Read a seed file into a vault.
 
     Parameters
@@ -105,13 +105,13 @@ def seed(memory: Memory, path: Path, *, strict: bool = False) -> Seeded:
     wanted = _with_aliases(_with_subjects(entities, drafts), document, path)
     for name, what in declared.items():
         declare(memory, name, **what)
-    made = ensure(memory, wanted, origin=ORIGIN)
+    made = ensure_entities(memory, wanted, origin=ORIGIN)
     written = write(memory, drafts, origin=ORIGIN, strict=strict, repeat=False)
-    from lamina_engine.facts.book import book_at
+    from lamina_engine.facts.view import fact_view_at
 
-    facts = book_at(memory).facts_at(sorted(set(written.rows))) if written.rows else []
+    facts = fact_view_at(memory).facts_at(sorted(set(written.rows))) if written.rows else []
     new = {fact.row for fact in facts if fact.object_id is not None} & set(written.rows)
-    return Seeded(
+    return SeedReport(
         made.entities + written.entities, made.added, written.added, min(len(new), written.added), written.unchanged,
         written.superseded,
     )  # fmt: skip
@@ -152,7 +152,7 @@ def _check_fields(found: Any, allowed: tuple[str, ...], where: str) -> Mapping[s
     return found
 
 
-def _listed(document: Mapping[str, Any], part: str, path: Path) -> list[Any]:
+def _list_part(document: Mapping[str, Any], part: str, path: Path) -> list[Any]:
     found = document.get(part) or []
     if not isinstance(found, list):
         raise InvalidArgument(f"{path}: {part} is a {type(found).__name__}; write it as a list of tables")
@@ -172,18 +172,20 @@ def _predicates(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, 
         yield predicate_name(str(name)), dict(fields)
 
 
-def _entities(document: Mapping[str, Any], path: Path) -> Iterator[Named]:
-    for number, found in enumerate(_listed(document, "entities", path), 1):
+def _entities(document: Mapping[str, Any], path: Path) -> Iterator[EntityDraft]:
+    for number, found in enumerate(_list_part(document, "entities", path), 1):
         entity = _check_fields(found, _ENTITY, f"{path}: entity {number}")
         aliases = entity.get("aliases") or []
         if not isinstance(aliases, list):
             raise InvalidArgument(f"{path}: entity {number}: aliases={aliases!r} must be a list")
         kind = entity.get("type", entity.get("category"))
-        yield Named(names.clean(entity.get("name", "")), kind, tuple(names.clean(alias, "alias") for alias in aliases))
+        yield EntityDraft(
+            names.clean(entity.get("name", "")), kind, tuple(names.clean(alias, "alias") for alias in aliases)
+        )
 
 
 def _drafts(document: Mapping[str, Any], path: Path, label: str, tz: str) -> Iterator[Draft]:
-    for number, entity in enumerate(_listed(document, "entities", path), 1):
+    for number, entity in enumerate(_list_part(document, "entities", path), 1):
         facts = entity.get("facts") or {}
         if not isinstance(facts, dict):
             raise InvalidArgument(f"{path}: entity {number}: facts must be a table of predicates and values")
@@ -191,7 +193,7 @@ def _drafts(document: Mapping[str, Any], path: Path, label: str, tz: str) -> Ite
             for value in values if isinstance(values, list) else [values]:
                 yield Draft(entity["name"], str(predicate), _text(value), subject_type=entity.get("type"), source=label)
     for part in ("facts", "relations"):
-        for number, found in enumerate(_listed(document, part, path), 1):
+        for number, found in enumerate(_list_part(document, part, path), 1):
             fact = dict(_check_fields(found, _FACT, f"{path}: {part[:-1]} {number}"))
             missing = [name for name in ("subject", "predicate", "object") if fact.get(name) in (None, "")]
             if missing:
@@ -210,20 +212,20 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def _with_subjects(entities: list[Named], drafts: list[Draft]) -> list[Named]:
+def _with_subjects(entities: list[EntityDraft], drafts: list[Draft]) -> list[EntityDraft]:
     """Add what is spoken of and not described, so that the order of facts does not matter."""
     named = {names.caseless(entity.name) for entity in entities}
-    new: dict[str, Named] = {}
+    new: dict[str, EntityDraft] = {}
     for draft in drafts:
         if draft.subject.count(":") < 2 and names.caseless(draft.subject) not in named:
             new.setdefault(
-                names.caseless(draft.subject), Named(names.clean(draft.subject, "subject"), draft.subject_type)
+                names.caseless(draft.subject), EntityDraft(names.clean(draft.subject, "subject"), draft.subject_type)
             )
     aliases = {names.caseless(alias) for entity in entities for alias in entity.aliases}
     return [*entities, *(entity for key, entity in new.items() if key not in aliases)]
 
 
-def _with_aliases(entities: list[Named], document: Mapping[str, Any], path: Path) -> list[Named]:
+def _with_aliases(entities: list[EntityDraft], document: Mapping[str, Any], path: Path) -> list[EntityDraft]:
     """Add the aliases that stand by themselves; one may lead to another, and none in a circle."""
     given = document.get("aliases") or {}
     if not isinstance(given, dict):
@@ -233,13 +235,13 @@ def _with_aliases(entities: list[Named], document: Mapping[str, Any], path: Path
         for alias, to in given.items()
     }  # fmt: skip
     by_name = {names.caseless(entity.name): at for at, entity in enumerate(entities)}
-    found = [Named(entity.name, entity.type, list(entity.aliases)) for entity in entities]
+    found = [EntityDraft(entity.name, entity.type, list(entity.aliases)) for entity in entities]
     for alias in meant:
-        for name in _leads_to(alias, meant, set(by_name), path, ()):
+        for name in _resolve_alias(alias, meant, set(by_name), path, ()):
             key = names.caseless(name)
             if key not in by_name:
                 by_name[key] = len(found)
-                found.append(Named(name, None, []))
+                found.append(EntityDraft(name, None, []))
             found[by_name[key]] = found[by_name[key]]._replace(aliases=[*found[by_name[key]].aliases, alias])
     spoken = {names.caseless(alias) for alias in meant}
     described = {names.caseless(entity.name) for entity in _entities(document, path)}
@@ -250,14 +252,14 @@ def _with_aliases(entities: list[Named], document: Mapping[str, Any], path: Path
     ]
 
 
-def _leads_to(
+def _resolve_alias(
     alias: str, meant: Mapping[str, list[str]], known: set[str], path: Path, before: tuple[str, ...]
 ) -> Iterator[str]:
     if alias in before:
         raise InvalidArgument(f"{path}: the aliases {' -> '.join([*before, alias])} lead in a circle; name an entity")
     for name in meant[alias]:
         if name in meant and names.caseless(name) not in known:
-            yield from _leads_to(name, meant, known, path, (*before, alias))
+            yield from _resolve_alias(name, meant, known, path, (*before, alias))
         elif names.caseless(name) == names.caseless(alias):
             raise InvalidArgument(f"{path}: the alias {alias!r} leads to itself; name an entity")
         else:

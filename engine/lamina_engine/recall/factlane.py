@@ -96,10 +96,10 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
 
 
 def _part(profile: Profile, score: float, rank: int) -> float:
-    from lamina_engine.facts.questions import ANSWERS_FROM
+    from lamina_engine.facts.questions import ANSWERED_FROM
 
     settings = profile.facts
-    weight = settings.weight if score >= ANSWERS_FROM else settings.other
+    weight = settings.weight if score >= ANSWERED_FROM else settings.other
     if profile.fusion == "ranks":
         return weight * (profile.rank_constant + 1.0) / (profile.rank_constant + rank)
     return weight * score / _FULL

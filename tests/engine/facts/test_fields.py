@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lamina_engine.facts.book import book_at
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.fields import extract_notes
+from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.memory import Memory
 
@@ -21,10 +21,10 @@ def read(memory: Memory, folder: Path) -> None:
 
 
 def facts(memory: Memory, name: str) -> set[tuple[str, str, bool]]:
-    book = book_at(memory)
-    entity = book.resolve(name).entity
+    kg = fact_view_at(memory)
+    entity = kg.resolve(name).entity
     assert entity is not None, name
-    found = book.about(entity.row, valid_at=memory.clock.now_us(), direction="out")
+    found = kg.about(entity.row, valid_at=memory.clock.now_us(), direction="out")
     return {(fact.predicate, fact.object, fact.object_id is not None) for fact in found}
 
 
@@ -62,8 +62,8 @@ def test_frontmatter_and_lines_become_facts_of_the_note_s_subject(memory: Memory
         ("owner", "Dana Frost", True), ("status", "in beta", False), ("time_zone", "Europe/Oslo", False),
         ("repo", "git.example/keystone", False), ("mirror", "Backup Box", True),
     }  # fmt: skip
-    book = book_at(memory)
-    entity = book.resolve("the stone").entity
+    kg = fact_view_at(memory)
+    entity = kg.resolve("the stone").entity
     assert entity is not None
     assert (entity.name, entity.type) == ("Keystone", "project")
     assert (report.added, report.aliases, report.dropped) == (9, 1, [])
@@ -73,10 +73,10 @@ def test_a_fact_names_the_chunk_that_says_it(memory: Memory, tmp_path: Path) -> 
     text = "# Long\n\n" + "\n\n".join(f"## Part {i}\n\n{'words ' * 300}\n\nkey{i}:: value {i}" for i in range(3))
     read(memory, write(tmp_path / "notes", long=text))
     extract_notes(memory)
-    book = book_at(memory)
-    entity = book.resolve("Long").entity
+    kg = fact_view_at(memory)
+    entity = kg.resolve("Long").entity
     assert entity is not None
-    found = book.about(entity.row, valid_at=None)
+    found = kg.about(entity.row, valid_at=None)
     assert len({fact.chunk for fact in found}) == 3
     assert {fact.source for fact in found} == {"long.md"}
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from lamina_engine.care.forgetting import forget
 from lamina_engine.care.verify import verify
-from lamina_engine.facts.book import book_at
-from lamina_engine.facts.entities import alias
+from lamina_engine.facts.entities import add_alias
 from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.adding import add
 from lamina_engine.memory import Memory
 
@@ -24,11 +24,9 @@ def bytes_of(root: Path) -> bytes:
 
 
 def said(memory: Memory, name: str) -> set[tuple[str, str]]:
-    book = book_at(memory)
-    entity = book.resolve(name).entity
-    return (
-        set() if entity is None else {(f.key, f.value) for f in book.about(entity.row, valid_at=memory.clock.now_us())}
-    )
+    kg = fact_view_at(memory)
+    entity = kg.resolve(name).entity
+    return set() if entity is None else {(f.key, f.value) for f in kg.about(entity.row, valid_at=memory.clock.now_us())}
 
 
 def test_facts_go_with_the_chunk_that_says_them_and_no_byte_is_left(memory: Memory) -> None:
@@ -39,7 +37,7 @@ def test_facts_go_with_the_chunk_that_says_them_and_no_byte_is_left(memory: Memo
         Draft("Harbour", "port", "4100", source=second),
         Draft("Harbour", "uses", "Hexaforge", source=second),
     ])  # fmt: skip
-    alias(memory, "Wandyquix", "Wandaquist")
+    add_alias(memory, "Wandyquix", "Wandaquist")
     report = forget(memory, ids=[first], dry_run=False)
     assert report.facts == 2
     left = bytes_of(memory.root).lower()
@@ -50,7 +48,7 @@ def test_facts_go_with_the_chunk_that_says_them_and_no_byte_is_left(memory: Memo
         ("port", "4100"),
         ("uses", "Hexaforge"),
     }  # named by the first, said by the second
-    assert book_at(memory).entities == 2
+    assert fact_view_at(memory).entities == 2
     assert verify(memory, deep=True).ok
 
 
@@ -77,9 +75,9 @@ def test_rows_keep_their_numbers_and_new_facts_follow(memory: Memory) -> None:
     written = write(memory, [Draft("A", "phone", "3")])
     assert written.rows == [2]
     assert written.entities == 1
-    book = book_at(memory)
-    assert book.standing(np.arange(3), None).tolist() == [False, True, True]
-    assert [fact.object for fact in book.find()] == ["2", "3"]
+    kg = fact_view_at(memory)
+    assert kg.is_current(np.arange(3), None).tolist() == [False, True, True]
+    assert [fact.object for fact in kg.find()] == ["2", "3"]
 
 
 def test_what_an_unspecific_entity_became_stays_when_that_is_forgotten(memory: Memory) -> None:
@@ -87,7 +85,7 @@ def test_what_an_unspecific_entity_became_stays_when_that_is_forgotten(memory: M
     write(memory, [Draft("Ann", "owns", "Keystone", source=second)])
     write(memory, [Draft("Keystone", "port", "1", subject_type="project", source=first)])
     forget(memory, ids=[first], dry_run=False)
-    book = book_at(memory)
-    entity = book.resolve("Keystone").entity
+    kg = fact_view_at(memory)
+    entity = kg.resolve("Keystone").entity
     assert entity is not None
     assert said(memory, "Keystone") == {("owned_by", "Ann")}

@@ -8,8 +8,8 @@ from lamina_engine.facts.intents import (
     TABLE,
     Intent,
     Intents,
-    answers,
     intents_from,
+    matches_predicate,
     standard,
     words_of,
 )
@@ -76,9 +76,9 @@ def test_apostrophes_of_both_kinds_are_one() -> None:
 
 def test_longer_predicates_answer_too_and_parts_of_words_do_not() -> None:
     phone = next(i for i in TABLE if i.name == "phone")
-    assert answers(phone, "work_phone", inverse=False)
-    assert not answers(phone, "microphone", inverse=False)
-    assert not answers(phone, "phone", inverse=True)
+    assert matches_predicate(phone, "work_phone", inverse=False)
+    assert not matches_predicate(phone, "microphone", inverse=False)
+    assert not matches_predicate(phone, "phone", inverse=True)
 
 
 def test_a_configuration_adds_rows_and_replaces_them() -> None:

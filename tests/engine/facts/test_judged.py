@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lamina_engine.embed.chat import Budget, ChatEndpoint
-from lamina_engine.facts.book import book_at
-from lamina_engine.facts.contradiction import contradictions_of
+from lamina_engine.facts.contradictions import contradictions_of
 from lamina_engine.facts.judged import DISPUTES_PROMPT, TRIPLES_PROMPT, extract_judged, judge_contradictions, pending
 from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
 from tests.engine.graph.chatserver import ChatServer, serving
 from tests.engine.graph.filling import fill
@@ -38,8 +38,8 @@ def dispute(new: int = 1, old: int = 0, relation: str = "contradiction", sure: f
 
 
 def said(memory: Memory) -> set[tuple[str, str, str, float]]:
-    book = book_at(memory)
-    return {(f.subject, f.predicate, f.object, round(f.confidence, 3)) for f in book.find(predicate=None)}
+    kg = fact_view_at(memory)
+    return {(f.subject, f.predicate, f.object, round(f.confidence, 3)) for f in kg.find(predicate=None)}
 
 
 def test_triples_of_a_chunk(memory: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
@@ -51,7 +51,7 @@ def test_triples_of_a_chunk(memory: Memory, server: ChatServer, judge: ChatEndpo
     assert len(report.dropped) == 1
     assert server.requests[0][2]["messages"][0]["content"] == TRIPLES_PROMPT
     assert json.loads(server.questions()[0])["text"] == "text of a"
-    assert {f.chunk for f in book_at(memory).find(predicate="uses")} == {"a"}
+    assert {f.chunk for f in fact_view_at(memory).find(predicate="uses")} == {"a"}
 
 
 def test_a_second_run_asks_nothing(memory: Memory, server: ChatServer, judge: ChatEndpoint) -> None:

@@ -6,28 +6,28 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.clock import US_PER_DAY, parse_instant
 from lamina_engine.errors import EntityNotFound, InvalidArgument
-from lamina_engine.facts.book import book_at
-from lamina_engine.facts.entities import Named, ensure, exact_type, find_or_reuse, likeness, merge
-from lamina_engine.facts.log import Draft, Written, amend_confidence, close, retract, write, write_columns
+from lamina_engine.facts.entities import merge_entities
+from lamina_engine.facts.log import Draft, FactsWritten, amend_confidence, close, retract, write, write_columns
 from lamina_engine.facts.predicates import TRIPLE_PREDICATES, declare
+from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
 
 DAY = parse_instant("2026-02-10")
 
 
 def said(memory: Memory, name: str, valid_at: int | None = None, as_of: int | None = None) -> list[tuple[str, str]]:
-    book = book_at(memory, as_of)
-    entity = book.resolve(name).entity
+    kg = fact_view_at(memory, as_of)
+    entity = kg.resolve(name).entity
     assert entity is not None
     now = memory.clock.now_us() if valid_at is None else valid_at
-    return [(fact.key, fact.value) for fact in book.about(entity.row, valid_at=now)]
+    return [(fact.key, fact.value) for fact in kg.about(entity.row, valid_at=now)]
 
 
 def test_a_duplicate_returns_the_row_there_is_and_changes_nothing(memory: Memory) -> None:
     first = write(memory, [Draft("Ann", "phone", "1", confidence=0.5, source="a.md")])
     again = write(memory, [Draft("ANN", "Phone", " 1 ", confidence=0.9, source="b.md")])
-    assert again == Written(rows=first.rows, added=0, unchanged=1)
-    (fact,) = book_at(memory).facts_at(first.rows)
+    assert again == FactsWritten(rows=first.rows, added=0, unchanged=1)
+    (fact,) = fact_view_at(memory).facts_at(first.rows)
     assert (fact.confidence, fact.source) == (0.5, "a.md")
 
 
@@ -84,10 +84,10 @@ def test_inverses_are_declared_once_and_found_both_ways(memory: Memory) -> None:
     assert again.rows[1] == again.rows[2]
     assert said(memory, "Bob") == [("friend_of", "Ann"), ("mentored_by", "Ann")]
     assert said(memory, "Ann") == [("friend_of", "Bob"), ("mentors", "Bob")]
-    book = book_at(memory)
-    bob = book.resolve("Bob").entity
+    kg = fact_view_at(memory)
+    bob = kg.resolve("Bob").entity
     assert bob is not None
-    assert [fact.value for fact in book.about(bob.row, valid_at=None, predicates={"mentored_by"})] == ["Ann"]
+    assert [fact.value for fact in kg.about(bob.row, valid_at=None, predicates={"mentored_by"})] == ["Ann"]
     with pytest.raises(InvalidArgument, match="declared already"):
         declare(memory, "teaches", inverse="mentored_by")
 
@@ -105,9 +105,9 @@ def test_retracting_hides_at_every_moment_and_not_the_past(memory: Memory) -> No
     assert retract(memory, rows[:1]) == 0
     assert said(memory, "Ann") == [("phone", "2")]
     assert said(memory, "Ann", as_of=before) == [("phone", "1"), ("phone", "2")]
-    assert book_at(memory).standing(np.array(rows), None).tolist() == [False, True]
+    assert fact_view_at(memory).is_current(np.array(rows), None).tolist() == [False, True]
     with pytest.raises(InvalidArgument, match="no fact"):
-        book_at(memory).facts_at(rows)
+        fact_view_at(memory).facts_at(rows)
 
 
 def test_confidence_changes_and_the_fact_keeps_its_row(memory: Memory) -> None:
@@ -115,10 +115,10 @@ def test_confidence_changes_and_the_fact_keeps_its_row(memory: Memory) -> None:
     before = memory.store.snapshot().manifest.last_us
     assert amend_confidence(memory, {row: 0.5}) == 1
     assert amend_confidence(memory, {row: 0.5}) == 0
-    assert book_at(memory).facts_at([row])[0].confidence == 0.5
-    assert book_at(memory, before).facts_at([row])[0].confidence == 0.75
+    assert fact_view_at(memory).facts_at([row])[0].confidence == 0.5
+    assert fact_view_at(memory, before).facts_at([row])[0].confidence == 0.75
     close(memory, "Ann", "phone")
-    assert book_at(memory).facts_at([row])[0].confidence == 0.5
+    assert fact_view_at(memory).facts_at([row])[0].confidence == 0.5
 
 
 def test_sources_are_never_empty(memory: Memory) -> None:
@@ -129,36 +129,17 @@ def test_sources_are_never_empty(memory: Memory) -> None:
         Draft("Ann", "phone", "1", source=chunk), Draft("Ann", "phone", "2", source=f"#{chunk[:8]}"), Draft("Ann", "phone", "3"),
         Draft("Ann", "phone", "4", source="family.md"), Draft("Ann", "phone", "5", source="  "),
     ]).rows  # fmt: skip
-    found = [(fact.chunk, fact.source) for fact in book_at(memory).facts_at(rows)]
+    found = [(fact.chunk, fact.source) for fact in fact_view_at(memory).facts_at(rows)]
     assert found == [(chunk, chunk), (chunk, chunk), (None, "user"), (None, "family.md"), (None, "user")]
-
-
-def test_types_of_names(memory: Memory) -> None:
-    ensure(memory, [Named("Mercury", "person"), Named("Mercury", "project"), Named("Vim", "tool")])
-    book = book_at(memory)
-    assert (exact_type(book, "nobody"), exact_type(book, "VIM"), exact_type(book, "Mercury")) == (None, "tool", None)
 
 
 def test_an_unspecific_entity_becomes_what_it_is_said_to_be(memory: Memory) -> None:
     write(memory, [Draft("Ann", "owns", "Keystone")])
     write(memory, [Draft("Keystone", "port", "1", subject_type="project")])
-    entity = book_at(memory).resolve("Keystone").entity
+    entity = fact_view_at(memory).resolve("Keystone").entity
     assert entity is not None
     assert (entity.type, entity.merged) == ("project", ("vault:concept:keystone",))
     assert said(memory, "Keystone") == [("port", "1"), ("owned_by", "Ann")]
-
-
-def test_nearly_equal_names_are_reused_within_their_bucket(memory: Memory) -> None:
-    ensure(memory, [Named("abcdefgh", "tool"), Named("Jonathan Smith", "person"), Named("abcdefgh", "org")])
-    book = book_at(memory)
-    assert likeness("abcdefgh", "abcdefxy") == 0.75
-    assert find_or_reuse(book, "abcdefxy", "service") == book.resolve("abcdefgh", type="tool").entity
-    assert find_or_reuse(book, "abcdexyz", "service") is None
-    assert find_or_reuse(book, "abcdefxy", "person") is None
-    assert likeness("Jonathan Smith", "Jonathon Smyth") >= 0.65
-    assert find_or_reuse(book, "Jonathon Smyth", "person") is not None
-    assert find_or_reuse(book, "Someone Else", "person") is None
-    assert book_at(memory).entities == 3
 
 
 def test_merging_settles_what_both_said(memory: Memory) -> None:
@@ -167,7 +148,7 @@ def test_merging_settles_what_both_said(memory: Memory) -> None:
         Draft("A", "phone", "5"), Draft("C", "owns", "A"), Draft("C", "owns", "B"),
     ])  # fmt: skip
     before = memory.store.snapshot().manifest.last_us
-    merge(memory, "A", "B")
+    merge_entities(memory, "A", "B")
     assert said(memory, "B") == [("phone", "5"), ("port", "2"), ("uses", "Vim"), ("owned_by", "C")]
     assert said(memory, "A", as_of=before) == [("phone", "5"), ("port", "1"), ("uses", "Vim"), ("owned_by", "C")]
     assert write(memory, [Draft("A", "port", "3")]).superseded == 1
@@ -177,7 +158,7 @@ def test_merging_settles_what_both_said(memory: Memory) -> None:
 def test_strict_refuses_what_is_not_registered(memory: Memory) -> None:
     with pytest.raises(InvalidArgument, match="strict"):
         write(memory, [Draft("Ann", "frobnicates", "x")], strict=True)
-    assert {predicate.name for predicate in book_at(memory).registry} >= TRIPLE_PREDICATES
+    assert {predicate.name for predicate in fact_view_at(memory).registry} >= TRIPLE_PREDICATES
     declare(memory, "frobnicates")
     assert write(memory, [Draft("Ann", "frobnicates", "x")], strict=True).added == 1
 
@@ -197,8 +178,8 @@ BAD = (
 def test_one_bad_fact_is_an_error_and_among_many_a_problem(memory: Memory, bad: Draft) -> None:
     with pytest.raises(InvalidArgument):
         write(memory, [Draft("Ann", "phone", "1"), bad])
-    assert book_at(memory).facts == 0
-    assert book_at(memory).entities == 0
+    assert fact_view_at(memory).fact_rows == 0
+    assert fact_view_at(memory).entities == 0
     written = write(memory, [Draft("Ann", "phone", "1"), bad, Draft("Ann", "phone", "2")], skip_bad=True)
     assert (written.added, written.rows[1], len(written.problems)) == (2, -1, 1)
     assert written.problems[0].startswith("fact 2: ")
@@ -214,7 +195,7 @@ def test_bad_columns(memory: Memory) -> None:
     for columns in NO_COLUMNS:
         with pytest.raises(InvalidArgument):
             write_columns(memory, columns)
-    assert write_columns(memory, {"subject": [], "predicate": [], "object": []}) == Written()
+    assert write_columns(memory, {"subject": [], "predicate": [], "object": []}) == FactsWritten()
 
 
 def test_closing_before_it_began_and_what_is_unknown(memory: Memory) -> None:
@@ -229,18 +210,18 @@ def test_closing_before_it_began_and_what_is_unknown(memory: Memory) -> None:
 def test_secrets_are_masked(memory: Memory) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     (row,) = write(memory, [Draft("Ann", "note", f"token {token}")]).rows
-    assert token not in book_at(memory).facts_at([row])[0].object
+    assert token not in fact_view_at(memory).facts_at([row])[0].object
     (row,) = write(memory, [Draft("Ann", "password", "Zq7-pW3x_Rt9vKb2Lm")]).rows
-    assert "pW3x" not in book_at(memory).facts_at([row])[0].object
+    assert "pW3x" not in fact_view_at(memory).facts_at([row])[0].object
 
 
 def test_nothing_depends_on_segments(memory: Memory) -> None:
     for at in range(30):
         write(memory, [Draft(f"E{at % 5}", "phone", str(at))], index=False)
     assert [value for _, value in said(memory, "E3")] == sorted(str(at) for at in range(3, 30, 5))
-    book = book_at(memory)
-    assert [text[0] for text in book.texts(0, 100)] == list(range(30))
-    assert book.texts(28, 30)[1] == (29, "E4", "phone", "29")
+    kg = fact_view_at(memory)
+    assert [text[0] for text in kg.texts(0, 100)] == list(range(30))
+    assert kg.texts(28, 30)[1] == (29, "E4", "phone", "29")
 
 
 def test_a_log_that_was_tampered_with_hangs_and_crashes_nothing(memory: Memory) -> None:
@@ -265,8 +246,8 @@ def test_a_log_that_was_tampered_with_hangs_and_crashes_nothing(memory: Memory) 
                 "valid_to": [None], "origin": ["x"],
             }  # fmt: skip
             transaction.append("facts", values, transaction.stamps(1))
-    book = book_at(memory)
-    entity = book.resolve("A").entity
+    kg = fact_view_at(memory)
+    entity = kg.resolve("A").entity
     assert entity is not None
     assert ("phone", "1") in said(memory, "A")
-    assert book.find()
+    assert kg.find()

@@ -8,7 +8,7 @@ import pytest
 from lamina_engine.clock import US_PER_DAY, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import questions
-from lamina_engine.facts.entities import add_entity, alias, unalias
+from lamina_engine.facts.entities import add_alias, add_entity, remove_alias
 from lamina_engine.facts.intents import intents_from
 from lamina_engine.facts.log import Draft, close, write
 from lamina_engine.facts.questions import TIERS, Answers, ask
@@ -120,7 +120,7 @@ def test_an_alias_in_any_case_beyond_ascii(memory: Memory) -> None:
     say(memory, "Élodie Ångström | phone | 1")
     for question in ("ömchen's phone", "phone of Ömchen", "ELODIE ANGSTROM phone", "élodie ångström’s phone"):
         assert found(ask(memory, question))[0] == (95.0, "phone", "1"), question
-    unalias(memory, "ÖMCHEN")
+    remove_alias(memory, "ÖMCHEN")
     assert ask(memory, "ömchen's phone").entities == ()
 
 
@@ -136,7 +136,7 @@ def test_an_ambiguous_alias_gives_both_and_says_so(memory: Memory) -> None:
 
 def test_a_name_is_not_hijacked_by_an_alias_of_another(memory: Memory) -> None:
     say(memory, "Mercury | phone | right", "Dana | phone | wrong")
-    alias(memory, "Mercury", "Dana")
+    add_alias(memory, "Mercury", "Dana")
     answers = ask(memory, "phone of Mercury")
     assert [a.value for a in answers if a.score == 95.0] == ["right"]
     assert answers[0].resolution == "name"
@@ -292,7 +292,7 @@ def test_an_answer_as_json(memory: Memory) -> None:
 def test_of_what_very_much_points_at_only_what_is_asked_is_looked_at(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "_MANY", 3)
+    monkeypatch.setattr(questions, "_MANY_FACTS", 3)
     say(
         memory,
         "Python | version | 3.11",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lamina_engine.facts import ranking
-from lamina_engine.facts.about import Standing
-from lamina_engine.facts.ranking import Best, Source, Word, best
+from lamina_engine.facts.ranking import QueryWord, RankedFact, RankSource, rank_facts
+from lamina_engine.facts.view import FactStates
 from tests.oracles.fact_ranking import best_of_all
 
 EVER, NEVER = -(2**63), 2**63 - 1
@@ -29,13 +29,13 @@ class Facts:
         self.stands = np.array([row not in gone for row in range(len(confidence))], np.bool_)
         self.looked_at = 0
 
-    def source(self) -> Source:
-        return Source(self._settled, self._likely, float(max([*self.began, *self.now], default=0.0)))
+    def source(self) -> RankSource:
+        return RankSource(self._settled, self._likely, float(max([*self.began, *self.now], default=0.0)))
 
-    def _settled(self, rows: NDArray[np.int64]) -> Standing:
+    def _settled(self, rows: NDArray[np.int64]) -> FactStates:
         self.looked_at += len(rows)
         rows = np.sort(rows[self.stands[rows]])
-        return Standing(rows, np.full(len(rows), EVER), np.full(len(rows), NEVER), self.now[rows])
+        return FactStates(rows, np.full(len(rows), EVER), np.full(len(rows), NEVER), self.now[rows])
 
     def _likely(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         return np.maximum(self.began, self.now)[rows]
@@ -71,7 +71,7 @@ def test_as_if_every_row_were_looked_at(
     with pytest.MonkeyPatch.context() as small:
         for name, value in (("_RARE", rare), ("_FIRST_WINDOW", 4), ("_LAST_WINDOW", 16), ("_FIRST_SETTLED", 1)):
             small.setattr(ranking, name, value)
-        got = best([Word(weight, cut(rows, at)) for weight, rows in words], facts.source(), k=k, stop=n)
+        got = rank_facts([QueryWord(weight, cut(rows, at)) for weight, rows in words], facts.source(), k=k, stop=n)
     ref = best_of_all(words, facts.now.tolist(), facts.stands.tolist(), k)
     assert [(each.row, each.confidence) for each in got] == [(row, confidence) for _, confidence, row in ref]
     assert [each.score for each in got] == [score for score, _, _ in ref]
@@ -80,16 +80,16 @@ def test_as_if_every_row_were_looked_at(
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few(n: int) -> None:
     facts = Facts([1.0] * n, set(), {})
-    got = best([Word(1.5, (np.arange(n, dtype=np.uint32),))], facts.source(), k=6, stop=n)
-    assert got == [Best(1.5, 1.0, row, EVER, NEVER) for row in range(n)[::-1]]
-    assert best([], facts.source(), k=6, stop=n) == []
+    got = rank_facts([QueryWord(1.5, (np.arange(n, dtype=np.uint32),))], facts.source(), k=6, stop=n)
+    assert got == [RankedFact(1.5, 1.0, row, EVER, NEVER) for row in range(n)[::-1]]
+    assert rank_facts([], facts.source(), k=6, stop=n) == []
 
 
 def test_of_a_word_of_all_facts_the_newest_are_looked_at_alone() -> None:
     n = 300_000
     facts = Facts([1.0] * n, {n - 1, n - 3}, {})
-    everywhere = Word(0.2, (np.arange(n, dtype=np.uint32),))
-    got = best([everywhere, Word(0.1, everywhere.lists)], facts.source(), k=3, stop=n)
+    everywhere = QueryWord(0.2, (np.arange(n, dtype=np.uint32),))
+    got = rank_facts([everywhere, QueryWord(0.1, everywhere.lists)], facts.source(), k=3, stop=n)
     assert [each.row for each in got] == [n - 2, n - 4, n - 5]
     assert facts.looked_at < 100
 
@@ -98,8 +98,8 @@ def test_words_that_never_stand_together() -> None:
     n = 100_000
     rows = np.arange(n, dtype=np.uint32)
     facts = Facts([1.0] * n, set(), {})
-    words = [Word(1.0, (rows[::2],)), Word(0.9, (rows[1::2],))]
-    got = best(words, facts.source(), k=2, stop=n)
+    words = [QueryWord(1.0, (rows[::2],)), QueryWord(0.9, (rows[1::2],))]
+    got = rank_facts(words, facts.source(), k=2, stop=n)
     assert [(each.row, each.score) for each in got] == [(n - 2, 1.0), (n - 4, 1.0)]
     assert facts.looked_at < 200
 
@@ -109,5 +109,5 @@ def test_an_old_fact_that_is_surer_goes_first() -> None:
     confidence = [0.5] * n
     confidence[7] = 0.9
     facts = Facts(confidence, set(), {3: 1.0})
-    got = best([Word(1.0, (np.arange(n, dtype=np.uint32),))], facts.source(), k=3, stop=n)
+    got = rank_facts([QueryWord(1.0, (np.arange(n, dtype=np.uint32),))], facts.source(), k=3, stop=n)
     assert [each.row for each in got] == [3, 7, n - 1]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.facts.book import book_at
 from lamina_engine.facts.seeding import seed
+from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
 
 TOML = """
@@ -65,34 +65,34 @@ def test_a_seed_file_twice_is_a_seed_file_once(memory: Memory, tmp_path: Path) -
     assert first.aliases == 6
     again = seed(memory, path)
     assert (again.facts, again.unchanged, again.entities, again.aliases) == (0, 7, 0, 0)
-    book = book_at(memory)
-    keystone = book.resolve("the keystone").entity
+    kg = fact_view_at(memory)
+    keystone = kg.resolve("the keystone").entity
     assert keystone is not None
     assert keystone.type == "project"
     told = {
         (fact.key, fact.value, fact.source, fact.weight)
-        for fact in book.about(keystone.row, valid_at=memory.clock.now_us())
+        for fact in kg.about(keystone.row, valid_at=memory.clock.now_us())
     }
     assert told == {
         ("stack", "Rust", "team.toml", 1.0), ("port", "3055", "team.toml", 1.0), ("maintainer", "Ann", "team.toml", 1.0),
         ("maintainer", "Bob", "team.toml", 1.0), ("status", "beta", "team.toml", 1.0), ("owned_by", "Ann", "USER.md", 0.5),
         ("deploys_to", "Rack 4", "team.toml", 1.0),
     }  # fmt: skip
-    ada = book.resolve("Mama").entity
+    ada = kg.resolve("Mama").entity
     assert ada is not None
     assert ada.name == "Ada Example"
-    assert book.resolve("Mum").entity == ada
-    assert book.resolve("Boss").ambiguous
+    assert kg.resolve("Mum").entity == ada
+    assert kg.resolve("Boss").ambiguous
 
 
 def test_yaml_says_the_same(memory: Memory, tmp_path: Path) -> None:
     path = tmp_path / "world.yaml"
     path.write_text(YAML)
     assert seed(memory, path).facts == 4
-    book = book_at(memory)
-    keystone = book.resolve("KS").entity
+    kg = fact_view_at(memory)
+    keystone = kg.resolve("KS").entity
     assert keystone is not None
-    assert [(fact.key, fact.value) for fact in book.about(keystone.row, valid_at=None)] == [
+    assert [(fact.key, fact.value) for fact in kg.about(keystone.row, valid_at=None)] == [
         ("phone", "1"), ("phone", "2"), ("port", "4100"), ("since", "2026-02-01"),
     ]  # fmt: skip
 
@@ -124,7 +124,7 @@ def test_what_is_no_seed_file_is_refused_and_nothing_written(
     path.write_text(text)
     with pytest.raises(InvalidArgument, match=told):
         seed(memory, path)
-    assert book_at(memory).facts == 0
+    assert fact_view_at(memory).fact_rows == 0
 
 
 def test_files_that_cannot_be_read(memory: Memory, tmp_path: Path) -> None:

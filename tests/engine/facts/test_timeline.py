@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from lamina import FixedClock
 from lamina_engine.clock import US_PER_DAY, parse_instant
-from lamina_engine.facts import planning
-from lamina_engine.facts.book import Book, book_at
+from lamina_engine.facts import timeline
 from lamina_engine.facts.log import Draft, close, write
+from lamina_engine.facts.view import FactView, fact_view_at
 from lamina_engine.memory import Memory
 from tests.engine.store.faults import Quick
 from tests.oracles.facts import BETWEEN_ENTITIES, DAYS, FUNCTIONAL, TURNED, Op, replay
@@ -48,13 +48,13 @@ def draft(op: Op) -> Draft:
     return Draft(op.subject, op.predicate, op.object, valid_from=begin, valid_to=end)
 
 
-def said(book: Book, cell: int) -> set[tuple[str, str, str]]:
+def said(kg: FactView, cell: int) -> set[tuple[str, str, str]]:
     """What `about` tells of everybody on a day, each fact from one end."""
     when = instant(cell) + US_PER_DAY // 2
     found = set()
     for name in PEOPLE:
-        entity = book.resolve(name).entity
-        for fact in book.about(entity.row, valid_at=when) if entity is not None else ():
+        entity = kg.resolve(name).entity
+        for fact in kg.about(entity.row, valid_at=when) if entity is not None else ():
             ends = (fact.subject, fact.predicate, fact.object)
             found.add((ends[2], TURNED[ends[1]], ends[0]) if ends[1] in TURNED else ends)
     return found
@@ -68,8 +68,8 @@ def play(memory: Memory, clock: FixedClock, op: Op) -> bool:
     if op.kind == "add":
         write(memory, [draft(op)], index=False)
         return True
-    book = book_at(memory)
-    if book.resolve(op.subject).entity is None:
+    kg = fact_view_at(memory)
+    if kg.resolve(op.subject).entity is None:
         return False
     try:
         close(memory, op.subject, op.predicate, op.object, valid_to=None if op.end is None else instant(op.end))
@@ -91,11 +91,11 @@ def test_both_times_equal_a_replay(history: list[Op], data: st.DataObject) -> No
                 taken.append(op)
             known.append((memory.store.snapshot().manifest.last_us, len(taken)))
         for cell in range(DAYS):
-            assert said(book_at(memory), cell) == replay(taken, cell)
+            assert said(fact_view_at(memory), cell) == replay(taken, cell)
         for _ in range(3 if known else 0):
             moment, count = data.draw(st.sampled_from(known))
             cell = data.draw(st.integers(0, DAYS - 1))
-            assert said(book_at(memory, moment), cell) == replay(taken[:count], cell)
+            assert said(fact_view_at(memory, moment), cell) == replay(taken[:count], cell)
         memory.close()
 
 
@@ -108,11 +108,11 @@ def test_on_every_day_a_functional_predicate_has_one_value_from_the_first_on(his
         for op in history:
             play(memory, clock, op._replace(predicate="status", begin=None, end=None))
         for name in {op.subject for op in history}:
-            book = book_at(memory)
-            entity = book.resolve(name).entity
+            kg = fact_view_at(memory)
+            entity = kg.resolve(name).entity
             assert entity is not None
             for cell in range(DAYS):
-                facts = book.about(entity.row, valid_at=instant(cell), direction="out", predicates={"status"})
+                facts = kg.about(entity.row, valid_at=instant(cell), direction="out", predicates={"status"})
                 assert len(facts) == 1
         memory.close()
 
@@ -124,20 +124,20 @@ def test_one_call_says_what_single_calls_say(history: list[Op], cut: int, few: i
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         books = []
         for name, calls in (("one", [[op] for op in history]), ("all", [history[:cut], history[cut:]])):
-            patch.setattr(planning, "_FEW", few)
+            patch.setattr(timeline, "_FEW_ROWS", few)
             memory = Memory(
                 Path(folder) / name, create=True, clock=FixedClock(instant(5) / 1e6), embedder="none", files=Quick()
             )
             for call in calls:
                 write(memory, [draft(op) for op in call], index=False)
-            book = book_at(memory)
-            books.append([said(book, cell) for cell in range(DAYS)])
+            kg = fact_view_at(memory)
+            books.append([said(kg, cell) for cell in range(DAYS)])
             memory.close()
         assert books[0] == books[1]
         assert books[0] == [replay(history, cell) for cell in range(DAYS)]
 
 
 def test_functional_predicates_of_the_oracle_are_functional_here(memory: Memory) -> None:
-    registry = book_at(memory).registry
+    registry = fact_view_at(memory).registry
     assert all(registry.is_functional(name) for name in FUNCTIONAL)
     assert all(registry.inverse(name) == other for name, other in TURNED.items())

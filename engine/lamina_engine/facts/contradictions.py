@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.chunks import writing
-from lamina_engine.facts.about import made, settle
-from lamina_engine.facts.tables import FACT
+from lamina_engine.facts.columns import FACT
+from lamina_engine.facts.view import read_facts, read_states
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.book import Book
-    from lamina_engine.facts.shapes import Fact
+    from lamina_engine.facts.schema import Fact
+    from lamina_engine.facts.view import FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
@@ -54,13 +54,13 @@ class Contradiction(NamedTuple):
     """Whether the log says the lowered confidence anew; else it is lowered where it is read (`believed`)."""
 
 
-def lowered(confidence: float, relation: str) -> float:
+def lower_confidence(confidence: float, relation: str) -> float:
     """Return what is left of a fact's confidence: less by the relation's amount, not below its floor, and never raised."""
     amount, floor = LOWERED[relation]
     return min(confidence, max(confidence - amount, floor))
 
 
-def catch_up(memory: Memory) -> list[Contradiction]:
+def sync_contradictions(memory: Memory) -> list[Contradiction]:
     """Note what the facts contradict that were written since this was last done; called after every write of facts.
 
     A process begins with the newest rows: what is older was noted by who wrote it.
@@ -69,34 +69,34 @@ def catch_up(memory: Memory) -> list[Contradiction]:
     ------
     VaultReadOnly, VaultLocked, OSError
     """
-    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.view import fact_view
 
     view = memory.view()
-    book = book_of(view)
-    start = view.tables.cached(_CHECKED, lambda: max(0, book.facts - _LOOKED_BACK))
-    rows = np.arange(start, book.facts, dtype=np.int64)
-    rows = rows[_one_valued(book, rows)]
+    kg = fact_view(view)
+    start = view.tables.cached(_CHECKED, lambda: max(0, kg.fact_rows - _LOOKED_BACK))
+    rows = np.arange(start, kg.fact_rows, dtype=np.int64)
+    rows = rows[_is_functional_fact(kg, rows)]
     if len(rows) > _FEW:  # in bulk most stand alone, which a few NumPy operations tell
-        rows = rows[_is_repeated(book, rows)]
-    noted = note_rows(memory, rows.tolist()) if len(rows) else []
+        rows = rows[_is_repeated(kg, rows)]
+    noted = compare_rows(memory, rows.tolist()) if len(rows) else []
     view = memory.view()
     view.tables.put_cached(_CHECKED, view.snapshot.rows("facts"))
     return noted
 
 
-def _one_valued(book: Book, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_functional_fact(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell of rows whether they are facts of functional predicates."""
-    tables = book.tables
-    codes = [code for code, name in enumerate(tables.predicates.names) if book.registry.is_functional(name)]
+    tables = kg.tables
+    codes = [code for code, name in enumerate(tables.predicates.names) if kg.registry.is_functional(name)]
     facts: NDArray[np.bool_] = tables.kind.values[rows] == tables.kinds.code(FACT)
     return facts & np.isin(tables.predicate.values[rows], codes)
 
 
-def _is_repeated(book: Book, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_repeated(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell of rows whether another fact has their subject and predicate. O(facts)."""
-    tables = book.tables
-    everything = np.arange(book.facts, dtype=np.int64)
-    everything = everything[_one_valued(book, everything)]
+    tables = kg.tables
+    everything = np.arange(kg.fact_rows, dtype=np.int64)
+    everything = everything[_is_functional_fact(kg, everything)]
     width = len(tables.predicates.names)
     keys = tables.subject.values[everything] * width + tables.predicate.values[everything]
     unique, counts = np.unique(keys, return_counts=True)
@@ -105,7 +105,7 @@ def _is_repeated(book: Book, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     return several
 
 
-def note_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
+def compare_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
     """Note what facts just written contradict: other values of a functional predicate of the same subject.
 
     Parameters
@@ -123,29 +123,31 @@ def note_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
     ------
     VaultReadOnly, VaultLocked, OSError
     """
-    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.view import fact_view
 
-    book = book_of(memory.view())
-    numbers = np.unique(np.array([row for row in rows if 0 <= row < book.facts], np.int64))
-    numbers = numbers[_one_valued(book, numbers)]
-    facts = book.facts_at(numbers[book.standing(numbers, None)].tolist()) if len(numbers) else []
-    return note(memory, [pair for fact in facts for pair in _functional(book, fact)], store=False)
+    kg = fact_view(memory.view())
+    numbers = np.unique(np.array([row for row in rows if 0 <= row < kg.fact_rows], np.int64))
+    numbers = numbers[_is_functional_fact(kg, numbers)]
+    facts = kg.facts_at(numbers[kg.is_current(numbers, None)].tolist()) if len(numbers) else []
+    return record_contradictions(
+        memory, [pair for fact in facts for pair in _functional_conflicts(kg, fact)], store=False
+    )
 
 
-def _functional(book: Book, fact: Fact) -> Iterable[Contradiction]:
-    if not book.registry.is_functional(fact.predicate):
+def _functional_conflicts(kg: FactView, fact: Fact) -> Iterable[Contradiction]:
+    if not kg.registry.is_functional(fact.predicate):
         return
-    subject = book.entity_by_id(fact.subject_id)
-    others = book.find(subject=subject.row, predicate=fact.predicate) if subject is not None else []
+    subject = kg.entity_by_id(fact.subject_id)
+    others = kg.find(subject=subject.row, predicate=fact.predicate) if subject is not None else []
     for other in others:
         same = other.object_id == fact.object_id and other.object == fact.object
-        if other.row >= fact.row or same or not _meet(other, fact):
+        if other.row >= fact.row or same or not _touch(other, fact):
             continue
         relation = UPDATE if _is_dated(fact) else CONTRADICTION
         yield Contradiction(other.row, fact.row, relation, 1.0, ONE_VALUE)
 
 
-def _meet(old: Fact, new: Fact) -> bool:
+def _touch(old: Fact, new: Fact) -> bool:
     """Tell whether two facts hold at one moment, or one ends where the other begins."""
     begins = old.valid_from is None or new.valid_to is None or old.valid_from <= new.valid_to
     ends = new.valid_from is None or old.valid_to is None or new.valid_from <= old.valid_to
@@ -157,7 +159,7 @@ def _is_dated(fact: Fact) -> bool:
     return fact.valid_from is not None and fact.valid_from // _DAY_US != fact.recorded_at // _DAY_US
 
 
-def note(
+def record_contradictions(
     memory: Memory, found: Iterable[Contradiction], *, origin: str = "contradiction", store: bool = True
 ) -> list[Contradiction]:
     """Record contradictions, each pair once for ever, and lower the older facts' confidence.
@@ -172,24 +174,24 @@ def note(
         wherever it is read, and the facts' own log stays as their sources wrote it (so that it is exported and forgotten
         with them).
     """
-    from lamina_engine.facts.book import book_of
     from lamina_engine.facts.log import amend_confidence
+    from lamina_engine.facts.view import fact_view
 
     view = memory.view()
     known = {(each.old, each.new) for each in contradictions_of(view)}
     new = [each for each in _agreed(found) if (each.old, each.new) not in known and (each.new, each.old) not in known]
     if not new:
         return []
-    book = book_of(view)
-    facts = {fact.row: fact for fact in book.facts_at(sorted({row for each in new for row in each[:2]}))}
+    kg = fact_view(view)
+    facts = {fact.row: fact for fact in kg.facts_at(sorted({row for each in new for row in each[:2]}))}
     confidence = {each.old: facts[each.old].confidence for each in new}
     for each in new:
-        confidence[each.old] = lowered(confidence[each.old], each.relation)
+        confidence[each.old] = lower_confidence(confidence[each.old], each.relation)
     changed = {} if not store else {row: value for row, value in confidence.items() if value < facts[row].confidence}
     if changed:
         amend_confidence(memory, changed, origin=origin)
     new = [each._replace(stored=store) for each in new]
-    _record(memory, new, facts)
+    _append_events(memory, new, facts)
     return new
 
 
@@ -205,7 +207,7 @@ def _agreed(found: Iterable[Contradiction]) -> list[Contradiction]:
     return [each for pair, each in kept.items() if pair not in split]
 
 
-def _record(memory: Memory, new: Sequence[Contradiction], facts: dict[int, Fact]) -> None:
+def _append_events(memory: Memory, new: Sequence[Contradiction], facts: dict[int, Fact]) -> None:
     """Append an event about the chunk that says the older fact (about none, where no chunk does)."""
     chunks = [facts[each.old].chunk or "" for each in new]
     details = [
@@ -231,7 +233,7 @@ def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> s
 # ---------------------------------------------------------------------- reading
 
 
-class _Known(NamedTuple):
+class _Recorded(NamedTuple):
     """What was noted of a version."""
 
     noted: list[Contradiction]
@@ -243,39 +245,39 @@ class _Known(NamedTuple):
 
 def contradictions_of(view: View) -> list[Contradiction]:
     """Return what was noted of a version, or by a past moment of it, oldest first."""
-    return _known(view).noted
+    return _recorded(view).noted
 
 
-def others_of(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
+def contradicting_values(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return, by row of a fact, the other values that were said of the same thing; facts without any are left out."""
-    from lamina_engine.facts.book import book_of
+    from lamina_engine.facts.view import fact_view
 
-    beside = _known(view).beside
+    beside = _recorded(view).beside
     wanted = {row: beside[row] for row in rows if row in beside}
     if not wanted:
         return {}
-    book = book_of(view)
+    kg = fact_view(view)
     all_rows = np.array(sorted({other for others in wanted.values() for other in others}), np.int64)
-    facts = {fact.row: fact.object for fact in made(book, settle(book, all_rows), "out")}
+    facts = {fact.row: fact.object for fact in read_facts(kg, read_states(kg, all_rows), "out")}
     found = {
         row: tuple(dict.fromkeys(facts[other] for other in others if other in facts)) for row, others in wanted.items()
     }
     return {row: values for row, values in found.items() if values}
 
 
-def believed(view: View, row: int, confidence: float) -> float:
+def believed_confidence(view: View, row: int, confidence: float) -> float:
     """Return how far a fact is believed: less than the log says by what was noted since, each contradiction once."""
-    for each in _known(view).lowering.get(row, ()):
-        confidence = lowered(confidence, each.relation)
+    for each in _recorded(view).lowering.get(row, ()):
+        confidence = lower_confidence(confidence, each.relation)
     return confidence
 
 
-def _known(view: View) -> _Known:
-    return view.cached("facts.contradictions", lambda: _read_noted(view))
+def _recorded(view: View) -> _Recorded:
+    return view.cached("facts.contradictions", lambda: _read_recorded(view))
 
 
-def _read_noted(view: View) -> _Known:
-    found = _Known(list(_events(view)), {}, {})
+def _read_recorded(view: View) -> _Recorded:
+    found = _Recorded(list(_events(view)), {}, {})
     for each in found.noted:
         found.beside.setdefault(each.old, []).append(each.new)
         found.beside.setdefault(each.new, []).append(each.old)

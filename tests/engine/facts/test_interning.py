@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from lamina import FixedClock
 from lamina_engine.errors import LaminaError
-from lamina_engine.facts import ends
-from lamina_engine.facts.drafts import Kind
-from lamina_engine.facts.entities import Named, ensure
-from lamina_engine.facts.log import Draft, Written, write
+from lamina_engine.facts import interning
+from lamina_engine.facts.entities import EntityDraft, ensure_entities
+from lamina_engine.facts.log import Draft, FactsWritten, write
+from lamina_engine.facts.schema import DraftKind
 from lamina_engine.memory import Memory
 from tests.engine.store.faults import Quick
 
@@ -44,7 +44,7 @@ TYPES = (None, None, None, "person", "concept")
 @st.composite
 def drafts(draw: st.DrawFn, *, typed: bool) -> list[Draft]:
     name, kind = st.sampled_from(NAMES), st.sampled_from(TYPES if typed else (None,))
-    kinds: tuple[Kind, ...] = ("auto", "auto", "auto", "entity", "literal") if typed else ("auto",)
+    kinds: tuple[DraftKind, ...] = ("auto", "auto", "auto", "entity", "literal") if typed else ("auto",)
     objects = st.sampled_from(kinds)
     return [
         Draft(
@@ -64,10 +64,10 @@ def written(folder: Path, calls: Sequence[list[Draft]]) -> list[Any]:
     found: list[Any] = []
     clock = FixedClock("2026-02-15T09:30:00Z")
     with closing(Memory(folder / "vault", create=True, clock=clock, embedder="none", files=Quick())) as memory:
-        ensure(memory, [Named("Ann", "project", ["one"])])
+        ensure_entities(memory, [EntityDraft("Ann", "project", ["one"])])
         for call in calls:
             try:
-                result: Written | str = write(memory, call, skip_bad=True, index=False)
+                result: FactsWritten | str = write(memory, call, skip_bad=True, index=False)
             except LaminaError as error:
                 result = str(error)
             found.append(result)
@@ -85,7 +85,7 @@ def test_each_name_once_gives_what_row_after_row_gives(typed: bool, data: st.Dat
     with tempfile.TemporaryDirectory() as folder:
         got = written(Path(folder) / "once", calls)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ends, "_at_once", lambda *_: None)
+            patch.setattr(interning, "_intern_by_name", lambda *_: None)
             ref = written(Path(folder) / "rows", calls)
     assert got == ref
 
@@ -101,7 +101,7 @@ def test_an_object_names_what_was_made_further_up(memory: Memory) -> None:
 def test_a_large_write_without_doubt_is_not_taken_row_after_row(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ends, "_one_by_one", lambda *_, **__: pytest.fail("row after row"))
+    monkeypatch.setattr(interning, "_intern_by_row", lambda *_, **__: pytest.fail("row after row"))
     calls = [Draft(f"Person {at % 40}", "likes", f"thing {at % 7}") for at in range(200)]
     assert write(memory, calls, index=False).entities == 40
     assert write(memory, [Draft("person 3", "uses", "Person 4")], index=False).entities == 0

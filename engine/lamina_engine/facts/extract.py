@@ -1,11 +1,10 @@
-"""Facts out of texts, without a model: observation blocks, frontmatter fields and ``key:: value`` lines of notes.
-
-Every fact names the chunk that says it. What notes no longer say is closed; what cannot be used is reported, and what
-stands beside it stays.
-"""
+"""Facts from text without a model: observation blocks."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -16,17 +15,15 @@ import numpy as np
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.likeness import says_the_same
-from lamina_engine.facts.log import Draft, Written, write
-from lamina_engine.facts.observations import Observation, parse_observations
-from lamina_engine.facts.triples import Drop, Triple
+from lamina_engine.facts.log import Draft, FactsWritten, write
+from lamina_engine.facts.observations import Drop, Observation, Triple, parse_observations
+from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, Chat
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-
 
 ORIGIN: Final = "observation"
 COLLECTION: Final = "observations"
@@ -61,7 +58,7 @@ class ExtractReport:
     stopped: str | None = None
     """Why it ended before all was read."""
 
-    def count(self, written: Written) -> None:
+    def count(self, written: FactsWritten) -> None:
         """Count facts that were written."""
         self.added += written.added
         self.unchanged += written.unchanged
@@ -174,7 +171,7 @@ def extract_text(
     for observation in found:
         try:
             batch = _batch(memory, observation, labels)
-            name = _said_before(memory.view(), batch)
+            name = _find_repeated(memory.view(), batch)
             report.repeated += name is not None
             name = name or writing.write(memory, batch).ids[0]
         except (InvalidArgument, UnicodeError) as error:  # only this one: a vault that cannot be written ends it all
@@ -183,11 +180,11 @@ def extract_text(
         report.chunks.append(name)
         drafts += [draft_of(triple, name, observation.confidence) for triple in observation.triples]
     if drafts:
-        report.count(write(memory, _masked(memory, drafts), origin=ORIGIN, strict=True, skip_bad=True))
+        report.count(write(memory, _redact_drafts(memory, drafts), origin=ORIGIN, strict=True, skip_bad=True))
     return report
 
 
-def _said_before(view: View, batch: ChunkBatch) -> str | None:
+def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
     """Return the newest of the last chunks of this type and collection that says the same; None where none does."""
     types, collections = (
         view.categories.column(view.snapshot, "type"),
@@ -207,7 +204,7 @@ def _said_before(view: View, batch: ChunkBatch) -> str | None:
     records = view.snapshot.records("chunks", np.array(found, np.int64), ("id", "title", "text")) if found else []
     text = f"{batch.titles[0]}\n{batch.texts[0]}"
     return next(
-        (record["id"] for record in records if says_the_same(text, f"{record['title']}\n{record['text']}")), None
+        (record["id"] for record in records if is_same_statement(text, f"{record['title']}\n{record['text']}")), None
     )
 
 
@@ -223,7 +220,7 @@ def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
     )
 
 
-def _masked(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
+def _redact_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
     return [
         draft._replace(subject=memory.redact(draft.subject), object=memory.redact(draft.object)) for draft in drafts
     ]
@@ -253,3 +250,77 @@ def _batch(memory: Memory, observation: Observation, labels: dict[str, Any]) -> 
         blobs=[None],
         metadata=[metadata],
     )
+
+
+ALIKE: Final = 0.93
+"""Cosine of trigrams from which two texts may say the same."""
+ALIKE_WITHOUT_ANCHORS: Final = 0.98
+"""The same where neither has an anchor."""
+SHARED_WORDS: Final = 0.5
+"""Jaccard index of their longer words that must be exceeded."""
+SHARED_ANCHORS: Final = 0.5
+"""Share of the smaller set of anchors that must be exceeded."""
+_MIN_WORD_CHARS: Final = 4
+_WORD: Final = re.compile(r"\w+", re.UNICODE)
+_ANCHOR: Final = re.compile(
+    r"(?P<path>[\w.~-]*/[\w./~-]+)|(?P<number>\d[\d.,:]*)|(?P<identifier>\w+(?:[._]\w+)+|[a-z]+[A-Z]\w*)|(?P<name>[^\W\d_a-z]\w*)"
+)
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|none|without|cannot|n't|isn't|doesn't|don't|won't|can't)\b|n['’]t\b", re.IGNORECASE
+)
+
+
+def is_same_statement(a: str, b: str) -> bool:
+    """Tell whether one of two texts may stand for both.
+
+    Notes
+    -----
+    O(length of both).
+    """
+    if bool(_NEGATION.search(a)) != bool(_NEGATION.search(b)):
+        return False
+    first, second = anchors(a), anchors(b)
+    if differ_materially(first, second):
+        return False
+    least = ALIKE if first or second else ALIKE_WITHOUT_ANCHORS
+    return shared_words(a, b) > SHARED_WORDS and trigram_cosine(a, b) >= least
+
+
+def trigram_cosine(a: str, b: str) -> float:
+    """Return the cosine of two texts' counts of runs of three characters, without case and runs of blanks; in [0, 1]."""
+    first, second = _trigrams(a), _trigrams(b)
+    if not first or not second:
+        return 1.0 if a.split() == b.split() else 0.0
+    product = sum(count * second[gram] for gram, count in first.items())
+    return product / math.sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
+
+
+def anchors(text: str) -> set[str]:
+    """Return what a text holds on to: capitalised names, numbers, paths and identifiers, without case."""
+    found = {match[0].rstrip(".,:").casefold() for match in _ANCHOR.finditer(text)}
+    return {anchor for anchor in found if anchor and anchor not in STOP_WORDS}
+
+
+def differ_materially(first: set[str], second: set[str]) -> bool:
+    """Tell whether two sets of anchors are of different things: at most half of the smaller set is in the other.
+
+    A subset is fine, the empty one too.
+    """
+    smaller = min(len(first), len(second))
+    return smaller > 0 and len(first & second) <= SHARED_ANCHORS * smaller
+
+
+def shared_words(a: str, b: str) -> float:
+    """Return the Jaccard index of two texts' words of more than three characters; 1 where neither has any."""
+    first, second = (_long_words(text) for text in (a, b))
+    union = first | second
+    return len(first & second) / len(union) if union else 1.0
+
+
+def _long_words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if len(word) >= _MIN_WORD_CHARS}
+
+
+def _trigrams(text: str) -> Counter[str]:
+    plain = " ".join(text.casefold().split())
+    return Counter(plain[i : i + 3] for i in range(len(plain) - 2))

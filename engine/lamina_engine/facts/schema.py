@@ -1,8 +1,4 @@
-"""Facts on their way in: what callers give, checked and brought into normal form column by column.
-
-A column has far fewer different values than rows, so each different value is looked at once; a million facts cost a
-dictionary look-up a value.
-"""
+"""Records of facts: entities, facts, drafts to write, and their checks. Instants are us UTC."""
 
 from __future__ import annotations
 
@@ -13,22 +9,116 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts import manynames, names
+from lamina_engine.facts import names
+from lamina_engine.facts import names as manynames
 from lamina_engine.facts.predicates import Registry, predicate_name
-from lamina_engine.facts.shapes import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
-Kind = Literal["auto", "entity", "literal"]
-KINDS: Final = ("auto", "entity", "literal")
+Direction = Literal["both", "out", "in"]
+DIRECTIONS: Final = ("both", "out", "in")
+HOW: Final = ("id", "name", "alias", "folded name", "folded alias", "prefix", "edit", "none")
+"""How a name was resolved, strongest first."""
+MIN_TIME: Final = -(2**63)
+"""Beginning of a fact that has held since forever, us UTC."""
+MAX_TIME: Final = 2**63 - 1
+"""End of a fact that is open, us UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A person, a project, a thing."""
+
+    row: int
+    """Its number: a row of the entities log."""
+    id: str
+    """``vault:type:slug``."""
+    name: str
+    type: str
+    aliases: tuple[str, ...]
+    """In the order they were given; names of what was merged into it among them."""
+    merged: tuple[str, ...]
+    """Canonical ids of what was merged into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a name stands for."""
+
+    entities: tuple[Entity, ...]
+    """By canonical id."""
+    how: str
+    """One of `HOW`."""
+
+    @property
+    def ambiguous(self) -> bool:
+        """True where several entities have this name."""
+        return len(self.entities) > 1
+
+    @property
+    def entity(self) -> Entity | None:
+        """The only one; None where there is none, or several."""
+        return self.entities[0] if len(self.entities) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name in a text."""
+
+    start: int
+    stop: int
+    """Characters of the text."""
+    text: str
+    entities: tuple[Entity, ...]
+    how: str
+
+
+class Fact(Struct, frozen=True):
+    """A fact, as seen from an entity. Instants are us UTC."""
+
+    row: int
+    subject: str
+    subject_id: str
+    predicate: str
+    object: str
+    """Name of the entity, or the literal."""
+    object_id: str | None
+    """Canonical id, where it is an entity."""
+    category: str
+    source: str
+    """Path or label; never empty."""
+    chunk: str | None
+    """Id of the chunk that says so."""
+    confidence: float
+    weight: float
+    valid_from: int | None
+    """None: since ever."""
+    valid_to: int | None
+    """First instant at which it does not hold any more; None: open."""
+    recorded_at: int
+    origin: str
+    direction: Literal["out", "in"] = "out"
+    """``in`` where the entity that was asked about is its object."""
+    key: str = ""
+    """Its predicate as it reads from there: the inverse, where one is declared."""
+
+    @property
+    def value(self) -> str:
+        """What is at the other end."""
+        return self.subject if self.direction == "in" else self.object
+
+
+DraftKind = Literal["auto", "entity", "literal"]
+DRAFT_KINDS: Final = ("auto", "entity", "literal")
 MAX_LITERAL: Final = 4_000
 """Most characters of a literal object: a fact is an answer, a text belongs into a chunk."""
 MAX_SOURCE: Final = 1_000
-_SECRET: Final = "Zq7-pW3x_Rt9vKb2Lm"
+_SECRET_PROBE: Final = "Zq7-pW3x_Rt9vKb2Lm"
 
 
 class Draft(NamedTuple):
@@ -38,7 +128,7 @@ class Draft(NamedTuple):
     """A name, an alias, or a canonical id. A name that nothing has becomes an entity."""
     predicate: str
     object: str
-    kind: Kind = "auto"
+    kind: DraftKind = "auto"
     """Of the object: what is registered of the predicate, else an entity where it names one already."""
     subject_type: str | None = None
     """The one type that entities of this name have, else ``concept``, unless given."""
@@ -50,7 +140,7 @@ class Draft(NamedTuple):
     confidence: float = 1.0
     weight: float = 1.0
     valid_from: int | None = None
-    """us UTC; see `lamina_engine.facts.timeline.put` for what holds unless given."""
+    """us UTC; see `lamina_engine.facts.timeline.insert_interval` for what holds unless given."""
     valid_to: int | None = None
 
 
@@ -59,7 +149,7 @@ _DEFAULTS: Final = Draft("", "", "")._asdict()
 
 
 @dataclass(slots=True)
-class Columns:
+class DraftColumns:
     """Drafts by column, in normal form; rows that cannot be used are named in ``bad``."""
 
     n: int
@@ -70,12 +160,12 @@ class Columns:
     def __getitem__(self, name: str) -> list[Any]:
         return self.values[name]
 
-    def told(self, row: int, why: str) -> str:
+    def error_message(self, row: int, why: str) -> str:
         """Return what is wrong, with the row where there are several."""
         return why if self.n == 1 else f"fact {row + 1}: {why}"
 
 
-class _Bad:
+class _BadValue:
     """Stands for a value that cannot be used."""
 
     __slots__ = ("why",)
@@ -84,13 +174,15 @@ class _Bad:
         self.why = why
 
 
-def columns_of(drafts: Iterable[Draft]) -> dict[str, list[Any]]:
+def to_columns(drafts: Iterable[Draft]) -> dict[str, list[Any]]:
     """Turn drafts into columns."""
     rows = list(drafts)
     return {name: [row[at] for row in rows] for at, name in enumerate(FIELDS)}
 
 
-def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Registry, *, strict: bool) -> Columns:
+def check_columns(
+    memory: Memory, given: Mapping[str, Sequence[Any]], registry: Registry, *, strict: bool
+) -> DraftColumns:
     """Bring columns into normal form.
 
     Parameters
@@ -117,16 +209,16 @@ def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Regist
     uneven = [name for name in given if len(given[name]) != n]
     if uneven:
         raise InvalidArgument(f"{n} subjects came with {len(given[uneven[0]])} values of {uneven[0]!r}")
-    found = Columns(n, {})
-    known = _known(registry) if strict else predicate_name
+    found = DraftColumns(n, {})
+    known = _registered_name(registry) if strict else predicate_name
     convert: dict[str, Callable[[Any], Any]] = {
-        "subject": _subject, "predicate": known, "object": _object, "kind": _kind, "subject_type": _type,
-        "object_type": _type, "category": _type, "source": _source, "confidence": _confidence, "weight": _weight,
-        "valid_from": _instant, "valid_to": _instant,
+        "subject": _to_subject, "predicate": known, "object": _to_object, "kind": _to_kind, "subject_type": _to_type,
+        "object_type": _to_type, "category": _to_type, "source": _to_source, "confidence": _to_confidence, "weight": _to_weight,
+        "valid_from": _to_instant, "valid_to": _to_instant,
     }  # fmt: skip
     for name in FIELDS:
         if name in given:
-            found.values[name] = _converted(given[name], convert[name], _MOST.get(name, 0), found.bad)
+            found.values[name] = _convert_column(given[name], convert[name], _MAX_CHARS.get(name, 0), found.bad)
         else:
             found.values[name] = [_DEFAULTS[name]] * n
     _check_order(found)
@@ -134,7 +226,7 @@ def checked(memory: Memory, given: Mapping[str, Sequence[Any]], registry: Regist
     return found
 
 
-def _converted(values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]) -> list[Any]:
+def _convert_column(values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]) -> list[Any]:
     """Convert a column, each different value once; what cannot be used becomes `_Bad`, and is noted by its row.
 
     A column of plain texts of at most ``most`` characters is what it would be converted to.
@@ -146,27 +238,27 @@ def _converted(values: Sequence[Any], convert: Callable[[Any], Any], most: int, 
         try:
             return convert(value)
         except InvalidArgument as error:
-            return _Bad(str(error))
+            return _BadValue(str(error))
 
-    if _PLAIN.issuperset(map(type, values)):
+    if _PLAIN_TYPES.issuperset(map(type, values)):
         known = {value: tried(value) for value in dict.fromkeys(values)}
         out = list(map(known.__getitem__, values))
-        some_bad = any(type(value) is _Bad for value in known.values())
+        some_bad = any(type(value) is _BadValue for value in known.values())
     else:  # True would be taken for 1, and what cannot be a key has to be refused, not to fail
         out, some_bad = [tried(value) for value in values], True
     if some_bad:
         for row, value in enumerate(out):
-            if type(value) is _Bad:
+            if type(value) is _BadValue:
                 bad.setdefault(row, value.why)
     return out
 
 
-_PLAIN: Final = frozenset({str, int, float, type(None)})
-_MOST: Final = {"subject": names.MAX_NAME, "object": MAX_LITERAL, "source": MAX_SOURCE}
+_PLAIN_TYPES: Final = frozenset({str, int, float, type(None)})
+_MAX_CHARS: Final = {"subject": names.MAX_NAME, "object": MAX_LITERAL, "source": MAX_SOURCE}
 """Most characters of a column's texts."""
 
 
-def _known(registry: Registry) -> Callable[[str], str]:
+def _registered_name(registry: Registry) -> Callable[[str], str]:
     def convert(predicate: str) -> str:
         name = predicate_name(predicate)
         if name not in registry:
@@ -179,11 +271,11 @@ def _known(registry: Registry) -> Callable[[str], str]:
     return convert
 
 
-def _subject(value: Any) -> str:
+def _to_subject(value: Any) -> str:
     return value if isinstance(value, str) and value.count(":") >= 2 else names.clean(value, "subject")
 
 
-def _object(value: Any) -> str:
+def _to_object(value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidArgument(f"object={value!r} is a {type(value).__name__}; give text")
     text = value.strip()
@@ -196,17 +288,17 @@ def _object(value: Any) -> str:
     return text
 
 
-def _kind(value: Any) -> str:
-    if value not in KINDS:
-        raise InvalidArgument(f"kind={value!r} must be one of {', '.join(KINDS)}")
+def _to_kind(value: Any) -> str:
+    if value not in DRAFT_KINDS:
+        raise InvalidArgument(f"kind={value!r} must be one of {', '.join(DRAFT_KINDS)}")
     return str(value)
 
 
-def _type(value: Any) -> str | None:
+def _to_type(value: Any) -> str | None:
     return None if value is None else names.clean_type(value)
 
 
-def _source(value: Any) -> str | None:
+def _to_source(value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > MAX_SOURCE or any("\ud800" <= letter <= "\udfff" for letter in value):
@@ -214,20 +306,20 @@ def _source(value: Any) -> str | None:
     return value.strip() or None
 
 
-def _confidence(value: Any) -> float:
+def _to_confidence(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0.0 <= value <= 1.0:
         raise InvalidArgument(f"confidence={value!r} must be a number from 0 to 1")
     return float(np.float32(value))
 
 
-def _weight(value: Any) -> float:
+def _to_weight(value: Any) -> float:
     numeric = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
     if not numeric or not math.isfinite(value) or not 0.0 < np.float32(value) < np.inf:
         raise InvalidArgument(f"weight={value!r} must be a finite number above 0")
     return float(np.float32(value))
 
 
-def _instant(value: Any) -> int | None:
+def _to_instant(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not MIN_TIME <= value < MAX_TIME:
@@ -235,7 +327,7 @@ def _instant(value: Any) -> int | None:
     return int(value)
 
 
-def _check_order(columns: Columns) -> None:
+def _check_order(columns: DraftColumns) -> None:
     if {None}.issuperset(columns["valid_to"]):
         return
     for row, (begin, end) in enumerate(zip(columns["valid_from"], columns["valid_to"], strict=True)):
@@ -245,7 +337,7 @@ def _check_order(columns: Columns) -> None:
             )
 
 
-def _redact(memory: Memory, columns: Columns) -> None:
+def _redact(memory: Memory, columns: DraftColumns) -> None:
     """Mask secrets in all texts, and whole values of predicates that are named like secrets."""
     for name in ("subject", "object", "source", "predicate"):
         texts = [text for text in dict.fromkeys(columns[name]) if isinstance(text, str)]
@@ -254,7 +346,9 @@ def _redact(memory: Memory, columns: Columns) -> None:
             columns.values[name] = [masked.get(text, text) if isinstance(text, str) else text for text in columns[name]]
     clean = memory.redactor.clean_value
     named = {
-        name for name in dict.fromkeys(columns["predicate"]) if isinstance(name, str) and clean({name: _SECRET})[1]
+        name
+        for name in dict.fromkeys(columns["predicate"])
+        if isinstance(name, str) and clean({name: _SECRET_PROBE})[1]
     }
     if named:
         columns.values["object"] = [

@@ -1,0 +1,471 @@
+"""Interning of entities: the names of a write become rows of the entities log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.errors import AmbiguousEntity, InvalidArgument
+from lamina_engine.facts import names
+from lamina_engine.facts import names as manynames
+from lamina_engine.facts.resolve import ENTITY, MERGE, Hashes, NameMatch, find_named, row_of_id
+from lamina_engine.facts.view import FactView
+
+if TYPE_CHECKING:
+    from lamina_engine.facts.predicates import Registry
+    from lamina_engine.facts.schema import DraftColumns
+    from lamina_engine.store.transaction import Transaction
+
+I64 = NDArray[np.int64]
+_MANY_NAMES: Final = 1_024
+
+
+class _NewEntities:
+    """New rows of the log, entities and merges, by column: an object each would be walked by every collection of garbage."""
+
+    def __init__(self) -> None:
+        self.id: list[str] = []
+        self.name: list[str] = []
+        self.type: list[str] = []
+        self.chunk: list[str | None] = []
+        self.merges: dict[int, tuple[int, int]] = {}
+        """By place, entity and what it is merged into."""
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def add(self, id: str, name: str, type: str, chunk: str | None) -> None:
+        self.id.append(id)
+        self.name.append(name)
+        self.type.append(type)
+        self.chunk.append(chunk)
+
+    def merge(self, row: int, into: int) -> None:
+        self.merges[len(self)] = row, into
+        self.add("", "", "", None)
+
+
+class EntityInterner:
+    """The entities of one write.
+
+    Parameters
+    ----------
+    kg : Book
+        What is known.
+    vault : str
+        The vault's name.
+    expected : iterable of str
+        Names that will be asked for: looked up at once.
+    """
+
+    def __init__(self, kg: FactView, vault: str, expected: Iterable[str] = ()) -> None:
+        self._kg, self._part = kg, names.vault_part(vault)
+        self.base = kg.snapshot.rows("entities")
+        """Row of the first new one."""
+        self.disturbed = False
+        """Whether a name may stand for another entity now than it did before in this write."""
+        self._new = _NewEntities()
+        self._made: dict[str, int] = {}
+        """By slug, row of the first entity of this write."""
+        self._more: dict[str, list[int]] = {}
+        """By slug, rows of the others."""
+        self._merged: dict[int, int] = {}
+        self._new_names: set[str] = set()
+        """Names that nothing in the vault has."""
+        self._found: dict[str | None, dict[str, int]] = {None: {}}
+        """By type and name, what was asked for."""
+        self._look_up([name for name in dict.fromkeys(expected) if isinstance(name, str) and name.count(":") < 2])
+
+    def _look_up(self, expected: list[str]) -> None:
+        if not self._kg.entity_rows:
+            self._new_names.update(expected)
+            return
+        keys, lexicon = manynames.keys(expected), self._kg.lexicon
+        rows = lexicon.names.lookup(keys, n_rows=self._kg.entity_rows)
+        alias = lexicon.aliases.lookup(keys, n_rows=self._kg.alias_rows) >= 0
+        self._new_names.update(expected[at] for at in np.flatnonzero((rows < 0) & ~alias).tolist())
+        if len(expected) > _MANY_NAMES:
+            self._take_exact(expected, keys, rows, (rows >= 0) & ~alias)
+
+    def _take_exact(self, expected: list[str], keys: Hashes, rows: I64, named: NDArray[np.bool_]) -> None:
+        """Take for granted, name by name, what only one entity is called, to the letter: most names of a large write."""
+        held, count = np.unique(self._kg.lexicon.name_keys.values[: self._kg.entity_rows], return_counts=True)
+        named[named] = count[np.searchsorted(held, keys[named])] == 1
+        at = np.flatnonzero(named)
+        written = self._kg.snapshot.values("entities", "name", rows[at])
+        for place, row, name in zip(at.tolist(), rows[at].tolist(), written, strict=True):
+            if name == expected[place]:
+                self._found[None][name] = self._kg.root(row)
+
+    @property
+    def made(self) -> int:
+        """How many entities are new."""
+        return len(self._new) - len(self._new.merges)
+
+    def row(self, name: str, kind: str | None, chunk: str | None = None) -> int:
+        """Return the row of a name; a new entity's where nothing has it.
+
+        Raises
+        ------
+        AmbiguousEntity
+            When several entities have this name.
+        InvalidArgument
+        """
+        asked = self._found.setdefault(kind, {})
+        found = asked.get(name)
+        if found is None:
+            found = self._make_new(name, kind, chunk) if name in self._new_names else -1
+            if found < 0:
+                found = self.find_row(name, kind)
+            if found < 0:
+                text = names.clean(name)
+                found = self._make(text, names.slug(text), kind, chunk)
+            asked[name] = found
+        return self._root(found) if self._merged else found
+
+    def rows(self, wanted: Sequence[str]) -> list[int]:
+        """Return the row of each of many different names of any type, as `row` does one after the other.
+
+        Raises
+        ------
+        AmbiguousEntity, InvalidArgument
+        """
+        if not manynames.all_plain(wanted):
+            return [self.row(name, None) for name in wanted]
+        found = self._found[None]
+        out: list[int] = []
+        for name, slug in zip(wanted, manynames.slugs(wanted), strict=True):
+            if name in self._new_names and slug not in self._made:
+                row = self._made[slug] = found[name] = self.base + len(self._new)
+                self._new.add(f"{self._part}:{names.DEFAULT_TYPE}:{slug}", name, names.DEFAULT_TYPE, None)
+            else:
+                row = self.row(name, None)
+            out.append(row)
+        return out
+
+    def maybe_existing(self, wanted: Sequence[str]) -> list[str]:
+        """Return those of many names that something in the vault, or made in this write, may have."""
+        made, unheard = self._made, self._new_names
+        return [
+            name
+            for name, slug in zip(wanted, manynames.slugs(wanted), strict=True)
+            if slug in made or name not in unheard
+        ]
+
+    def is_new_name(self, name: str) -> bool:
+        """Tell whether a name that was expected is one that nothing in the vault has."""
+        return name in self._new_names
+
+    def new_rows_like(self, name: str) -> Sequence[int]:
+        """Return the rows of new entities that a name may stand for."""
+        return self._written(names.slug(names.single(name))) if self._made else ()
+
+    def _written(self, slug: str) -> list[int]:
+        return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
+
+    def _make_new(self, name: str, kind: str | None, chunk: str | None) -> int:
+        """Make an entity of a name that nothing in the vault has; -1 where one of this write may have it."""
+        single = names.single(name)
+        slug = names.slug(single)
+        if slug in self._made:
+            return -1
+        text = names.clean(name)
+        return self._make(text, slug if text == single else names.slug(text), kind, chunk)
+
+    def find_row(self, name: str, kind: str | None) -> int:
+        """Return the row of a name that is known, -1 for another.
+
+        Raises
+        ------
+        AmbiguousEntity
+        """
+        found = self._found.get(kind, {}).get(name)
+        if found is not None:
+            return self._root(found)
+        if name in self._new_names and not self.new_rows_like(name):
+            return -1
+        row = row_of_id(self._kg, name) if name.count(":") >= 2 else -1
+        if row >= 0:
+            return self._root(self._kg.root(row))
+        for rows in self._levels(name):
+            fitting = [row for row in rows if kind is None or self._type(row) == kind]
+            if len(fitting) > 1:
+                told = ", ".join(sorted(self._id(row) for row in fitting))
+                raise AmbiguousEntity(f"{name!r} may be any of {told}; give one of these ids, or a type")
+            if fitting:
+                return fitting[0]
+        return -1
+
+    def _levels(self, name: str) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return rows that have a name: as written, by case, as an alias, as an alias by case."""
+        found = [] if name in self._new_names else find_named(self._kg, names.key(name))
+        caseless, slug = names.caseless(name), names.slug(name)
+        written = [row for row in self._written(slug) if row not in self._merged]
+        same = [each for each in found if not each.is_alias and names.slug(each.name) == slug]
+        aliases = [each for each in found if each.is_alias and names.caseless(each.name) == caseless]
+        levels = (
+            _distinct_rows(each for each in same if each.name == name),
+            _distinct_rows(same) + written,
+            _distinct_rows(each for each in aliases if each.name == name),
+            _distinct_rows(aliases),
+        )
+        return tuple([self._root(row) for row in level] for level in levels)  # type: ignore[return-value]
+
+    def _root(self, row: int) -> int:
+        while row in self._merged:
+            row = self._merged[row]
+        return row
+
+    def _type(self, row: int) -> str:
+        return self._kg.type(row) if row < self.base else self._new.type[row - self.base]
+
+    def _id(self, row: int) -> str:
+        return self._kg.identity(row) if row < self.base else self._new.id[row - self.base]
+
+    def _make(self, name: str, slug: str, kind: str | None, chunk: str | None) -> int:
+        unspecific = -1
+        if kind is not None and kind != names.DEFAULT_TYPE:
+            unspecific = self.find_row(name, names.DEFAULT_TYPE)
+        wanted = kind or names.DEFAULT_TYPE
+        row = self.base + len(self._new)
+        self._new.add(f"{self._part}:{wanted}:{slug}", name, wanted, chunk)
+        if self._made.setdefault(slug, row) != row:
+            self._more.setdefault(slug, []).append(row)
+        # what was the only one of its name may not be it any more
+        self.disturbed |= self._found[None].pop(name, None) is not None
+        if unspecific >= 0:  # what was a mere concept is now known to be this
+            self.merge(unspecific, row)
+        return row
+
+    def merge(self, row: int, into: int) -> None:
+        """Merge an entity into another."""
+        self._new.merge(row, into)
+        self._merged[row] = into
+        self.disturbed = True
+
+    def append(self, transaction: Transaction, origin: str) -> None:
+        """Write what is new."""
+        new, n = self._new, len(self._new)
+        if not n:
+            return
+        ends = np.full((2, n), -1, np.int64)
+        kinds = [ENTITY] * n
+        for at, pair in new.merges.items():
+            ends[:, at], kinds[at] = pair, MERGE
+        transaction.append(
+            "entities",
+            {
+                "kind": kinds, "entity": ends[0], "into": ends[1], "id": new.id, "name": new.name, "type": new.type,
+                "chunk": new.chunk, "origin": [origin] * n,
+            },
+            transaction.stamps(n),
+        )  # fmt: skip
+
+
+def _distinct_rows(found: Iterable[NameMatch]) -> list[int]:
+    return list(dict.fromkeys(each.row for each in found))
+
+
+_NO_ENTITY: Final = (-1, 0)
+"""What names nothing: no entity, from the first row on."""
+_MAX_NAME: Final = 200
+"""Most characters of an object that is looked up: what is longer names nothing."""
+
+
+class DraftEnds(NamedTuple):
+    """Rows of the entities log by row of a write, and what is new of them."""
+
+    interner: EntityInterner
+    subjects: list[int]
+    """-1 for a row that is left out."""
+    targets: list[int]
+    """-1 where the object is a literal."""
+
+
+def intern_ends(
+    kg: FactView, vault: str, columns: DraftColumns, chunks: Sequence[str | None], *, skip_bad: bool
+) -> DraftEnds:
+    """Return the entities of each row; those that nothing has yet are made.
+
+    Parameters
+    ----------
+    kg : Book
+        What is known.
+    vault : str
+        The vault's name.
+    columns : Columns
+        Rows in ``bad`` are passed over; rows whose names cannot be taken join them.
+    chunks : sequence of (str or None)
+        By row, the chunk that says so.
+    skip_bad : bool
+        Else the first row whose names cannot be taken is an error.
+
+    Raises
+    ------
+    InvalidArgument, AmbiguousEntity
+    """
+    kinds = _object_kinds(kg.registry, columns)
+    names = dict.fromkeys(columns["subject"])
+    names.update(dict.fromkeys(text for text, kind in zip(columns["object"], kinds, strict=True) if kind != "literal"))
+    found = _intern_by_name(EntityInterner(kg, vault, names), columns, chunks, kinds)
+    if found is None:
+        found = _intern_by_row(EntityInterner(kg, vault, names), columns, chunks, kinds, skip_bad=skip_bad)
+    return found
+
+
+def _object_kinds(registry: Registry, columns: DraftColumns) -> list[str | None]:
+    """Return what each row's object is: entity, literal, or any; None for a bad row."""
+    predicates, wanted, types = columns["predicate"], columns["kind"], columns["object_type"]
+    registered = {name: registry.kind(name) for name in dict.fromkeys(predicates) if isinstance(name, str)}
+    found: list[str | None] = list(map(registered.get, predicates))
+    if _has_other_than("auto", wanted) or _has_other_than(None, types):
+        found = [
+            given if given != "auto" else kind if object_type is None else "entity"
+            for kind, given, object_type in zip(found, wanted, types, strict=True)
+        ]
+    for row in columns.bad:
+        found[row] = None
+    return found
+
+
+def _has_other_than(usual: Hashable, values: Sequence[Hashable]) -> bool:
+    return not {usual}.issuperset(values)
+
+
+# ---------------------------------------------------------------------- each different name once
+
+
+def _intern_by_name(
+    interner: EntityInterner, columns: DraftColumns, chunks: Sequence[str | None], kinds: Sequence[str | None]
+) -> DraftEnds | None:  # fmt: skip
+    """Return the ends of all rows; None where a name stands for different entities in different rows, or for none."""
+    names, keys, types = _names_to_intern(columns, kinds)
+    found: dict[Hashable, int] = {}
+    try:
+        if types or _has_other_than(None, chunks):
+            found = _intern_each(interner, names, keys, types, chunks)
+        else:
+            wanted = [name for name in dict.fromkeys(names) if name is not None]
+            found.update(zip(wanted, interner.rows(wanted), strict=True))
+        if interner.disturbed:
+            return None
+        subjects, targets = (list(map(found.get, keys[end::2], repeat(-1))) for end in (0, 1))
+        if "any" in kinds and not _add_existing(
+            interner, columns["object"], kinds, lambda: _creation_places(interner, keys, found), targets
+        ):
+            return None
+    except (AmbiguousEntity, InvalidArgument):  # said of the right row when row after row is taken
+        return None
+    return DraftEnds(interner, subjects, targets)
+
+
+def _intern_each(
+    interner: EntityInterner, names: Sequence[str | None], keys: Sequence[Hashable], types: Sequence[str | None],
+    chunks: Sequence[str | None],
+) -> dict[Hashable, int]:  # fmt: skip
+    """Return the entity of each name and type, in the order in which they first come."""
+    found: dict[Hashable, int] = {}
+    for place in sorted(_first_places(keys).values()):
+        name = names[place]
+        if name is not None:
+            found[keys[place]] = interner.row(name, types[place] if types else None, chunks[place // 2])
+            if interner.disturbed:
+                break
+    return found
+
+
+def _first_places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+    return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+
+
+def _creation_places(
+    interner: EntityInterner, keys: Sequence[Hashable], found: Mapping[Hashable, int]
+) -> dict[int, int]:
+    """Return, by row of a new entity, the place of the name that made it."""
+    first, made_at = _first_places(keys), dict[int, int]()
+    for key, row in found.items():
+        if row >= interner.base:
+            made_at.setdefault(row, first[key])
+    return made_at
+
+
+def _names_to_intern(
+    columns: DraftColumns, kinds: Sequence[str | None]
+) -> tuple[list[str | None], Sequence[Hashable], list[str | None]]:
+    """Return the names that get an entity, a subject and an object in turn, with what tells them apart and their types."""
+    names: list[str | None] = [None] * (2 * columns.n)
+    names[0::2] = columns["subject"]
+    names[1::2] = [text if kind == "entity" else None for text, kind in zip(columns["object"], kinds, strict=True)]
+    for row in columns.bad:
+        names[2 * row] = None
+    if not (_has_other_than(None, columns["subject_type"]) or _has_other_than(None, columns["object_type"])):
+        return names, names, []
+    types: list[str | None] = [None] * (2 * columns.n)
+    types[0::2], types[1::2] = columns["subject_type"], columns["object_type"]
+    return names, list(zip(names, types, strict=True)), types
+
+
+def _add_existing(
+    interner: EntityInterner, objects: Sequence[str], kinds: Sequence[str | None], made_at: Callable[[], Mapping[int, int]],
+    targets: list[int],
+) -> bool:  # fmt: skip
+    """Fill in objects that are entities where they name one already: of the vault, or made further up in this write.
+
+    Returns
+    -------
+    bool
+        False where one might name several.
+    """
+    rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MAX_NAME]
+    known: dict[str, tuple[int, int]] = {}
+    places: Mapping[int, int] | None = None
+    for text in interner.maybe_existing(list(dict.fromkeys(objects[row] for row in rows))):
+        made = interner.new_rows_like(text)
+        if not made:
+            known[text] = interner.find_row(text, None), 0
+        elif len(made) == 1 and interner.is_new_name(text):
+            places = made_at() if places is None else places
+            known[text] = made[0], places[made[0]]
+        else:
+            return False
+    for row in rows if known else ():
+        target, since = known.get(objects[row], _NO_ENTITY)
+        if since <= 2 * row + 1:
+            targets[row] = target
+    return True
+
+
+# ---------------------------------------------------------------------- row after row
+
+
+def _intern_by_row(
+    interner: EntityInterner,
+    columns: DraftColumns,
+    chunks: Sequence[str | None],
+    kinds: Sequence[str | None],
+    *,
+    skip_bad: bool,
+) -> DraftEnds:
+    subjects, targets = [-1] * columns.n, [-1] * columns.n
+    rows = zip(
+        columns["subject"], columns["subject_type"], columns["object"], columns["object_type"], kinds, chunks, strict=True
+    )  # fmt: skip
+    for row, (subject, subject_type, object, object_type, kind, chunk) in enumerate(rows):
+        if row in columns.bad:
+            continue
+        try:
+            begun = interner.row(subject, subject_type, chunk)
+            if kind == "entity":
+                targets[row] = interner.row(object, object_type, chunk)
+            elif kind == "any" and len(object) <= _MAX_NAME:
+                targets[row] = interner.find_row(object, None)
+            subjects[row] = begun
+        except (InvalidArgument, AmbiguousEntity) as error:
+            if not skip_bad:
+                raise type(error)(columns.error_message(row, str(error))) from error
+            columns.bad[row], targets[row] = str(error), -1
+    return DraftEnds(interner, subjects, targets)

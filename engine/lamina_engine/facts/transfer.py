@@ -1,0 +1,397 @@
+"""Import and export of facts: JSON lines, the viewer's graph, openclaw's facts.db."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from lamina_engine.atomic_write import atomic_write
+from lamina_engine.clock import format_instant, parse_instant
+from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
+from lamina_engine.facts import names
+from lamina_engine.facts.entities import EntityDraft, ensure_entities
+from lamina_engine.facts.log import write_columns
+from lamina_engine.facts.predicates import KINDS, Kind, Registry, declare, predicate_name, read_declared
+from lamina_engine.facts.schema import MIN_TIME, Draft, Fact, to_columns
+from lamina_engine.facts.seeding import SeedReport
+from lamina_engine.facts.view import FactView, fact_view_at, read_facts, read_states
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class PredicateLine(Struct, frozen=True, tag_field="record", tag="predicate"):
+    """A predicate that was declared."""
+
+    name: Text
+    object: str = "any"
+    functional: bool = False
+    inverse: str | None = None
+
+
+class EntityLine(Struct, frozen=True, tag_field="record", tag="entity"):
+    """An entity with its other names."""
+
+    name: Text
+    type: Text
+    id: str = ""
+    aliases: list[str] = []
+
+
+class FactLine(Struct, frozen=True, tag_field="record", tag="fact"):
+    """A fact; subject and object are canonical ids where they are entities."""
+
+    subject: Text
+    predicate: Text
+    object: Text
+    kind: str = "literal"
+    category: str | None = None
+    source: str | None = None
+    chunk: str | None = None
+    confidence: float = 1.0
+    weight: float = 1.0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    origin: str = "import"
+
+
+Line = PredicateLine | EntityLine | FactLine
+
+
+def export_facts(memory: Memory, path: Path) -> int:
+    """Write predicates, entities and facts as JSON lines; return how many facts. The file appears whole or not at all.
+
+    Facts that were closed are among them; those that were retracted are not.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    kg = fact_view_at(memory)
+    facts = _all_facts(kg)
+    lines = itertools.chain(_predicate_lines(kg), _entity_lines(kg), (_fact_line(fact) for fact in facts))
+    _write_file(path, (msgspec.json.encode(line) + b"\n" for line in lines))
+    return len(facts)
+
+
+def export_graph(memory: Memory, path: Path) -> int:
+    """Write what holds now as one JSON document for the viewer; return how many facts it has.
+
+    ``nodes`` are entities, ``edges`` the facts between them, ``facts`` those with literals by entity. A node's id is its
+    name, or its canonical id where several have that name.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    kg, now = fact_view_at(memory), memory.clock.now_us()
+    document = graph(kg, now)
+    _write_file(path, [msgspec.json.format(msgspec.json.encode(document), indent=2), b"\n"])
+    return sum(len(facts) for facts in document["facts"].values()) + len(document["edges"])
+
+
+def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
+    """Return what holds at a moment as ``nodes``, ``edges``, ``facts`` and ``stats``, each in a fixed order."""
+    entities = {entity.id: entity for entity in map(kg.entity, _entity_rows(kg))}
+    count: dict[str, int] = {}
+    for entity in entities.values():
+        count[entity.name] = count.get(entity.name, 0) + 1
+    shown = {key: entity.name if count[entity.name] == 1 else key for key, entity in entities.items()}
+    edges, facts = set(), dict[str, list[dict[str, str]]]()
+    for fact in _all_facts(kg, valid_at):
+        if fact.object_id is not None:
+            edges.add((shown[fact.subject_id], shown[fact.object_id], fact.predicate))
+        else:
+            facts.setdefault(shown[fact.subject_id], []).append({"key": fact.predicate, "value": fact.object})
+    return {
+        "nodes": sorted(
+            ({"id": shown[key], "category": entity.type} for key, entity in entities.items()), key=lambda node: node["id"]
+        ),
+        "edges": [
+            {"source": source, "target": target, "predicate": predicate} for source, target, predicate in sorted(edges)
+        ],
+        "facts": {
+            name: sorted(facts[name], key=lambda fact: (fact["key"], fact["value"])) for name in sorted(facts)
+        },
+        "stats": {
+            "entities": len(entities), "relations": len(edges), "facts": sum(map(len, facts.values())),
+            "aliases": sum(len(entity.aliases) for entity in entities.values()),
+        },
+    }  # fmt: skip
+
+
+def is_fact_file(path: Path) -> bool:
+    """Tell whether a file begins like one that `export_facts` wrote."""
+    try:
+        with path.open("rb") as file:
+            first = msgspec.json.decode(file.readline())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return isinstance(first, dict) and first.get("record") in ("predicate", "entity", "fact")
+
+
+def import_facts(memory: Memory, path: Path) -> int:
+    """Read what `export_facts` wrote into a vault; return how many facts are new.
+
+    Raises
+    ------
+    InvalidArgument
+        For the first line that is none of an export; nothing is written then.
+    AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+    """
+    lines = [*_read_lines(path)]
+    for line in lines:
+        if isinstance(line, PredicateLine):
+            declare(memory, line.name, functional=line.functional, inverse=line.inverse, object=_kind_of(line.object))
+    entities = [line for line in lines if isinstance(line, EntityLine)]
+    made = ensure_entities(
+        memory, [EntityDraft(line.name, line.type, line.aliases) for line in entities], origin="import"
+    )
+    kg = fact_view_at(memory)
+    ids = {line.id: kg.identity(row) for line, row in zip(entities, made.rows, strict=True) if line.id}
+    added = 0
+    facts = (line for line in lines if isinstance(line, FactLine))
+    for origin, same in itertools.groupby(facts, key=lambda line: line.origin):
+        drafts = [_draft_of_line(line, ids) for line in same]
+        added += write_columns(memory, to_columns(drafts), origin=origin).added
+    return added
+
+
+def _kind_of(text: str) -> Kind:
+    for kind in KINDS:
+        if text == kind:
+            return kind
+    raise InvalidArgument(f"object={text!r} must be one of {', '.join(KINDS)}")
+
+
+def _draft_of_line(line: FactLine, ids: Mapping[str, str]) -> Draft:
+    begin = MIN_TIME if line.valid_from is None else parse_instant(line.valid_from, what="valid_from")
+    end = None if line.valid_to is None else parse_instant(line.valid_to, what="valid_to")
+    kind: Any = line.kind
+    return Draft(
+        ids.get(line.subject, line.subject), line.predicate, ids.get(line.object, line.object), kind,
+        category=line.category, source=line.chunk or line.source, confidence=line.confidence, weight=line.weight,
+        valid_from=begin, valid_to=end,
+    )  # fmt: skip
+
+
+def _read_lines(path: Path) -> Iterator[Line]:
+    decoder = msgspec.json.Decoder(Line)
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            if text.isspace():
+                continue
+            try:
+                yield decoder.decode(text)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InvalidArgument(
+                    f"{path}:{number} is no line of exported facts ({error}); give what `lamina export` wrote"
+                ) from error
+
+
+def _predicate_lines(kg: FactView) -> Iterator[PredicateLine]:
+    """Yield what the vault says of predicates beyond what is built in; of two inverses the one that was declared."""
+    for predicate in read_declared(kg.snapshot, kg.predicate_rows):
+        yield PredicateLine(predicate.name, predicate.object, predicate.functional, predicate.inverse)
+
+
+def _entity_lines(kg: FactView) -> Iterator[EntityLine]:
+    for row in _entity_rows(kg):
+        entity = kg.entity(row)
+        yield EntityLine(entity.name, entity.type, entity.id, list(entity.aliases))
+
+
+def _entity_rows(kg: FactView) -> list[int]:
+    """Return the rows of entities that were merged into no other, in the order they were made."""
+    return [row for row in range(kg.entity_rows) if kg.is_entity(row) and row not in kg.parents]
+
+
+def _all_facts(kg: FactView, valid_at: int | None = None) -> list[Fact]:
+    """Return every fact that was not retracted, in the order of the log; only what holds at a moment, where one is given."""
+    rows = np.arange(kg.fact_rows)
+    return read_facts(kg, read_states(kg, rows if valid_at is None else rows[kg.is_current(rows, valid_at)]), "out")
+
+
+def _fact_line(fact: Fact) -> FactLine:
+    return FactLine(
+        fact.subject_id, fact.predicate, fact.object if fact.object_id is None else fact.object_id,
+        "literal" if fact.object_id is None else "entity", fact.category, fact.source, fact.chunk, fact.confidence,
+        fact.weight, format_instant(fact.valid_from), format_instant(fact.valid_to), fact.origin,
+    )  # fmt: skip
+
+
+def _write_file(path: Path, parts: Iterable[bytes]) -> None:
+    with atomic_write(path) as aside, aside.open("wb") as file:
+        for part in parts:
+            file.write(part)
+
+
+OPENCLAW: Final = "openclaw"
+_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "facts": ("entity", "key", "value"),
+    "relations": ("subject", "predicate", "object"),
+    "aliases": ("alias", "entity"),
+}
+
+
+def import_openclaw(memory: Memory, path: Path) -> SeedReport:
+    """Read a ``facts.db`` into a vault; reading it again changes nothing.
+
+    Parameters
+    ----------
+    memory : Memory
+    path : Path
+        A SQLite file. It is opened for reading alone.
+
+    Returns
+    -------
+    Seeded
+        With what could not be read among its ``problems``.
+
+    Raises
+    ------
+    IngestError
+        When it is no SQLite file, or has none of the tables.
+    VaultReadOnly, VaultLocked, OSError
+    """
+    tables = _read_database(path)
+    problems: list[str] = []
+    drafts = [*_fact_drafts(tables["facts"], fact_view_at(memory).registry), *_relation_drafts(tables["relations"])]
+    made = ensure_entities(memory, _openclaw_entities(tables, problems), origin=OPENCLAW)
+    written = write_columns(memory, to_columns(drafts), origin=OPENCLAW, skip_bad=True, repeat=False, label=path.name)
+    relations = len(tables["relations"])
+    return SeedReport(
+        made.entities + written.entities, made.added, written.added, min(relations, written.added), written.unchanged,
+        written.superseded, tuple(problems + written.problems),
+    )  # fmt: skip
+
+
+def _read_database(path: Path) -> dict[str, list[dict[str, Any]]]:
+    if not path.is_file():
+        raise IngestError(f"{path} is not a file; give an openclaw facts.db")
+    for mode in ("mode=ro", "mode=ro&immutable=1"):  # the second where its folder cannot be written
+        try:
+            with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as database:
+                database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+                return {
+                    table: _table_rows(database, table, needed)
+                    for table, needed in _check_tables(database, path).items()
+                }
+        except sqlite3.OperationalError as error:
+            failure: sqlite3.Error = error
+        except sqlite3.DatabaseError as error:
+            failure = error
+            break
+    raise IngestError(f"{path} cannot be read as SQLite: {failure}")
+
+
+def _check_tables(database: sqlite3.Connection, path: Path) -> Mapping[str, tuple[str, ...]]:
+    there = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if there.isdisjoint(_TABLES):
+        raise IngestError(f"{path} has none of the tables {', '.join(_TABLES)}; give an openclaw facts.db")
+    return _TABLES
+
+
+def _table_rows(database: sqlite3.Connection, table: str, needed: tuple[str, ...]) -> list[dict[str, Any]]:
+    columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+    if not set(needed) <= set(columns):
+        return []
+    order = "rowid" if "id" not in columns else "id"
+    found = database.execute(f"SELECT * FROM {table} ORDER BY {order}")
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+def _openclaw_entities(tables: Mapping[str, list[dict[str, Any]]], problems: list[str]) -> Iterator[EntityDraft]:
+    """Yield what the tables speak of, with categories as types, and aliases."""
+    types: dict[str, str | None] = {}
+    called: dict[str, str] = {}
+    for table, column in (("facts", "entity"), ("relations", "subject"), ("aliases", "entity")):
+        for row in tables[table]:
+            name = _clean_name(row[column])
+            if name is None:
+                continue
+            key = names.caseless(name)
+            called.setdefault(key, name)
+            types.setdefault(key, None)
+            if table == "facts" and row.get("category"):
+                types[key] = _clean_type(row["category"])  # of several the last row's, as its own export has it
+    others: dict[str, list[str]] = {}
+    for row in tables["aliases"]:
+        entity, alias = _clean_name(row["entity"]), _clean_name(row["alias"])
+        if entity is None or alias is None:
+            problems.append(
+                f"alias {row['alias']!r:.60} of {row['entity']!r:.60} is left out: a name is empty or too long"
+            )
+        else:
+            others.setdefault(names.caseless(entity), []).append(alias)
+    for key, name in called.items():
+        yield EntityDraft(name, types[key], others.get(key, ()))
+
+
+def _clean_name(value: Any) -> str | None:
+    try:
+        return names.clean(value)
+    except InvalidArgument:
+        return None
+
+
+def _clean_type(value: Any) -> str | None:
+    try:
+        return names.clean_type(value)
+    except InvalidArgument:
+        return None
+
+
+def _fact_drafts(rows: list[dict[str, Any]], registry: Registry) -> Iterator[Draft]:
+    """Yield facts, the older first; of several values of a functional key each holds from when it was written."""
+    rows = sorted(rows, key=lambda row: str(row.get("created_at") or ""))
+    first: set[tuple[str, str]] = set()
+    for row in rows:
+        begin = None
+        with contextlib.suppress(LaminaError):
+            key = names.caseless(str(row["entity"])), predicate_name(row["key"])
+            if registry.is_functional(key[1]):
+                begin = _to_instant(row.get("created_at")) if key in first else None
+                first.add(key)
+        end = _to_instant(row.get("superseded_at"))
+        if begin is not None and end is not None and end <= begin:
+            begin = None
+        yield Draft(
+            row["entity"], row["key"], _to_text(row["value"]), category=_clean_type(row.get("category")), source=row.get("source"),
+            valid_from=begin, valid_to=end,
+        )  # fmt: skip
+
+
+def _relation_drafts(rows: list[dict[str, Any]]) -> Iterator[Draft]:
+    for row in rows:
+        weight = row.get("weight")
+        yield Draft(
+            row["subject"], row["predicate"], _to_text(row["object"]), kind="entity", category=_clean_type(row.get("category")),
+            source=row.get("source"), weight=1.0 if weight is None else weight,
+        )  # fmt: skip
+
+
+def _to_text(value: Any) -> Any:
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def _to_instant(value: Any) -> int | None:
+    """Return a moment of the file; SQLite writes UTC without saying so."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return parse_instant(value, "UTC")
+    except InvalidArgument:
+        return None

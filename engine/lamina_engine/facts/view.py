@@ -1,0 +1,512 @@
+"""The facts of one version of a vault, or of a past moment of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine import after_fork
+from lamina_engine.clock import MISSING_US
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.columns import FACT, RETRACT, FactColumns, fact_columns
+from lamina_engine.facts.predicates import Registry, read_registry
+from lamina_engine.facts.resolve import ENTITY, NameIndex, name_index
+from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Fact, Mention, Resolution
+from lamina_engine.index.view import View
+
+if TYPE_CHECKING:
+    from lamina_engine.columns import Reader
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.segments import Segment
+    from lamina_engine.store.snapshot import Snapshot
+
+__all__ = ["Entity", "Fact", "FactView", "Mention", "Resolution", "fact_view", "fact_view_at"]
+
+
+@after_fork.track_property_locks
+class FactView:
+    """One version's facts; see `book_of`."""
+
+    def __init__(self, view: View) -> None:
+        snapshot, past = view.snapshot, view.as_of_us
+        self.view, self.snapshot = view, snapshot
+        self.lexicon: NameIndex = name_index(view.tables, snapshot)
+        """What entities are called."""
+        facts, entities, aliases, predicates = (
+            snapshot.rows(log) if past is None else snapshot.watermark(log, past)
+            for log in ("facts", "entities", "aliases", "predicates")
+        )
+        self.fact_rows = facts
+        """Rows of the facts log that it sees."""
+        self.entity_rows = entities
+        """Rows of the entities log that it sees."""
+        self.alias_rows = aliases
+        """Rows of the aliases log that it sees."""
+        self.predicate_rows = predicates
+        """Rows of the predicates log that it sees."""
+        self._entities: dict[int, Entity] = {}
+
+    @cached_property
+    def tables(self) -> FactColumns:
+        """Columns of the facts log; read when a fact is first asked for."""
+        return fact_columns(self.view.tables, self.snapshot)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What is known of predicates."""
+        return read_registry(self.snapshot, self.predicate_rows)
+
+    # ------------------------------------------------------------------ entities
+
+    @cached_property
+    def parents(self) -> dict[int, int]:
+        """By row of an entity that was merged, what it was merged into."""
+        found: dict[int, int] = {}
+        for row, entity, into in self.lexicon.merges:
+            end = into
+            while end in found:
+                end = found[end]
+            # no Lamina merges in a circle, twice, or what is no entity; such a row of a tampered log is passed over
+            fits = end != entity and entity not in found and self.is_entity(entity) and self.is_entity(into)
+            if row < self.entity_rows and fits:
+                found[entity] = into
+        return found
+
+    @cached_property
+    def _children(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for entity in self.parents:
+            found.setdefault(self.root(entity), []).append(entity)
+        return found
+
+    def root(self, row: int) -> int:
+        """Return what an entity has become: itself, or what it was merged into."""
+        parents = self.parents
+        while row in parents:
+            row = parents[row]
+        return row
+
+    def members(self, row: int) -> list[int]:
+        """Return the rows that stand for an entity: its own, and those merged into it."""
+        return [row, *self._children.get(row, ())] if self.parents else [row]
+
+    @property
+    def entities(self) -> int:
+        """How many entities there are."""
+        kinds = self.lexicon.kind.values[: self.entity_rows]
+        return int(np.count_nonzero(kinds == self.lexicon.kinds.code(ENTITY))) - len(self.parents)
+
+    def is_entity(self, row: int) -> bool:
+        """Tell whether a row of the entities log makes an entity that this kg sees."""
+        kinds = self.lexicon.kind.values
+        return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(ENTITY)
+
+    def called(self, row: int) -> tuple[str, str, str]:
+        """Return name, canonical id and type of an entity, as they are now."""
+        name, identity, kind = self._entity_texts.at(self.root(row))
+        return name, identity, kind
+
+    def name(self, row: int) -> str:
+        """Return the name of an entity, as it is now."""
+        return self.called(row)[0]
+
+    def identity(self, row: int) -> str:
+        """Return the canonical id of an entity, as it is now."""
+        return self.called(row)[1]
+
+    def type(self, row: int) -> str:
+        """Return the type of an entity, as it is now."""
+        return self.called(row)[2]
+
+    @cached_property
+    def _entity_texts(self) -> RowReader:
+        return RowReader(self.snapshot.segments("entities"), ("name", "id", "type"))
+
+    @cached_property
+    def fact_texts(self) -> RowReader:
+        """What reads the texts of facts."""
+        return fact_text_reader(self.snapshot)
+
+    def entity(self, row: int) -> Entity:
+        """Return an entity by its number; one that was merged gives what it has become."""
+        row = self.root(row)
+        found = self._entities.get(row)
+        if found is None:
+            merged = self.members(row)[1:]
+            name, identity, kind = self.called(row)
+            others = [self._entity_texts.at(other) for other in merged]
+            aliases = tuple(
+                alias for alias in dict.fromkeys([o[0] for o in others] + self._aliases(row)) if alias != name
+            )
+            found = self._entities[row] = Entity(
+                row, identity, name, kind, aliases, tuple(other[1] for other in others)
+            )
+        return found
+
+    def _aliases(self, row: int) -> list[str]:
+        rows = [self.lexicon.by_entity.of(member, self.alias_rows) for member in self.members(row)]
+        ordered = np.sort(np.concatenate(rows))
+        written = self.snapshot.values("aliases", "alias", ordered)
+        # of several rows about one alias the last stands
+        active = dict(zip(written, self.snapshot.values("aliases", "active", ordered), strict=True))
+        return [alias for alias, stands in active.items() if stands]
+
+    def entity_by_id(self, identity: str) -> Entity | None:
+        """Return the entity of a canonical id, None where there is none; one that was merged gives what it has become."""
+        from lamina_engine.facts.resolve import row_of_id
+
+        row = row_of_id(self, identity)
+        return None if row < 0 else self.entity(row)
+
+    def resolve(self, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False) -> Resolution:
+        """Return what a name stands for; see `lamina_engine.facts.resolve.resolve`."""
+        from lamina_engine.facts.resolve import resolve
+
+        return resolve(self, name, type=type, prefix=prefix, edits=edits)
+
+    def scan(self, text: str) -> list[Mention]:
+        """Return the entities that a text names; see `lamina_engine.facts.resolve.find_mentions`."""
+        from lamina_engine.facts.resolve import find_mentions
+
+        return find_mentions(self, text)
+
+    # ------------------------------------------------------------------ facts
+
+    def about(
+        self, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
+    ) -> list[Fact]:  # fmt: skip
+        """Return what is said of an entity; see `lamina_engine.facts.view.facts_about`."""
+        return facts_about(self, row, valid_at=valid_at, direction=direction, predicates=predicates)
+
+    def facts_at(self, rows: Sequence[int]) -> list[Fact]:
+        """Return facts by row, in the order given; rows that are no facts raise; see `standing`."""
+        return facts_at(self, rows)
+
+    def is_current(self, rows: NDArray[np.int64], valid_at: int | None) -> NDArray[np.bool_]:
+        """Tell of rows whether they are facts that hold at a moment (at any, where none is given)."""
+        return is_current(self, rows, valid_at)
+
+    def count_current(self, valid_at: int) -> int:
+        """Return how many facts hold at a moment. O(facts)."""
+        return int(np.count_nonzero(self.is_current(np.arange(self.fact_rows), valid_at)))
+
+    def find(
+        self, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
+        valid_at: int | None = None,
+    ) -> list[Fact]:  # fmt: skip
+        """Return facts by what is given of them; see `lamina_engine.facts.view.find_facts`."""
+        return find_facts(self, subject=subject, predicate=predicate, object=object, valid_at=valid_at)
+
+    def texts(self, start: int, stop: int) -> list[tuple[int, str, str, str]]:
+        """Return (row, subject, predicate, object) of the facts in a range of rows."""
+        return read_texts(self, start, stop)
+
+
+def fact_view(view: View) -> FactView:
+    """Return the facts of a view; the first call in a process reads the logs, O(rows)."""
+    return view.cached("facts.view", lambda: FactView(view))
+
+
+def fact_view_at(memory: Memory, as_of_us: int | None = None) -> FactView:
+    """Return a vault's present facts, or those of a past moment of recorded time."""
+    view = memory.view()
+    return fact_view(view if as_of_us is None else View(view.snapshot, view.tables, as_of_us=as_of_us))
+
+
+I64 = NDArray[np.int64]
+
+
+class FactStates(NamedTuple):
+    """Facts with what became of them."""
+
+    rows: I64
+    valid_from: I64
+    valid_to: I64
+    confidence: NDArray[np.float32]
+
+    def kept(self, mask: NDArray[np.bool_]) -> FactStates:
+        """Return some of them."""
+        return FactStates(self.rows[mask], self.valid_from[mask], self.valid_to[mask], self.confidence[mask])
+
+
+def facts_about(
+    kg: FactView, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
+) -> list[Fact]:  # fmt: skip
+    """Return what is said of an entity: as subject first, then as object; by predicate, then the earlier first.
+
+    Parameters
+    ----------
+    kg : Book
+    row : int
+        Number of the entity.
+    valid_at : int, optional
+        us UTC; only what holds then. Whatever was ever said (and not retracted), unless given.
+    direction : {"both", "out", "in"}
+        Facts that it is the subject of, or the object of.
+    predicates : collection of str, optional
+        Only these, as they read from the entity: ``owned_by`` also finds what is stored as ``owns`` of the other.
+
+    Notes
+    -----
+    O(log facts + facts of the entity).
+    """
+    if direction not in DIRECTIONS:
+        raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
+    row = kg.root(row)
+    found: list[Fact] = []
+    members = kg.members(row)
+    if direction != "in":
+        rows = _rows_of_members(kg.tables.by_subject.of, members, kg.fact_rows)
+        found += _read_sorted(kg, _with_predicates(kg, rows, predicates, inward=False), valid_at, "out")
+    if direction != "out":
+        rows = _rows_of_members(kg.tables.by_target.of, members, kg.fact_rows)
+        if direction == "both" and len(rows):  # a fact of an entity about itself is told once
+            own = kg.tables.subject.values[rows]
+            rows = rows[own != members[0]] if len(members) == 1 else rows[~np.isin(own, members)]
+        found += _read_sorted(kg, _with_predicates(kg, rows, predicates, inward=True), valid_at, "in")
+    return found
+
+
+def _rows_of_members(groups: Callable[[int, int], I64], members: Sequence[int], below: int) -> I64:
+    if len(members) == 1:
+        return groups(members[0], below)
+    return np.sort(np.concatenate([groups(member, below) for member in members]))
+
+
+def _with_predicates(kg: FactView, rows: I64, predicates: Collection[str] | None, *, inward: bool) -> I64:
+    """Return the rows with some predicates; amendments have the predicate of their fact."""
+    if predicates is None or not len(rows):
+        return rows
+    registry = kg.registry
+    wanted = {registry.inverse(name) for name in predicates} if inward else set(predicates)
+    codes = [kg.tables.predicates.code(name) for name in wanted if name is not None]
+    return rows[np.isin(kg.tables.predicate.values[rows], codes)]
+
+
+def _read_sorted(kg: FactView, rows: I64, valid_at: int | None, direction: Literal["out", "in"]) -> list[Fact]:
+    if not len(rows):
+        return []
+    found = read_facts(kg, _holding_at(_apply_amendments(kg, rows), valid_at), direction)
+    found.sort(key=lambda fact: (fact.key, fact.valid_from or MISSING_US, fact.value, fact.row))
+    return found
+
+
+def _apply_amendments(kg: FactView, rows: I64) -> FactStates:
+    """Return the facts among ascending rows that have all amendments of theirs beside them."""
+    tables = kg.tables
+    amends = tables.amends.values[rows]
+    is_fact = amends < 0
+    facts = rows[is_fact]
+    standing = FactStates(
+        facts, tables.valid_from.values[facts], tables.valid_to.values[facts], tables.confidence.values[facts]
+    )
+    if len(facts) == len(rows):
+        return standing
+    return _apply_last(kg, standing, rows[~is_fact], amends[~is_fact])
+
+
+def _apply_last(kg: FactView, standing: FactStates, rows: I64, amends: I64) -> FactStates:
+    """Apply amendments in the order of the log; what was retracted is left out."""
+    tables, facts = kg.tables, standing.rows
+    at = np.searchsorted(facts, amends)
+    known = at < len(facts)
+    known[known] = facts[at[known]] == amends[known]
+    at, rows = at[known], rows[known]
+    last = np.full(len(facts), -1, np.int64)
+    last[at] = rows  # of several the last stands: they ascend
+    touched = np.flatnonzero(last >= 0)
+    newest = last[touched]
+    standing.valid_to[touched] = tables.valid_to.values[newest]
+    standing.confidence[touched] = tables.confidence.values[newest]
+    gone = touched[tables.kind.values[newest] == tables.kinds.code(RETRACT)]
+    if not len(gone):
+        return standing
+    kept = np.ones(len(facts), np.bool_)
+    kept[gone] = False
+    return standing.kept(kept)
+
+
+def _holding_at(standing: FactStates, valid_at: int | None) -> FactStates:
+    if valid_at is None:
+        return standing
+    holds = (standing.valid_from <= valid_at) & (standing.valid_to > valid_at)
+    return standing if holds.all() else standing.kept(holds)
+
+
+def read_states(kg: FactView, rows: I64) -> FactStates:
+    """Return the facts among some rows, ascending, with what became of them; other rows, and retracted ones, left out."""
+    rows = unique_rows(rows[(rows >= 0) & (rows < kg.fact_rows)])
+    kinds = kg.tables.kind.values[rows]
+    rows = rows[kinds == kg.tables.kinds.code(FACT)]
+    later = kg.tables.by_fact.of_all(rows, kg.fact_rows)
+    return _apply_amendments(kg, np.sort(np.concatenate([rows, later])) if len(later) else rows)
+
+
+def unique_rows(rows: I64) -> I64:
+    """Return rows in ascending order, each once; for a few, as most are, faster than `np.unique`."""
+    rows = np.sort(rows)
+    return rows if len(rows) < 2 else rows[np.concatenate([[True], rows[1:] != rows[:-1]])]
+
+
+def read_states_at(kg: FactView, rows: I64, valid_at: int | None) -> FactStates:
+    """Return the facts among some rows that hold at a moment (at any, where none is given), ascending; see `settle`."""
+    return _holding_at(read_states(kg, rows), valid_at)
+
+
+def is_current(kg: FactView, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
+    """Tell of rows whether they are facts that hold at a moment; at any moment, where none is given.
+
+    Returns
+    -------
+    bool (n,)
+        False for amendments, and for what was retracted or forgotten.
+    """
+    return np.isin(rows, read_states_at(kg, rows, valid_at).rows)
+
+
+def facts_at(kg: FactView, rows: Sequence[int]) -> list[Fact]:
+    """Return facts by row, in the order given.
+
+    Raises
+    ------
+    InvalidArgument
+        For a row that is no fact, or that was retracted.
+    """
+    by_row = {fact.row: fact for fact in read_facts(kg, read_states(kg, np.array(rows, np.int64)), "out")}
+    missing = [row for row in rows if row not in by_row]
+    if missing:
+        raise InvalidArgument(f"row {missing[0]} is no fact; ask for rows that an answer gave")
+    return [by_row[row] for row in rows]
+
+
+def find_facts(
+    kg: FactView, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
+    valid_at: int | None = None,
+) -> list[Fact]:  # fmt: skip
+    """Return facts by subject, predicate and object (an entity's number, or a literal), in the order of the log.
+
+    Parameters
+    ----------
+    kg : Book
+    subject : int, optional
+    predicate : str, optional
+        In its normal form; its inverse is not looked for.
+    object : int or str, optional
+    valid_at : int, optional
+        Only what holds then.
+
+    Notes
+    -----
+    O(facts of the subject, else of the object); O(facts) without either.
+    """
+    tables = kg.tables
+    if subject is not None:
+        rows = _rows_of_members(tables.by_subject.of, kg.members(kg.root(subject)), kg.fact_rows)
+    elif isinstance(object, int):
+        rows = _rows_of_members(tables.by_target.of, kg.members(kg.root(object)), kg.fact_rows)
+    else:
+        rows = np.flatnonzero(tables.subject.values[: kg.fact_rows] >= 0)  # what was forgotten has none
+    if predicate is not None:
+        rows = rows[tables.predicate.values[rows] == tables.predicates.code(predicate)]
+    if isinstance(object, int):
+        rows = rows[np.isin(tables.target.values[rows], kg.members(kg.root(object)))]
+    found = read_facts(kg, _holding_at(_apply_amendments(kg, rows), valid_at), "out")
+    return [fact for fact in found if not isinstance(object, str) or (fact.object_id is None and fact.object == object)]
+
+
+# ---------------------------------------------------------------------- rows into facts
+
+_TEXT_COLUMNS: Final = ("object", "category", "source", "chunk", "origin")
+_NUMBER_COLUMNS: Final = ("weight", "recorded_at")
+
+
+def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"]) -> list[Fact]:
+    """Return facts with their texts, in the order of the rows."""
+    tables, registry, texts = kg.tables, kg.registry, kg.fact_texts
+    subjects, targets = tables.subject.values[found.rows].tolist(), tables.target.values[found.rows].tolist()
+    codes = tables.predicate.values[found.rows].tolist()
+    ends: dict[int, tuple[str, str, str]] = {}
+    facts = []
+    for row, subject, target, code, begins, stops, confidence in zip(
+        found.rows.tolist(), subjects, targets, codes, found.valid_from.tolist(), found.valid_to.tolist(),
+        found.confidence.tolist(), strict=True,
+    ):  # fmt: skip
+        object, category, source, chunk, origin, weight, recorded = texts.at(row)
+        for end in (subject, target):
+            if end >= 0 and end not in ends:
+                ends[end] = kg.called(end)
+        name, identity, kind = ends[subject]
+        other, other_id, _ = ends[target] if target >= 0 else (object or "", None, "")
+        predicate = tables.predicates.names[code]
+        facts.append(
+            Fact(
+                row, name, identity, predicate, other, other_id, category or kind, source, chunk, confidence, weight,
+                None if begins == MISSING_US else begins, None if stops == MAX_TIME else stops, recorded, origin,
+                direction, predicate if direction == "out" else registry.inverse(predicate) or predicate,
+            )
+        )  # fmt: skip
+    return facts
+
+
+class RowReader:
+    """Reads single rows of a log: some columns of any type, then some of numbers without nulls."""
+
+    def __init__(self, segments: Sequence[Segment], names: Sequence[str], numbers: Sequence[str] = ()) -> None:
+        self._segments, self._names, self._numbers = segments, names, numbers
+        self._starts = [segment.start for segment in segments]
+        self._readers: dict[int, list[Reader]] = {}
+
+    def at(self, row: int) -> list[Any]:
+        """Return the columns of a row."""
+        part = bisect_right(self._starts, row) - 1
+        readers = self._readers.get(part)
+        if readers is None:
+            segment = self._segments[part]
+            readers = [segment.reader(name) for name in self._names]
+            readers += [segment.numbers(name).data.__getitem__ for name in self._numbers]
+            self._readers[part] = readers
+        at = row - self._starts[part]
+        return [read(at) for read in readers]
+
+
+def fact_text_reader(snapshot: Snapshot) -> RowReader:
+    """Return what reads the texts of facts, as `made` wants them."""
+    return RowReader(snapshot.segments("facts"), _TEXT_COLUMNS, _NUMBER_COLUMNS)
+
+
+def read_texts(kg: FactView, start: int, stop: int) -> list[tuple[int, str, str, str]]:
+    """Return (row, subject, predicate, object) of the facts in a range of rows, whether they still hold or not.
+
+    Notes
+    -----
+    A subject is named as it is called now: an index that outlives a merge keeps the former name.
+    """
+    stop = max(start, min(stop, kg.fact_rows))
+    tables = kg.tables
+    rows = np.arange(start, stop)
+    rows = rows[tables.kind.values[rows] == tables.kinds.code(FACT)]
+    subjects, targets = tables.subject.values[rows].tolist(), tables.target.values[rows].tolist()
+    called = _entity_names(kg, {*subjects, *targets} - {-1})
+    objects: list[str | None] = []  # of all rows in the range: whole columns are read in a tenth of the time
+    for segment in kg.snapshot.segments("facts"):
+        first = max(start - segment.start, 0)
+        if first < segment.rows and segment.start < stop:
+            objects += segment.column("object").slice(first, stop - segment.start - first).to_pylist()
+    predicates = tables.predicates.names
+    return [
+        (row, called[subject], predicates[code], called[target] if target >= 0 else objects[row - start] or "")
+        for row, subject, code, target in zip(
+            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, strict=True
+        )
+    ]
+
+
+def _entity_names(kg: FactView, rows: Iterable[int]) -> dict[int, str]:
+    wanted = sorted(rows)
+    roots = np.array([kg.root(row) for row in wanted] if kg.parents else wanted, np.int64)
+    return dict(zip(wanted, kg.snapshot.values("entities", "name", roots), strict=True))
