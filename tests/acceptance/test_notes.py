@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.resolve import resolve
-from lamina_engine.ingest import changed, pipeline, sources
+from lamina_engine.ingest import pipeline, reader, sources
 from lamina_engine.ingest.git import find_repository
 from lamina_engine.ingest.report import IngestReport
 from tests.notes import settle
@@ -110,7 +110,7 @@ def test_a_second_run_opens_no_file(notes: Notes, monkeypatch: pytest.MonkeyPatc
         raise AssertionError("a file was read")
 
     monkeypatch.setattr(pipeline, "_digest_of", refuse)
-    monkeypatch.setattr(changed, "read_entry", refuse)
+    monkeypatch.setattr(reader, "read_entry", refuse)
     before, snapshot = notes.embedder.embedded, notes.vault.stats()["snapshot"]
     got = notes.vault.ingest(notes.folder)
     assert (got.added, got.updated, got.moved, got.removed, got.chunks, got.embedded) == (0,) * 6
@@ -155,7 +155,7 @@ def test_commits_blobs_and_dates_come_from_git(notes: Notes) -> None:
     blobs = {path: facts.split(" ")[2] for facts, _, path in (line.partition("\t") for line in tree)}
     repository = find_repository(notes.folder)
     assert repository is not None
-    dates = repository.first_commit_dates()
+    dates = {path: facts.first_us for path, facts in repository.history().items()}
     everything = sources.load_sources(notes.vault._memory.view().snapshot)
     assert len(everything) == notes.report.added
     for source in everything.values():

@@ -13,7 +13,7 @@ from typing import Final, TypeGuard
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet, read_json, set_name
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 
 _CORPUS: Final = "_corpus"
 

@@ -14,7 +14,7 @@ from typing import Final, TypeGuard
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet, set_name
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """LoCoMo's category numbers. Some projects print 1 as single-hop; its mean of 3.13 evidence turns says otherwise."""

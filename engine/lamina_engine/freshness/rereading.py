@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lamina_engine.ingest import sources
-from lamina_engine.ingest.changed import ChangedSources
 from lamina_engine.ingest.documents import Document, DocumentWriter, prepare_documents
+from lamina_engine.ingest.drafts import KINDS, kind_of
 from lamina_engine.ingest.origins import read_file
 from lamina_engine.ingest.pipeline import settings_digest
-from lamina_engine.ingest.reading import KINDS, kind_of
+from lamina_engine.ingest.reader import SourceReader
 from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.sources import Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.ingest.drafts import Problem
+    from lamina_engine.ingest.report import Problem
     from lamina_engine.memory import Memory
 
 SAME: Final = "unchanged"
@@ -94,7 +94,7 @@ class Rereader:
     def __init__(self, memory: Memory, view: View) -> None:
         self._memory, self._view = memory, view
         self._everything = sources.load_sources(view.snapshot)
-        self._readers: dict[tuple[Any, ...], tuple[_Run, ChangedSources, dict[str, Reading], dict[str, Source]]] = {}
+        self._readers: dict[tuple[Any, ...], tuple[_Run, SourceReader, dict[str, Reading], dict[str, Source]]] = {}
         self.home: dict[str, Source] = {
             chunk: source
             for source in self._everything.values()
@@ -148,7 +148,7 @@ class Rereader:
 
     def _reader(
         self, source: Source, file: Path, kind: str, overrides: Mapping[str, str | None]
-    ) -> tuple[_Run, ChangedSources, dict[str, Reading], dict[str, Source]]:
+    ) -> tuple[_Run, SourceReader, dict[str, Reading], dict[str, Source]]:
         folder = _folder(source, file)
         key = (folder, kind, *overrides.values())
         if key not in self._readers:
@@ -157,7 +157,7 @@ class Rereader:
             former: dict[str, Source] = {}
             root = folder.as_posix()
             paths = [s.source for s in self._everything.values() if s.root == root and s.state == sources.PRESENT]
-            reader = ChangedSources(run, folder, self._everything, former, readings, paths)
+            reader = SourceReader(run, folder, self._everything, former, readings, paths)
             self._readers[key] = run, reader, readings, former
         return self._readers[key]
 

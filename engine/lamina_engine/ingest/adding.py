@@ -1,4 +1,4 @@
-"""Records into batches: what ``add`` and ``update`` take, checked, completed and redacted before anything is written."""
+"""Records into batches: checked, completed and redacted before anything is written."""
 
 from __future__ import annotations
 
@@ -37,13 +37,7 @@ Records: TypeAlias = (
 
 
 def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: bool = False) -> list[str]:
-    """Add records; see ``Vault.add``.
-
-    Raises
-    ------
-    InvalidArgument
-        For the first record that cannot be used; nothing is written then (of a reader: nothing of its batch).
-    """
+    """Add records; nothing of a batch is written where one of its records cannot be used."""
     unknown = sorted(set(fields) - FIELDS)
     if unknown:
         raise InvalidArgument(
@@ -72,18 +66,12 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
 
 
 def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
-    """Redact a batch and write it.
-
-    Raises
-    ------
-    InvalidArgument
-        When the vault's policy is to skip what holds a secret, and a record does.
-    """
+    """Redact a batch and write it; under the policy "skip" a record with a secret is refused."""
     return writing.write(memory, _prepared(memory, batch))
 
 
 def _prepared(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
-    """Return a batch without its secrets and with its ids and versions, ready to be written; see `write`."""
+    """Redact a batch and give its rows ids and versions."""
     found = redact(memory, batch)
     if found and memory.redactor.policy == "skip":
         position, kinds = next(iter(found.items()))
@@ -95,7 +83,7 @@ def _prepared(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
 
 
 def _with_origins(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
-    """Note which files of repositories the records speak of; their ids, which are made already, say nothing of that."""
+    """Note the repository files that records name; ids do not depend on them."""
     note_origins(memory, batch)
     return batch
 
@@ -107,9 +95,9 @@ def _is_long(records: Any) -> bool:
 
 
 def _one_ahead(batches: Iterator[ChunkBatch]) -> Iterator[ChunkBatch]:
-    """Yield batches while a thread prepares the one after: writing waits for disks and for code without the lock.
+    """Yield batches while a thread prepares the next: writing waits for disks without the lock.
 
-    What is wrong with a batch is raised when its turn comes, after those before it have been written.
+    An invalid batch is raised in its turn, after those before it have been written.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="lamina-add") as pool:
         coming = pool.submit(next, batches, None)
@@ -119,13 +107,7 @@ def _one_ahead(batches: Iterator[ChunkBatch]) -> Iterator[ChunkBatch]:
 
 
 def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
-    """Mask the secrets of a batch in place; return the kinds found, by position.
-
-    Raises
-    ------
-    InvalidArgument
-        When an id holds a secret: masked, it would no longer be the id that the caller knows.
-    """
+    """Mask the secrets of a batch in place; return the kinds found, by position."""
     prepare_kernel(len(batch))
     found: dict[int, list[str]] = {}
     for i, kinds in _redact_column(memory, batch.ids).items():
@@ -157,7 +139,7 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
 
 
 def _redact_column(memory: Memory, column: list[Any]) -> dict[int, list[str]]:
-    """Mask the secrets of one column in place, looking at each distinct value once; return the kinds, by position."""
+    """Mask the secrets of one column in place, once per value; return the kinds by position."""
     values = [value for value in dict.fromkeys(column) if value]
     changed = {values[at]: (clean, [f.kind for f in kinds]) for at, clean, kinds in memory.redactor.clean_batch(values)}
     found: dict[int, list[str]] = {}
@@ -198,13 +180,7 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
 
 
 def batch_of_records(records: Sequence[Record]) -> ChunkBatch:
-    """Return checked records as a batch.
-
-    Raises
-    ------
-    InvalidArgument
-        When some have vectors and others do not, or their dimensions differ.
-    """
+    """Build a batch from checked records; vectors must be given for all of them or none."""
     types, collections = _kinds([r.type for r in records], [r.collection for r in records])
     n = len(records)
     return ChunkBatch(
@@ -233,13 +209,7 @@ def batch_of_records(records: Sequence[Record]) -> ChunkBatch:
 
 
 def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBatch:
-    """Return a checked table as a batch; ``defaults`` fills what a record does not say.
-
-    Raises
-    ------
-    InvalidArgument
-        When some records have vectors and others do not.
-    """
+    """Build a batch from checked columns; ``defaults`` fills what a record leaves out."""
     n = len(columns.text)
 
     def names(field: str) -> list[str | None]:
@@ -293,7 +263,7 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
 
 
 def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
-    """Check and redact the changes, then supersede; see ``Vault.update``."""
+    """Check and redact changes, then write them as a new version of the chunk."""
     unknown = sorted(set(changes) - set(lifecycle.CHANGEABLE))
     if unknown or not changes:
         raise InvalidArgument(
@@ -329,7 +299,7 @@ def _defaults(fields: Mapping[str, Any], tz: str) -> Record | None:
 
 
 def _kinds(types: Sequence[str | None], collections: Sequence[str | None]) -> tuple[list[str], list[str]]:
-    """Fill in types and collections: a collection that is not given follows from the type."""
+    """Fill in missing types and collections; a missing collection follows from the type."""
     known: dict[str, str] = {}
     found_types: list[str] = []
     for value in types:

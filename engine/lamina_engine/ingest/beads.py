@@ -1,4 +1,4 @@
-"""Issues of the Beads tracker: each issue a chunk, each dependency a link; a later state updates what changed."""
+"""Beads importer: one chunk per issue, one link per dependency; later exports update both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -31,7 +31,7 @@ _KEPT: Final = ("status", "priority", "assignee", "updated_at", "closed_at", "ex
 
 @dataclass(slots=True)
 class BeadsReport:
-    """What an import did."""
+    """Counts and problems of one import."""
 
     added: int = 0
     updated: int = 0
@@ -43,23 +43,10 @@ class BeadsReport:
 
 
 def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -> BeadsReport:
-    """Read an export of Beads, one JSON issue a line, ``.gz`` or not.
+    """Import an export of Beads: one JSON issue per line, optionally gzipped.
 
-    Broken lines and dependencies on issues that are not there are reported; everything else is imported. Links of
-    origin ``beads`` become what this export says.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-        The ``issues.jsonl``.
-    registry : Registry
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    Broken lines and dependencies on missing issues are reported; everything else is imported. Links of origin ``beads``
+    are made to match this export.
     """
     report = BeadsReport()
     issues = dict(_issues(path, report.problems))
@@ -76,7 +63,7 @@ def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -
 
 
 def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield issues by id; the last line of an id stands."""
+    """Yield issues by id; of several lines with one id the last counts."""
     try:
         content = path.read_bytes()
         lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
@@ -146,7 +133,7 @@ def _body(issue: Mapping[str, Any]) -> str:
 
 
 def _remove(memory: Memory, identities: Iterable[str]) -> None:
-    """Remove chunks of issues that were deleted in the tracker."""
+    """Remove the chunks of issues that were deleted in the tracker."""
     import numpy as np
 
     names = sorted(identities)

@@ -1,9 +1,9 @@
-"""One splitter for every kind of text: blocks in, pieces out that partition the text.
+"""Splitter for every kind of text: blocks in, pieces out that partition the text.
 
-A reader of some format says where its blocks stand (`Block`); here they are packed into pieces of at most
-``max_chars`` characters. Every border between two blocks has a rank, the lower the better to cut at: headings by level,
-then paragraph borders, list items by depth, and inside a block too large to stand whole blank lines, sentences, lines,
-white space, and at last any character.
+A format's reader finds the blocks (`Block`); here they are packed into pieces of at most ``max_chars`` characters.
+Every border between two blocks has a rank, the lower the better to cut at: headings by level, then paragraph borders,
+list items by depth, and inside a block too large to stand whole blank lines, sentences, lines, white space, and at last
+any character.
 
 A range that fits is one piece. A range that does not is cut at all its best borders, each part is packed the same way,
 and neighbours are joined again: sections where one of them is small, everything below a heading up to the limit.
@@ -51,13 +51,7 @@ _CODE_CUTS = (_BLANK_LINE, _LINE)
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """How large a piece may be.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``max_chars`` is under 40, or ``min_chars`` is negative or over half of ``max_chars``.
-    """
+    """Size limits of a piece in characters: ``max_chars`` ≥ 40, ``min_chars`` at most half."""
 
     max_chars: int = 1600
     """No piece has more characters."""
@@ -79,7 +73,7 @@ class ChunkLimits:
 
 
 class Block(NamedTuple):
-    """A paragraph, heading, fence or the like; the blocks of a text follow each other without a gap."""
+    """Paragraph, heading, fence or the like; the blocks of a text are adjacent."""
 
     start: int
     stop: int
@@ -94,7 +88,7 @@ class Block(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What a reader of some format finds in a text."""
+    """Blocks, title and code ranges that a format's reader found in a text."""
 
     blocks: list[Block]
     """A partition of the text."""
@@ -114,7 +108,7 @@ class Piece(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A range that is not cut any more, and the rank of the border before it."""
+    """Uncut range and the rank of the border before it."""
 
     start: int
     stop: int
@@ -124,28 +118,10 @@ class _Unit(NamedTuple):
 def split(
     text: str, blocks: Sequence[Block], limits: ChunkLimits, *, whole: Sequence[tuple[int, int]] = ()
 ) -> list[Piece]:
-    """Cut a text into pieces.
+    """Cut a text into pieces that partition it.
 
-    Parameters
-    ----------
-    text : str
-        The text that the blocks describe.
-    blocks : sequence of Block
-        A partition of the text, in order.
-    limits : ChunkLimits
-        Sizes in characters.
-    whole : sequence of (int, int)
-        Ranges that no border may fall into (masks), ascending; one longer than the limit is cut all the same.
-
-    Returns
-    -------
-    list of Piece
-        A partition of the text, in order. Empty where the text is blank; no other piece is blank, unless neither
-        neighbour has room for its blank lines.
-
-    Notes
-    -----
-    O(n) in the characters, times the number of different ranks (at most 25).
+    No piece is blank unless no neighbour has room for its blank lines. ``whole`` are ranges that no border may fall into
+    (masks), unless one exceeds the limit. O(n), times at most 25 ranks.
     """
     if not text.strip():
         return []
@@ -157,7 +133,7 @@ def split(
 
 
 def heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
-    """Return for each block the headings it stands under, its own included, outermost first."""
+    """Return the heading path of each block, its own heading included, outermost first."""
     paths: list[tuple[str, ...]] = []
     open_levels: list[int] = []
     path: tuple[str, ...] = ()
@@ -207,7 +183,7 @@ def _rank(text: str, block: Block, previous: Block | None) -> int:
 
 
 class _Knife:
-    """Cuts blocks that are over the limit."""
+    """Cutter of blocks that exceed the limit."""
 
     def __init__(self, text: str, limit: int, whole: Sequence[tuple[int, int]]) -> None:
         self._text = text
@@ -216,7 +192,7 @@ class _Knife:
         self._whole_starts = [start for start, _ in whole]
 
     def cut_block(self, start: int, block: Block, rank: int) -> list[_Unit]:
-        """Return the units of a block together with the headings before it, which begin at ``start``."""
+        """Return the units of a block and of the headings before it, which begin at ``start``."""
         if block.stop - start <= self._limit:
             return [_Unit(start, block.stop, rank)]
         code = block.kind in _CODE_KINDS
@@ -277,7 +253,7 @@ def joins_previous(text: str, position: int) -> bool:
     """Return whether the character at a position belongs to the one before it.
 
     Combining marks, joiners, variation selectors, skin tones, conjoining Hangul and the second letter of a flag do; the
-    rest of Unicode's grapheme rules is left out.
+    other grapheme rules of Unicode are left out.
     """
     before, here = text[position - 1], text[position]
     if here.isascii():

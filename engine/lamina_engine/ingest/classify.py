@@ -1,8 +1,8 @@
-"""What a source is: its type and collection, from its own words or from where it lies.
+"""Types and collections of sources, from their own fields or their paths.
 
 Rules are data and match whole words at the ends of a folder's or file's name, never letters inside a word: ``github``
-is no hub and ``mock`` no map of content. Types are an open vocabulary; the known ones only decide spelling and, for
-some, the collection.
+is no hub and ``mock`` no map of content. Types are an open vocabulary; known ones only decide spelling and, for some,
+the collection.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_NAME_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """A type for sources whose path has one of these words."""
+    """Type of the sources whose path has one of these words."""
 
     words: frozenset[str]
     """Lower case. Matched against the first and the last word of each folder and of the file."""
@@ -54,7 +54,7 @@ class PathRule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How type and collection are chosen where the source names none."""
+    """Rules for type and collection where the source names none."""
 
     paths: tuple[PathRule, ...] = (
         PathRule(frozenset({"decision", "decisions", "adr", "adrs"}), "decision"),
@@ -80,10 +80,9 @@ class Rules:
 
 
 def clean_type(value: object) -> str | None:
-    """Return a type as written in a source in its one spelling, or None where it is no name.
+    """Normalise the spelling of a type; None where it is no name.
 
-    Known types are found whatever their case and whether ``-``, ``_`` or a space joins their words; others are only put
-    in lower case.
+    Known types match in any case, with ``-``, ``_`` or spaces between their words; others are only lower-cased.
     """
     if not isinstance(value, str) or not _NAME.fullmatch(value.strip()):
         return None
@@ -95,24 +94,7 @@ def clean_type(value: object) -> str | None:
 def classify(
     source: str, kind: str, rules: Rules, *, type: str | None = None, collection: str | None = None
 ) -> tuple[str, str]:
-    """Return the type and collection of a source.
-
-    Parameters
-    ----------
-    source : str
-        Path with ``/``, below the ingested root.
-    kind : str
-        markdown, text, rst or code.
-    rules : Rules
-        Used for what is not given.
-    type, collection : str, optional
-        What the source itself says.
-
-    Returns
-    -------
-    tuple of str
-        Type, collection.
-    """
+    """Return the type and collection of a source."""
     if type is None:
         type = rules.code_type if kind == "code" else type_of_path(source, rules)
     if collection is None and kind == "code":

@@ -1,8 +1,4 @@
-"""The blocks of source code: definitions, and runs of lines between blank lines.
-
-A line scan, no parser: it works on files that do not parse and on languages nobody listed. Python's definitions nest by
-indentation; elsewhere a definition counts where it starts at the margin.
-"""
+"""Outlines of source code: definitions, and runs of lines between blank lines."""
 
 from __future__ import annotations
 
@@ -67,24 +63,9 @@ def language_of(source: str) -> str | None:
 
 
 def outline_code(text: str, language: str | None) -> Outline:
-    """Return the blocks of a source file.
+    """Return the blocks of a source file; in Python nested definitions are found too.
 
-    Parameters
-    ----------
-    text : str
-        Text with LF newlines.
-    language : str, optional
-        A name of `LANGUAGES`. For ``python`` nested definitions are found too.
-
-    Returns
-    -------
-    Outline
-        Blocks of kind ``definition`` open a section named after the class or function; a line at the margin after one
-        that is none closes it. Other blocks start after blank lines.
-
-    Notes
-    -----
-    O(n) in the characters.
+    A block of kind ``definition`` opens a section named after the class or function; a line at the margin closes it.
     """
     python = language == "python"
     marks: list[tuple[int, int, str]] = []  # start, level, name
@@ -113,7 +94,7 @@ def outline_code(text: str, language: str | None) -> Outline:
 
 
 def _blocks(marks: list[tuple[int, int, str]], length: int) -> list[Block]:
-    """Turn the places where something begins into a partition; of two at one place the later, inner one counts."""
+    """Turn start positions into a partition; of two at one position the later, inner one counts."""
     starts = {start: (level, name) for start, level, name in marks if start < length}
     starts[0] = starts.get(0, (0, ""))
     places = sorted(starts)

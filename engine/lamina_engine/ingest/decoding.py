@@ -1,7 +1,7 @@
-r"""Bytes of a file become text, and every position in the text knows its byte again.
+"""Text decoding, with a map from characters back to bytes.
 
-Text is normalised only in its newlines (``\r\n`` and ``\r`` become ``\n``) and in bytes that are no character
-(U+FFFD). What is no text is refused with a reason; nothing here raises for bad content.
+Only newlines (CR LF and CR become LF) and invalid bytes (U+FFFD) are normalised. Binary data is refused with a reason;
+bad content never raises.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CRLF = re.compile("\r\n")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why bytes were not read as text."""
+    """Reason why bytes were not read as text."""
 
     code: str
     """binary or encoding."""
@@ -42,7 +42,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """The way from a position in the normalised text back to the byte in the file.
+    """Map from positions in the normalised text to bytes of the file.
 
     Nothing is stored per character: plain text is an identity, and other text is encoded again between the positions
     asked for, which costs one pass over the file.
@@ -59,22 +59,7 @@ class Offsets:
     """Positions, in the normalised text, of the newlines that were ``\\r\\n``."""
 
     def bytes_at(self, positions: Iterable[int]) -> list[int]:
-        """Return the byte at which each character starts.
-
-        Parameters
-        ----------
-        positions : iterable of int
-            Positions in the normalised text, ascending; its length is allowed and gives the size of the file.
-
-        Returns
-        -------
-        list of int
-            Byte offsets into the file, ascending.
-
-        Notes
-        -----
-        O(file) for all positions together, O(positions · log newlines) where each character is one byte.
-        """
+        """Return the byte offsets of ascending positions; the text's length gives the file's size."""
         single = self.codec in ("cp1252", "latin-1") or (self.codec == "utf-8" and self.raw.isascii())
         found, seen, offset = [], 0, self.head
         for position in positions:
@@ -92,7 +77,7 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A file's text."""
+    """Text of a file."""
 
     text: str
     encoding: str
@@ -102,7 +87,7 @@ class Decoded:
 
 
 def is_unicode(name: str) -> bool:
-    """Whether a name from the file system is text: where its bytes are no UTF-8, Python puts surrogates."""
+    """Return whether a file name is valid text; Python marks undecodable bytes by surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -111,21 +96,11 @@ def is_unicode(name: str) -> bool:
 
 
 def decode(data: bytes) -> Decoded | Refusal:
-    """Read bytes as text.
+    """Decode bytes as text.
 
-    Byte order marks decide first. Without one the text is UTF-8; where that fails, UTF-8 with single bad bytes replaced
-    if at least half of what is not ASCII was good, else Windows-1252 (Latin-1 where that has no character) if the bytes
-    look like Western text at all.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-
-    Returns
-    -------
-    Decoded or Refusal
-        The text, or why there is none.
+    Byte order marks decide first. Without one the text is UTF-8; where that fails, UTF-8 with single bad bytes replaced if
+    at least half of what is not ASCII was good, else Windows-1252 (Latin-1 where that has no character) if the bytes look
+    like Western text at all.
     """
     for mark, codec in _BOMS:
         # a UTF-16 file whose first character is NUL is binary anyhow, so four bytes are always UTF-32's
@@ -157,7 +132,7 @@ def _marked(data: bytes, codec: str, head: int) -> Decoded | Refusal:
 
 
 def _decode_around_bad_bytes(body: bytes, codec: str) -> str:
-    """Decode so that what is no character stands as lone surrogates, which encode back to as many bytes."""
+    """Decode with bad bytes as lone surrogates, which encode back to as many bytes."""
     if codec == "utf-8":
         return body.decode(codec, "surrogateescape")
     half = "\udc00" if len(body) % 2 else ""

@@ -1,4 +1,4 @@
-"""Which chunk of a source's new reading is which chunk of the old one: by content first, then by place."""
+"""Document writer: drafts of changed sources, matched with the chunks they had, in group commits."""
 
 from __future__ import annotations
 
@@ -31,22 +31,10 @@ _DIFF_PAIRS = 1 << 20
 
 
 def match_chunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
-    """Match two sequences of versions.
+    """Return the position of the old version that each new one continues, or -1.
 
-    Parameters
-    ----------
-    old, new : sequence of bytes
-        Versions of the chunks of a source, in order.
-
-    Returns
-    -------
-    list of int
-        For each new chunk the position of the old one it continues, -1 for none. No old position is used twice.
-
-    Notes
-    -----
-    Equal contents in equal order are matched first (a diff), then equal contents that moved within the source, then
-    what stands in the same gap between matched neighbours: that is an edit.
+    Equal contents in equal order are matched first (a diff), then equal contents that moved within the source; what is
+    left between two matched neighbours is an edit. No old position is used twice.
     """
     matched = [-1] * len(new)
     free = [True] * len(old)
@@ -77,7 +65,7 @@ def _match_moved(old: Sequence[bytes], new: Sequence[bytes], matched: list[int],
 
 
 def _match_gaps(matched: list[int], free: list[bool]) -> None:
-    """Pair what is left between two matched neighbours, first with first."""
+    """Pair what is left between two matched neighbours in order."""
     before = -1
     for j, position in enumerate(matched):
         if position >= 0:
@@ -95,7 +83,7 @@ GROUP_CHUNKS = 1_024
 
 @dataclass(slots=True)
 class Document:
-    """A source that was read, with what the vault knew of it."""
+    """Draft of a source and the chunks it had before."""
 
     draft: SourceDraft
     former: tuple[str, ...]
@@ -112,15 +100,7 @@ class Document:
 
 
 class DocumentWriter:
-    """Collects documents and commits them in groups.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    report : IngestReport
-        Counts what is written.
-    """
+    """Collector of documents, committed in groups."""
 
     def __init__(self, memory: Memory, report: IngestReport) -> None:
         self._memory, self._report = memory, report
@@ -130,14 +110,14 @@ class DocumentWriter:
         self._pending = 0
 
     def add(self, document: Document) -> None:
-        """Take a document; a full group is committed."""
+        """Add a document; a full group is committed."""
         self._documents.append(document)
         self._pending += len(document.draft.chunks) + 1
         if self._pending >= GROUP_CHUNKS:
             self.flush()
 
     def note(self, *rows: dict[str, Any], gone: Sequence[str] = ()) -> None:
-        """Take rows of the sources log that change no chunk but those ``gone``; they are committed together."""
+        """Add source rows that change no chunk but the removed ones; they are committed together."""
         for row in rows:
             self._rows.add(**row)
         self._gone += gone
@@ -146,7 +126,7 @@ class DocumentWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what was taken: chunks, events and source rows appear together."""
+        """Commit pending chunks, events and source rows in one transaction."""
         if not (self._documents or len(self._rows)):
             return
         memory = self._memory
@@ -178,14 +158,14 @@ class DocumentWriter:
 
 
 def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
-    """Return what writing some documents would write, their ids by document, and the former ids that nothing continues."""
+    """Return what writing documents would write: the batch, ids by document, and ids to remove."""
     return _batch(view, documents)
 
 
 def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
-    """Make the chunks of vanished text inactive. Nothing is deleted: they come back with their file.
+    """Deactivate the chunks of vanished text; they come back with their file.
 
-    What somebody has invalidated stays invalidated, for the file's return must not make it true again.
+    Chunks that a user invalidated stay invalidated: the file's return must not make them true again.
     """
     rows = view.rows_of_ids(list(identities))
     known = rows[rows >= 0]
@@ -203,7 +183,7 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
 
 
 def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
-    """Return the chunks of documents as one batch, their ids by document, and the former ids that nothing continues."""
+    """Return the chunks of documents as one batch, their ids by document, and the ids to remove."""
     after: list[str | None] = []
     batch = _empty(after)
     for document in documents:
@@ -228,7 +208,7 @@ def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[
 
 
 def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[str]) -> list[str]:
-    """Give every chunk of a document its id: that of the chunk it continues, or a new one that no other chunk has."""
+    """Return the id of each chunk: that of the chunk it continues, or a new one."""
     rows = view.rows_of_ids(list(document.former))
     known = [(i, row) for i, row in zip(document.former, rows.tolist(), strict=True) if row >= 0]
     old = view.snapshot.values("chunks", "version", np.array([row for _, row in known], np.int64))
@@ -240,7 +220,7 @@ def _ids(view: View, document: Document, versions: Sequence[bytes], taken: set[s
 
 
 def _new_id(view: View, document: Document, version: bytes, taken: set[str], following: dict[bytes, int]) -> str:
-    """Return the id of a chunk that continues none; equal chunks of a source are numbered from ``following`` on.
+    """Return an unused id; equal chunks are numbered, continuing after the last number.
 
     Text that its source had before, and lost, comes back with the id it had.
     """
@@ -255,7 +235,7 @@ def _new_id(view: View, document: Document, version: bytes, taken: set[str], fol
 
 
 def _is_lost(view: View, row: int, version: bytes) -> bool:
-    """Whether a row is a chunk of this content that was removed with its text."""
+    """Return whether a row is a chunk of this content that was removed with its text."""
     same = view.snapshot.values("chunks", "version", np.array([row], np.int64))[0] == version
     return bool(same) and int(view.state.status[row]) == REMOVED
 

@@ -1,26 +1,32 @@
-"""What reading a source gives: drafts, before ids, rows and vectors exist."""
+"""Drafts: one source read into chunks, dates, tags, links and problems, before ids and rows exist.
+
+The order is decode, frontmatter, redact, find blocks, cut. Secrets go before anything is cut or kept, so no border can
+hide one; positions lead back through masks, newlines and encoding to the file's bytes. Frontmatter becomes fields and
+is no part of the chunks' text: what the chunks reproduce, and their bytes cover, is all that follows it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that went wrong with one source; the rest of the run goes on."""
-
-    source: str
-    """Path or name of the source."""
-    code: str
-    """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, redacted_skip, ..."""
-    message: str
-    """What was found, and what was done about it."""
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.ingest import code, markdown, plaintext, walk
+from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
+from lamina_engine.ingest.classify import Rules, classify, clean_type
+from lamina_engine.ingest.decoding import Decoded, Refusal, decode
+from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
+from lamina_engine.ingest.report import Problem
+from lamina_engine.redact.redactor import Masked, Redactor, mask
+from lamina_engine.time.dates import date_in_path, date_span, date_value
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLink:
-    """A wikilink or embed as written in a source."""
+    """Wikilink or embed as written in a source."""
 
     target: str
     """Note name or path as written, without heading, block and alias; empty for a link inside the same note."""
@@ -35,7 +41,7 @@ class SourceLink:
 
 @dataclass(frozen=True, slots=True)
 class DraftChunk:
-    """A piece of a source that will become one chunk."""
+    """Piece of a source that will become one chunk."""
 
     text: str
     """Redacted text with LF newlines. All of a source, concatenated, give its whole redacted text after frontmatter."""
@@ -71,3 +77,217 @@ class SourceDraft:
     problems: list[Problem] = field(default_factory=list)
     redactions: int = 0
     """How many findings were masked."""
+
+
+KINDS = ("markdown", "text", "rst", "code")
+MAX_TITLE_CHARS = 300
+"""A longer title is cut: it is embedded with every chunk."""
+CREATED_KEYS = ("created_at", "created", "date")
+"""Frontmatter keys that give the date, in order of preference."""
+
+_DEFAULT_LIMITS = ChunkLimits()
+_DEFAULT_RULES = Rules()
+
+
+def kind_of(source: str) -> str:
+    """Return the kind to read a path as by its suffix: text unless another of `KINDS` is known."""
+    kind = walk.KINDS.get(PurePosixPath(source).suffix.lower().lstrip("."))
+    return kind if kind in KINDS else "text"
+
+
+def read_source(
+    data: bytes,
+    source: str,
+    *,
+    kind: str | None = None,
+    limits: ChunkLimits = _DEFAULT_LIMITS,
+    redactor: Redactor | None = None,
+    rules: Rules = _DEFAULT_RULES,
+    tz: str = "UTC",
+) -> SourceDraft:
+    """Read and cut one source; bad content becomes a problem and never raises. O(n).
+
+    With the policy "skip", a source with any finding gives no chunks. ``created_at_us`` is the frontmatter's date, else the
+    path's, else None.
+    """
+    if kind is None:
+        kind = kind_of(source)
+    if kind not in KINDS:
+        raise InvalidArgument(
+            f"kind={kind!r} is not known; give one of {', '.join(KINDS)}, or None to go by the suffix"
+        )
+    draft = SourceDraft(source, kind, [], created_at_us=date_in_path(source, tz))
+    decoded = decode(data)
+    if isinstance(decoded, Refusal):
+        draft.type, draft.collection = classify(source, kind, rules)
+        return _with_problem(draft, decoded.code, f"{decoded.message}; the file was left out")
+    if decoded.warning:
+        _with_problem(draft, "encoding", decoded.warning)
+    front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
+    _take_fields(draft, front, redactor, rules, tz)
+    if redactor is not None and redactor.policy == "skip":
+        findings = redactor.find(decoded.text)
+        if findings or draft.redactions:
+            return _without_content(draft, sorted({finding.kind for finding in findings}), rules)
+    _cut(draft, decoded, front.body, limits, redactor)
+    return draft
+
+
+def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> None:
+    """Fill in chunks, title, tags and links from the text after the frontmatter."""
+    masked = mask(decoded.text[body:], redactor)
+    draft.redactions += len(masked.spans)
+    found = _outline(masked.text, draft)
+    _choose_title(draft, found, redactor)
+    pieces = split(masked.text, _without_title(found, draft.title), limits, whole=masked.spans)
+    if not pieces:
+        _with_problem(draft, "empty", "nothing but white space to store")
+        return
+    ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
+    bounds = decoded.offsets.bytes_at([body, *ends])
+    draft.chunks = [
+        DraftChunk(masked.text[piece.start : piece.stop], piece.headings, start, stop)
+        for piece, start, stop in zip(pieces, bounds[:-1], bounds[1:], strict=True)
+    ]
+    if draft.kind == "markdown":
+        _take_inline(draft, masked, found, pieces)
+
+
+def _outline(text: str, draft: SourceDraft) -> Outline:
+    if draft.kind == "markdown":
+        return markdown.outline_markdown(text)
+    if draft.kind == "rst":
+        return plaintext.outline_rst(text)
+    if draft.kind == "text":
+        return plaintext.outline_text(text)
+    language = code.language_of(draft.source)
+    if language:
+        draft.metadata.setdefault("language", language)
+    return code.outline_code(text, language)
+
+
+def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor | None) -> None:
+    title = draft.title or found.title
+    if not title:
+        named = mask(draft.source, redactor)  # before its joiners become spaces: a token would no longer look like one
+        draft.redactions += len(named.spans)
+        title = _title_of_path(named.text, draft.kind)
+        draft.title_is_name = True
+    draft.title = title[:MAX_TITLE_CHARS]
+
+
+def _title_of_path(source: str, kind: str) -> str:
+    """Turn a file name into a title: dashes and underscores become spaces, except in dates."""
+    path = PurePosixPath(source)
+    if kind == "code":
+        return path.name
+    start, stop = date_span(path.stem) or (0, 0)
+    spaced = path.stem.replace("-", " ").replace("_", " ")
+    words = f"{spaced[:start]} {path.stem[start:stop]} {spaced[stop:]}" if stop else spaced
+    return " ".join(words.split()) or path.name
+
+
+def _without_title(found: Outline, title: str | None) -> list[Any]:
+    """Return the blocks with the title heading emptied, so it adds nothing to heading paths."""
+    blocks = list(found.blocks)
+    for i, block in enumerate(blocks):
+        if block.kind == "heading" and block.level == 1:
+            if block.title[:MAX_TITLE_CHARS] == title:
+                blocks[i] = block._replace(title="")
+            break
+    return blocks
+
+
+def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Sequence[Piece]) -> None:
+    ranges = markdown.code_ranges(masked.text, found.code)
+    draft.tags = _distinct([*draft.tags, *markdown.find_tags(masked.text, ranges)])
+    starts = [piece.start for piece in pieces]
+    for link in markdown.find_links(masked.text, ranges):
+        # a link whose name was a secret leads nowhere
+        if not masked.touches(link.start, link.stop):
+            chunk = bisect_right(starts, link.start) - 1
+            draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
+
+
+def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor | None, rules: Rules, tz: str) -> None:
+    """Move frontmatter into fields; the rest becomes metadata."""
+    fields: dict[str, Json] = dict(front.fields)
+    if redactor is not None and redactor.policy != "allow" and fields:
+        fields, findings = redactor.clean_value(fields)
+        draft.redactions += len(findings)
+    problems = list(front.problems)
+    spelled = {key.lower(): key for key in reversed(fields)}
+
+    def take(*names: str) -> Json:
+        return next((fields.pop(spelled[name]) for name in names if name in spelled and spelled[name] in fields), None)
+
+    draft.aliases = _distinct(_words(take("aliases", "alias"), ","))
+    draft.tags = _distinct([tag.strip("#/ ") for tag in _words(take("tags", "tag"), ", ")])
+    for name in ("title", "collection", "project"):
+        written = fields.get(spelled.get(name, name))
+        if isinstance(written, (str, int, float)) and not isinstance(written, bool) and str(written).strip():
+            setattr(draft, name, str(take(name)).strip())
+    for name in ("type", "content_type"):
+        type_ = clean_type(fields.get(spelled.get(name, name)))
+        if type_ and draft.type is None:
+            draft.type = type_
+            take(name)
+    problems += _take_date(draft, fields, spelled, tz)
+    draft.metadata = dict(fields)
+    draft.type, draft.collection = classify(
+        draft.source, draft.kind, rules, type=draft.type, collection=draft.collection
+    )
+    if problems:
+        _with_problem(draft, "frontmatter", mask("; ".join(problems), redactor).text)
+
+
+def _take_date(draft: SourceDraft, fields: dict[str, Json], spelled: dict[str, str], tz: str) -> list[str]:
+    """Use the first key that holds a date; return a problem for each unusable one before it."""
+    problems: list[str] = []
+    for name in CREATED_KEYS:
+        key = spelled.get(name)
+        if key is None or fields[key] in (None, ""):
+            continue
+        moment = date_value(fields[key], tz)
+        if moment is not None:
+            draft.created_at_us = moment
+            del fields[key]
+            break
+        problems.append(f"{key!r} holds no date that exists (write 2026-02-15) and was kept as metadata")
+    return problems
+
+
+def _words(value: Json, separators: str) -> list[str]:
+    """Return a list's items, or the separated parts of a text, stripped."""
+    if isinstance(value, list):
+        parts = [str(item) for item in value if item is not None and not isinstance(item, (dict, list))]
+    elif value is None or isinstance(value, dict):
+        parts = []
+    else:
+        text = str(value)
+        for separator in separators[1:]:
+            text = text.replace(separator, separators[0])
+        parts = text.split(separators[0])
+    return [word for part in parts if (word := part.strip())]
+
+
+def _distinct(words: Sequence[str]) -> tuple[str, ...]:
+    """Remove repetitions whatever their case, keeping the first spelling and order."""
+    first: dict[str, str] = {}
+    for word in words:
+        if word:
+            first.setdefault(word.casefold(), word)
+    return tuple(first.values())
+
+
+def _without_content(draft: SourceDraft, kinds: Sequence[str], rules: Rules) -> SourceDraft:
+    """Return a draft with the source's name and the reason, and nothing else."""
+    type_, collection = classify(draft.source, draft.kind, rules)
+    bare = SourceDraft(draft.source, draft.kind, [], type=type_, collection=collection)
+    what = ", ".join(kinds) or "a secret in the frontmatter"
+    return _with_problem(bare, "redacted_skip", f"holds {what}; the file was left out, as the redaction policy says")
+
+
+def _with_problem(draft: SourceDraft, name: str, message: str) -> SourceDraft:
+    draft.problems.append(Problem(draft.source, name, message))
+    return draft

@@ -1,9 +1,4 @@
-"""YAML frontmatter, read leniently: what can be understood is kept, what cannot is reported, nothing raises.
-
-Scalars follow YAML 1.2's core schema as note-taking programs do: ``no`` and ``12:30`` and ``2024-02-30`` stay text, so
-a date that does not exist is the date reader's affair. A block that YAML refuses (``title: a: b``, an open bracket) is
-read again key by key, and a value that still cannot be read is kept as it was written.
-"""
+"""YAML frontmatter, read leniently: unreadable values are reported and kept as text; nothing raises."""
 
 from __future__ import annotations
 
@@ -40,7 +35,7 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """The fields of a text and where its body begins."""
+    """Fields of a text and the position where its body begins."""
 
     fields: dict[str, Json] = field(default_factory=dict)
     body: int = 0
@@ -52,16 +47,8 @@ class Frontmatter:
 def read_frontmatter(text: str) -> Frontmatter:
     """Read the block between ``---`` lines at the very start of a text.
 
-    Parameters
-    ----------
-    text : str
-        Text with LF newlines.
-
-    Returns
-    -------
-    Frontmatter
-        Without fields and with ``body`` 0 where the text starts otherwise, the block is not closed, or it holds no key
-        (two thematic breaks with prose between them are no frontmatter).
+    There are no fields, and ``body`` is 0, where the block is not closed or holds no key: two thematic breaks with prose
+    between them are no frontmatter.
     """
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end(), opening.end() + MAX_CHARS) if opening else None
@@ -102,7 +89,7 @@ def _loader() -> Any:
 
 
 def _load(block: str) -> tuple[Any, bool]:
-    """Return what YAML makes of a block, and whether it could read it."""
+    """Parse a block as YAML; return the value and whether it could be read."""
     import yaml
 
     if _may_nest_deeply(block):
@@ -114,7 +101,7 @@ def _load(block: str) -> tuple[Any, bool]:
 
 
 def _may_nest_deeply(block: str) -> bool:
-    """Return whether a block could nest so deeply that the parser in C, which recurses, ends the process.
+    """Return whether a block could nest deeply enough to crash the recursive C parser.
 
     Quotes and comments are not regarded: that errs towards reading key by key.
     """
@@ -148,7 +135,7 @@ def _read_by_key(block: str) -> tuple[dict[str, Json], list[str]]:
 
 
 def _entries(block: str) -> Iterator[tuple[int, str | None, str]]:
-    """Yield line number in the file, key and source of each top-level entry; a line of none has the key None."""
+    """Yield line number, key and source of each top-level entry; a stray line has the key None."""
     number, key, lines = 0, "", list[str]()
     for i, line in enumerate(block.split("\n"), start=2):
         match = _KEY.match(line)
@@ -165,7 +152,7 @@ def _entries(block: str) -> Iterator[tuple[int, str | None, str]]:
 
 
 def _as_written(source: str) -> Json:
-    """Return an entry's value as text, or as a list where it was one in block or bracket form."""
+    """Return an entry's value as text, or as a list where it was a list in block or flow form."""
     match = _KEY.match(source.partition("\n")[0])
     first = (match["value"] or "").strip() if match else ""
     rest = [line.strip() for line in source.split("\n")[1:] if line.strip()]
@@ -185,7 +172,7 @@ def _unquoted(value: str) -> str:
 
 
 def _to_json(value: Any, budget: list[int], depth: int = 0) -> tuple[Json, bool]:
-    """Return a value as JSON knows it, and whether something had to be left out; ``budget`` counts values down."""
+    """Return a value as JSON, and whether something was left out; ``budget`` counts values down."""
     budget[0] -= 1
     if budget[0] < 0 or depth > MAX_DEPTH:
         return None, True

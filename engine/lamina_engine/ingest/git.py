@@ -1,4 +1,11 @@
-"""Git, hardened: commands, the commit log, and what a repository knows about its files."""
+"""Git, hardened: commands, the commit log, and what a repository records about its files.
+
+A repository may come from anyone, and its own ``.git/config`` can name programs. Every call therefore runs with hooks,
+the file-system monitor, external diff, text conversion, signature checks and every transport off, without the system's
+configuration or any ``GIT_*`` variable of the caller (so a hook's ``GIT_DIR`` does not redirect it), without a shell,
+and with a time limit. The user's own global configuration is read, because it holds their decision which folders of
+other owners are safe; that decision is never made here.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +36,7 @@ _KEPT_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CEILING_DIRECTORIES")
 
 
 class GitFailed(Exception):
-    """A git call that did not succeed.
-
-    Attributes
-    ----------
-    reason : str
-        no_git, no_repo, untrusted (owned by another user), bare, timeout or broken.
-    """
+    """Failed git call; ``reason`` is no_git, no_repo, untrusted, bare, timeout or broken."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -43,13 +44,7 @@ class GitFailed(Exception):
 
 
 def run_git(folder: Path, *arguments: str, timeout_s: float) -> bytes:
-    """Run git in a folder and return what it wrote.
-
-    Raises
-    ------
-    GitFailed
-        When it is not there, takes too long or complains.
-    """
+    """Run git in a folder and return its output; raises `GitFailed`."""
     try:
         done = subprocess.run(
             ["git", "-C", os.fspath(folder.absolute()), *_OPTIONS, *arguments],
@@ -104,7 +99,7 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
 
 @dataclass(frozen=True, slots=True)
 class PathHistory:
-    """The commits of one file, through its renames."""
+    """First and last commit of one file, through its renames."""
 
     first_us: int | None
     """Author date of the commit that created it, us UTC; None where that commit is not at hand or the date absurd."""
@@ -115,7 +110,7 @@ class PathHistory:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path in one commit."""
+    """Change of one path in one commit."""
 
     status: str
     """A, M, D, R or T; a merge's own changes carry one letter per parent, such as MM."""
@@ -126,7 +121,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of the log."""
+    """Commit of the log."""
 
     id: str
     author_us: int | None
@@ -135,19 +130,9 @@ class Commit:
 
 
 def follow_paths(commits: list[Commit], boundary: frozenset[str] = frozenset()) -> dict[str, PathHistory]:
-    """Follow every path through a log, parents before children.
+    """Follow every path through a log, parents before children; deleted paths are included.
 
-    Parameters
-    ----------
-    commits : list of Commit
-        Oldest first.
-    boundary : frozenset of str
-        Commits without known parents in a shallow clone; what they add is older by an unknown time.
-
-    Returns
-    -------
-    dict of str to PathHistory
-        Also for paths that are deleted by now. O(changes).
+    ``boundary`` are commits whose parents a shallow clone lacks: what they add is older by an unknown time.
     """
     first: dict[str, int | None] = {}
     # a branch beside a rename may still change the old name, so the date it had stays at hand
@@ -169,7 +154,7 @@ def follow_paths(commits: list[Commit], boundary: frozenset[str] = frozenset()) 
 
 
 def _older(known: int | None, other: int | None) -> int | None:
-    """The older of two dates; unknown is older than any, for the true date lies before the history's end."""
+    """Return the older of two dates; unknown lies before the history's end, so it is older."""
     return None if known is None or other is None else min(known, other)
 
 
@@ -211,7 +196,7 @@ def _read_commit(head: bytes, changes: list[Change]) -> Commit:
 
 @dataclass(frozen=True, slots=True)
 class NoRepository:
-    """Why nothing is known about a folder's files."""
+    """Reason why nothing is known about a folder's files."""
 
     reason: str
     """no_git, no_repo, untrusted (owned by another user), bare, timeout or broken."""
@@ -219,21 +204,7 @@ class NoRepository:
 
 
 class Repository:
-    """A git work tree as it was when it was found. Results are kept; look again for a newer state.
-
-    Parameters
-    ----------
-    root : Path
-        Top of the work tree, links resolved.
-    head : str or None
-        Commit checked out; None before the first commit.
-    object_format : str
-        ``sha1`` or ``sha256``.
-    shallow : bool
-        Whether the history is cut off.
-    timeout_s : float
-        Limit of each git call.
-    """
+    """Git work tree at the time it was examined; results are cached."""
 
     def __init__(
         self, root: Path, head: str | None, *, object_format: str, shallow: bool, timeout_s: float = TIMEOUT_S
@@ -245,7 +216,7 @@ class Repository:
         self._timeout_s = timeout_s
 
     def relative(self, path: Path) -> str | None:
-        """Return a file's path below the work tree with ``/``, links resolved; None when it lies outside."""
+        """Return a file's path below the work tree, links resolved; None when it lies outside."""
         try:
             return path.resolve().relative_to(self.root).as_posix()
         except (ValueError, OSError, RuntimeError):
@@ -256,60 +227,23 @@ class Repository:
 
         From the index, so staged edits show. Links, submodules and names that are not UTF-8 are left out; of a path in
         conflict our side counts.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
         """
         return self._tracked[0]
 
     def submodules(self) -> frozenset[str]:
-        """Return the paths of submodules; files below them belong to repositories of their own.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
+        """Return the paths of submodules; files below them belong to repositories of their own."""
         return self._tracked[1]
 
     def history(self) -> Mapping[str, PathHistory]:
-        """Return first and last commit of every tracked file that has one, from one pass over the log of ``head``.
+        """Return first and last commit of every tracked file, from one pass over the log.
 
-        A rename carries the first date on (content at least half equal, as git detects it); a path that was deleted and
-        came back keeps its oldest date; of parallel branches the older date counts.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
+        A rename carries the first date on (content at least half equal, as git detects it); a path that was deleted and came
+        back keeps its oldest date; of parallel branches the older date counts.
         """
         return self._history
 
-    def first_commit_dates(self) -> dict[str, int]:
-        """Return when each tracked file was first committed: author date, us UTC. Unknown dates are left out.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
-        return {path: facts.first_us for path, facts in self._history.items() if facts.first_us is not None}
-
     def log(self, beyond: str | None = None) -> list[Commit]:
-        """Return the commits reachable from ``head``, parents before children, with their changed paths.
-
-        Parameters
-        ----------
-        beyond : str, optional
-            A commit: those reachable from it are left out.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
+        """Return the commits of ``head`` that ``beyond`` does not reach, parents before children."""
         if self.head is None:
             return []
         which = [self.head] if beyond is None else [self.head, f"^{beyond}"]
@@ -326,24 +260,18 @@ class Repository:
         return list(parse_log(out))
 
     def git(self, *arguments: str) -> bytes:
-        """Run git in the work tree and return what it wrote, as safely as everything here.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
+        """Run git in the work tree, hardened like every call here."""
         try:
             return run_git(self.root, *arguments, timeout_s=self._timeout_s)
         except GitFailed as error:
             raise IngestError(f"git {arguments[0]} failed in {str(self.root)!r}: {error}") from error
 
     def blob_of(self, data: bytes) -> str:
-        """Return the blob id that git would give these bytes, taken as they are (no filters, no newline conversion)."""
+        """Return git's blob id of these bytes, without filters or newline conversion."""
         return blob_id(data, self.object_format)
 
     def is_same(self, data: bytes, blob: str) -> bool:
-        """Whether a working-tree file has a blob's content, also where git checks lines out with CR LF."""
+        """Return whether a file has a blob's content, also where git checks out CR LF."""
         return self.blob_of(data) == blob or (b"\r\n" in data and self.blob_of(data.replace(b"\r\n", b"\n")) == blob)
 
     @functools.cached_property
@@ -370,13 +298,7 @@ class Repository:
         return {path: known[path] for path in self.blobs() if path in known}
 
     def boundary(self) -> frozenset[str]:
-        """Return the commits whose parents a shallow clone left out: they only seem to create their files.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
+        """Return the commits that a shallow clone cut off from their parents."""
         if not self.shallow:
             return frozenset()
         try:
@@ -387,25 +309,16 @@ class Repository:
 
 
 def find_repository(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | None:
-    """Return the repository whose work tree holds a path, or None; `examine` says why there is none."""
+    """Return the repository whose work tree holds a path, or None; see `examine_repository`."""
     found = examine_repository(path, timeout_s=timeout_s)
     return found if isinstance(found, Repository) else None
 
 
 def examine_repository(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | NoRepository:
-    """Find the repository whose work tree holds a path: an ordinary one, a linked work tree or a submodule.
+    """Return the repository whose work tree holds a path, or the reason why there is none.
 
-    Parameters
-    ----------
-    path : Path
-        File or folder.
-    timeout_s : float
-        Limit of each git call.
-
-    Returns
-    -------
-    Repository or NoRepository
-        The latter with a stable reason. Nothing is raised: a folder without git facts is an ordinary folder.
+    It may be an ordinary one, a linked work tree or a submodule. Nothing is raised: a folder without git is an ordinary
+    folder.
     """
     folder = path if path.is_dir() else path.parent
     try:
@@ -435,12 +348,7 @@ def examine_repository(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repositor
 
 
 def blob_id(data: bytes, object_format: str = "sha1") -> str:
-    """Return git's id of a blob: the hash over ``blob``, its size and its bytes.
-
-    References
-    ----------
-    .. [1] git, gitformat-pack(5) and hash-function-transition: "object name".
-    """
+    """Return git's object name of a blob: the hash over ``blob``, its size and its bytes."""
     digest = hashlib.new(object_format, b"blob %d\0" % len(data), usedforsecurity=False)
     digest.update(data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown text, found line by line.
+"""Outlines of Markdown, and its tags, wikilinks and embeds (Obsidian's conventions), code exempt.
 
 A scanner of its own instead of a parser: offsets come for free, it never fails, and it takes a few microseconds a
 line. It follows CommonMark for what decides where to cut (headings, fences, lists, tables, raw HTML); the tests hold
@@ -28,22 +28,7 @@ _DELIMITER_LETTERS = frozenset("|-: \t")
 
 
 def outline_markdown(text: str) -> Outline:
-    """Return the blocks, the first level-one heading and the code ranges of a Markdown text without frontmatter.
-
-    Parameters
-    ----------
-    text : str
-        Text with LF newlines.
-
-    Returns
-    -------
-    Outline
-        ``title`` is the first level-one heading's text, or None. Blank lines belong to the block before them.
-
-    Notes
-    -----
-    O(n) in the characters.
-    """
+    """Return blocks, title (the first level-one heading) and code ranges of Markdown."""
     scanner = _Scanner()
     lines = text.split("\n")
     offset = 0
@@ -220,7 +205,7 @@ def _is_table(bare: str, following: str) -> bool:
 
 
 def _heading_text(source: str) -> str:
-    """Return a heading's text from its block: one line with number signs, or lines over an underline."""
+    """Return a heading's text: one line with number signs, or lines over an underline."""
     source = source.strip()
     atx = _ATX.match(source)
     if atx:
@@ -243,7 +228,7 @@ Range = tuple[int, int]
 
 
 class WrittenLink(NamedTuple):
-    """A wikilink or embed and where it stands."""
+    """Wikilink or embed, and its span."""
 
     start: int
     stop: int
@@ -255,26 +240,7 @@ class WrittenLink(NamedTuple):
 
 
 def code_ranges(text: str, fenced: Sequence[Range]) -> list[Range]:
-    """Return where code stands: the given fences, and the code spans between them.
-
-    A code span ends at the next run of as many backticks, in the same paragraph.
-
-    Parameters
-    ----------
-    text : str
-        The whole text.
-    fenced : sequence of (int, int)
-        Ranges that are code already, ascending and disjoint.
-
-    Returns
-    -------
-    list of (int, int)
-        Ascending and disjoint.
-
-    Notes
-    -----
-    O(n): each run of backticks is looked at once as a beginning and once as an end.
-    """
+    """Return the ranges of code: the given fences and the code spans between them. O(n)."""
     if "`" not in text:
         return list(fenced)
     ranges: list[Range] = []
@@ -358,7 +324,7 @@ def _parse(inner: str, span: Range, *, embed: bool) -> WrittenLink | None:
 
 
 def find_tags(text: str, code: Sequence[Range]) -> list[str]:
-    """Return the tags outside code and addresses without ``#``, in order; a tag of digits alone is none."""
+    """Return the tags outside code and addresses, in order; digits alone are no tag."""
     if "#" not in text:
         return []
     tags: list[str] = []
@@ -380,7 +346,7 @@ def _may_begin_tag(text: str, position: int) -> bool:
 
 
 def clean_tag(word: str) -> str | None:
-    """Return a tag without its ``#`` and stray slashes, or None where nothing but digits is left."""
+    """Strip ``#`` and stray slashes from a tag; None where only digits are left."""
     tag = "/".join(part for part in word.strip().lstrip("#").split("/") if part)
     return tag if tag and not tag.replace("/", "").isdigit() else None
 

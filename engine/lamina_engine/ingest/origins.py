@@ -1,4 +1,8 @@
-"""Origins: the repository, path, commit and blob of the file that a memory speaks of."""
+"""Origins: the repository, path, commit and blob of the file that a memory is about.
+
+A memory names its file by its source, or by ``source_file`` in its metadata: an absolute path, or one below the current
+folder or below the folder that holds the vault. A name that is no file there (``example.com``, a session) has none.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _NO_REPO: Final = NoRepository("no_repo", "its folder lies in no git repository"
 
 
 class Repositories:
-    """Finds repositories; each is examined once, however many files it holds."""
+    """Cache of repositories; each is examined once, however many files it holds."""
 
     def __init__(self) -> None:
         self._holders: dict[Path, Path | None] = {}
@@ -35,7 +39,7 @@ class Repositories:
         self._has_git = shutil.which("git") is not None
 
     def of(self, file: Path) -> Repository | NoRepository:
-        """Return the repository whose work tree holds a file, whether or not the file is there."""
+        """Return the repository whose work tree holds a file, existing or not."""
         if not self._has_git:
             return _NO_GIT
         parent = file.parent
@@ -102,13 +106,7 @@ def note_origins(memory: Memory, batch: ChunkBatch) -> None:
 
 
 class Origins:
-    """Looks for files and for the repositories that hold them.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault: names may be paths below the folder that holds it.
-    """
+    """Lookup of files by name, and of the repositories that hold them."""
 
     def __init__(self, memory: Memory) -> None:
         self._bases = tuple(dict.fromkeys((Path.cwd(), memory.root.absolute().parent)))
@@ -116,7 +114,7 @@ class Origins:
         self._repositories = Repositories()
 
     def of_name(self, name: str) -> Origin | None:
-        """Return where a name leads; None where it is no file of a repository."""
+        """Return the origin that a name leads to; None where it is no file of a repository."""
         if len(name) > _MOST_CHARS or not name.isprintable() or "://" in name:
             return None
         for place in self._places(name.replace(os.sep, "/")):
@@ -125,7 +123,7 @@ class Origins:
         return None
 
     def of_file(self, file: Path) -> Origin | None:
-        """Return a file's repository, path, commit and blob as they are now; None where it lies in none."""
+        """Return a file's repository, path, commit and blob as they are now, or None."""
         data = read_file(file)
         repository = self._repositories.of(file) if data is not None else None
         if data is None or not isinstance(repository, Repository):
@@ -136,7 +134,7 @@ class Origins:
         return Origin(repository.root.as_posix(), path, repository.head, repository.blob_of(data))
 
     def _places(self, name: str) -> list[Path]:
-        """Return where a name leads to something: one look into a folder answers for all names in it."""
+        """Return the existing paths of a name; one listing of a folder serves all names in it."""
         folder, slash, leaf = name.rpartition("/")
         folder = folder or slash
         if folder not in self._folders:
@@ -149,7 +147,7 @@ class Origins:
 
 
 def origin_of_row(memory: Memory, view: View, row: int) -> Origin | None:
-    """Return the file that a chunk speaks of or was cut from, as it is now; None where there is none any more."""
+    """Return the file that a chunk names or was cut from, as it is now, or None."""
     origins = Origins(memory)
     about = np.array([row], np.int64)
     record = view.snapshot.records("chunks", about, ("id", "source", "metadata", "commit", "blob"))[0]
@@ -166,7 +164,7 @@ def origin_of_row(memory: Memory, view: View, row: int) -> Origin | None:
 
 
 def _places(view: View, identity: str) -> list[Path]:
-    """Return where a chunk's file was, the newest first."""
+    """Return the past paths of a chunk's file, the newest first."""
     snapshot = view.snapshot
     found: list[Path] = []
     count = snapshot.rows("origins")

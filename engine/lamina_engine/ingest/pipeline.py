@@ -1,6 +1,6 @@
-"""An ingest, one way through: walk, decide by size and time, hash, read what changed, commit in groups.
+"""Ingest: walk, compare sizes and times, hash, read the changed files, commit in groups.
 
-Interrupt it anywhere: what was committed stays, and the next run goes on from there.
+Interrupt it anywhere: committed groups stay, and the next run continues from there.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest import sources, trackers
-from lamina_engine.ingest import sources as scan
-from lamina_engine.ingest.changed import ChangedSources, apply_overrides
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.documents import DocumentWriter
-from lamina_engine.ingest.drafts import Problem, SourceDraft
-from lamina_engine.ingest.reading import KINDS, kind_of, read_source
+from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
+from lamina_engine.ingest.reader import SourceReader, apply_overrides
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
-from lamina_engine.ingest.report import IngestReport, Progress
+from lamina_engine.ingest.report import IngestReport, Problem, Progress
 from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
 
@@ -52,15 +50,7 @@ def ingest(
     progress: Report | None = None,
     stdin: IO[bytes] | None = None,
 ) -> IngestReport:
-    """Read files, folders or standard input into the vault; see ``Vault.ingest``.
-
-    Raises
-    ------
-    InvalidArgument
-        For a kind, an override or a column mapping that cannot be used; nothing is read then.
-    IngestError
-        For a path that does not exist or cannot be listed; paths before it have been ingested.
-    """
+    """Ingest files, folders or standard input; options are checked before anything is read."""
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"kind={kind!r} is not known; allowed are {', '.join(ALL_KINDS)}")
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
@@ -114,7 +104,7 @@ def _sessions(
     links: bool,
     progress: Report | None,
 ) -> int:
-    """Read sessions; return how much of the report is theirs."""
+    """Ingest sessions; return how many of the report's changes are theirs."""
     from lamina_engine.sessions.ingest import ingest_sessions
 
     if path == "-":
@@ -127,7 +117,7 @@ def _sessions(
 def settings_digest(
     memory: Memory, kind: str, overrides: Mapping[str, str | None], columns: Mapping[str, str] | None = None
 ) -> str:
-    """Digest of everything but the bytes that shapes the chunks of a source of a kind."""
+    """Return the digest of everything but the bytes that shapes the chunks of a kind of source."""
     given = (*overrides.values(), memory.redactor.fingerprint, memory.config.tz)
     parts = (kind, *given, *sorted((columns or {}).items()))
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
@@ -146,7 +136,7 @@ def _checked_overrides(given: Mapping[str, str | None]) -> dict[str, str | None]
 
 
 class _Run:
-    """The ingest of one path."""
+    """Ingest of one path."""
 
     def __init__(
         self,
@@ -182,23 +172,23 @@ class _Run:
         if folder != top:  # a file by itself says nothing about those beside it
             known = {name: source for name, source in known.items() if name == top.name}
         present = {name: source.facts for name, source in known.items() if source.state != REMOVED}
-        plan = scan.plan_scan(present, entries, self.settings_of)
+        plan = sources.plan_scan(present, entries, self.settings_of)
         readings, problems = self._hash(plan.to_read)
         self._take(problems)
         unseen = {problem.source for problem in (*seen.problems, *problems)}
-        changes = scan.resolve_changes(present, plan, readings, unseen=unseen)
+        changes = sources.resolve_changes(present, plan, readings, unseen=unseen)
         former = {move.source: known[move.former] for move in changes.moved}
         former |= {name: known[name] for name in changes.changed}
         taken = {source.path for source in former.values()}
         former |= sources.continued_sources(everything, folder, changes.added, readings, taken)
         self._write_kept(known, changes, {e.path: e for e in plan.to_read}, readings)
-        reader = ChangedSources(self, folder, everything, former, readings, [entry.path for entry in entries])
+        reader = SourceReader(self, folder, everything, former, readings, [entry.path for entry in entries])
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
 
     def _without_sessions(
         self, entries: list[FileEntry], everything: Mapping[str, Source], folder: Path
     ) -> list[FileEntry]:
-        """Put files of sessions aside: those known as such, and new JSON lines whose first lines say so."""
+        """Set session files aside: known ones, and new JSON lines that begin like one."""
         if self.kind != "auto":
             return entries
         rest: list[FileEntry] = []
@@ -218,11 +208,11 @@ class _Run:
         self.report.skipped += len(problems)
 
     def kind_of(self, entry: FileEntry) -> str | None:
-        """Return the kind to read a file as; None where neither the caller nor its suffix says."""
+        """Return the kind to read a file as; None where neither option nor suffix names one."""
         return entry.kind if self.kind == "auto" else self.kind
 
     def settings_of(self, entry: FileEntry) -> str:
-        """Digest of everything but the bytes that shapes a source's chunks."""
+        """Return the settings digest of a file."""
         kind = self.kind_of(entry) or kind_of(entry.path)
         if kind not in self._settings:
             self._settings[kind] = settings_digest(self.memory, kind, self.overrides, self.columns)
@@ -247,7 +237,7 @@ class _Run:
         entries: Mapping[str, FileEntry],
         readings: Mapping[str, Reading],
     ) -> None:
-        """Note sources whose bytes stayed the same, and those that are gone."""
+        """Record sources whose bytes did not change, and removed ones."""
         self.report.unchanged += len(changes.unchanged)
         self.report.removed += len(changes.removed)
         snapshot = self.memory.view().snapshot
@@ -260,7 +250,7 @@ class _Run:
             self.writer.note(sources.removal_row(known[path]), gone=known[path].facts.chunks)
 
     def _read(
-        self, reader: ChangedSources, entries: Sequence[FileEntry], changes: Changes, former: Mapping[str, Source]
+        self, reader: SourceReader, entries: Sequence[FileEntry], changes: Changes, former: Mapping[str, Source]
     ) -> None:
         added, changed = set(changes.added), set(changes.changed)
         moved = {move.source for move in changes.moved}
@@ -280,7 +270,7 @@ class _Run:
         self._tell("reading", len(todo), len(todo))
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
-        """Return a source's row of the log, without what its chunks and its repository say."""
+        """Return a source's log row without its chunks and repository columns."""
         return {
             "source": source,
             "root": root,
@@ -343,13 +333,7 @@ _VAULT_PARTS: Final = frozenset({"log", "index", "manifests", "CURRENT", "vault.
 
 
 def _existing(path: str) -> Path:
-    """Return a path with links resolved.
-
-    Raises
-    ------
-    IngestError
-        When there is nothing, or it is part of a vault.
-    """
+    """Resolve a path; refuse a missing one and a vault's own files."""
     try:
         top = Path(path).resolve(strict=True) if path else None
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The blocks of plain text: paragraphs between blank lines."""
+"""Outlines of plain text (paragraphs) and of reStructuredText (sections, directives, literal blocks)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,7 @@ _GAP = re.compile(r"\n[ \t]*\n\s*")
 
 
 def outline_text(text: str) -> Outline:
-    """Return the paragraphs of a text; it has no title and no headings of its own.
-
-    Parameters
-    ----------
-    text : str
-        Text with LF newlines.
-
-    Returns
-    -------
-    Outline
-        Blank lines belong to the paragraph before them; indentation after them to it too.
-    """
+    """Return the paragraphs of a text, which has no title or headings of its own."""
     blocks: list[Block] = []
     start = 0
     for gap in _GAP.finditer(text):
@@ -43,22 +32,9 @@ _DEEPEST = 9
 
 
 def outline_rst(text: str) -> Outline:
-    """Return the blocks and the first section title of a reStructuredText document.
+    """Return blocks and title (the first level-one section) of reStructuredText.
 
-    Parameters
-    ----------
-    text : str
-        Text with LF newlines.
-
-    Returns
-    -------
-    Outline
-        A section's level is the order in which its style (character, overlined or not) was first seen. ``title`` is the
-        first section's, if it is of level 1.
-
-    Notes
-    -----
-    O(n) in the characters.
+    A section's level is the order in which its style (character, overlined or not) first appeared.
     """
     return _Scanner(text).outline()
 

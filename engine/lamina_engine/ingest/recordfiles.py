@@ -1,7 +1,7 @@
-"""Rows of records out of files and streams: JSON lines, CSV, Parquet, Arrow and plain text, in chunks.
+"""Files of records: JSON lines, CSV, Parquet, Arrow and plain text, read in parts and written in group commits.
 
-A file is read as it comes, never whole (but for plain text), and no line is held that is longer than its limit. What
-cannot be read is reported with its line or row.
+A file is read as a stream (but for plain text), and no line longer than its limit is held. Unreadable rows are reported
+by line or row.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.ingest import adding
-from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
+from lamina_engine.ingest.report import Problem
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
@@ -45,7 +45,7 @@ Rows = Generator[tuple[int, Row | str], None, None]
 
 @dataclass(slots=True)
 class RecordChunk:
-    """Some rows of a file."""
+    """Part of a file's rows."""
 
     records: list[Row] = field(default_factory=list)
     """Known fields as the file has them, everything else under ``metadata``."""
@@ -62,37 +62,10 @@ def read_records(
     batch_rows: int = 4096,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[RecordChunk]:
-    """Read the rows of a file or stream.
+    """Read the rows of a file or stream in parts, in order; open files are not closed.
 
-    Parameters
-    ----------
-    source : path or open file
-        Parquet and Arrow want a path. An open file is not closed.
-    kind : str
-        ``jsonl`` (one JSON object per line), ``csv`` or ``tsv`` (with a header row; cells stay text, so 007 stays 007),
-        ``parquet``, ``arrow`` (IPC file, IPC stream or Feather 2), ``text`` (all of it is one record).
-    columns : mapping of str to str, optional
-        Known field → the file's column for it. Other columns keep their name where it is a known field that nothing is
-        mapped to, and go to the metadata where not.
-    batch_rows : int
-        Rows per chunk.
-    max_line_bytes : int
-        Limit of a JSON line, a CSV cell, or a text.
-
-    Returns
-    -------
-    iterator of RecordChunk
-        In the file's order, none empty. After `MAX_PROBLEMS` the rest is only counted, in a last problem.
-
-    Raises
-    ------
-    InvalidArgument
-        At once, when the kind, a target of ``columns`` or ``batch_rows`` is not allowed, or a stream is given for a
-        kind that needs a path.
-    IngestError
-        While iterating, when the file as a whole cannot be read.
-    SchemaMismatch
-        While iterating, when it lacks a mapped column or has two of one name.
+    Arguments are checked at once; while iterating, an unreadable file raises `IngestError`, a header without a mapped
+    column `SchemaMismatch`. CSV cells stay text, so 007 stays 007.
     """
     kind = _ALIASES.get(kind, kind)
     if kind not in READ_KINDS:
@@ -110,21 +83,7 @@ def read_records(
 
 
 def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet or Arrow file in batches; what `records_from_arrow` takes, for large files.
-
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        ``parquet`` or ``arrow``.
-    batch_rows : int
-        Most rows of a batch.
-
-    Raises
-    ------
-    IngestError
-        While iterating, when the file is missing, damaged or of another format.
-    """
+    """Read a Parquet or Arrow file in batches; a damaged or missing one raises `IngestError`."""
     try:
         if kind == "parquet":
             import pyarrow.parquet as pq
@@ -169,7 +128,7 @@ def _stream_chunks(
 
 @contextmanager
 def _bytes_of(source: str | Path | IO[bytes] | IO[str]) -> Iterator[IO[bytes]]:
-    """Open a path, or look through a text stream at its bytes."""
+    """Open a path, or return the bytes below a text stream."""
     if isinstance(source, (str, Path)):
         with Path(source).open("rb") as file:
             yield file
@@ -187,7 +146,7 @@ def _chunks(
     batch_rows: int,
     convert: Callable[[str, Any], Any] | None = None,
 ) -> Iterator[RecordChunk]:
-    """Gather rows, and what is wrong with others, into chunks."""
+    """Gather rows and problems into parts."""
     chunk, told, untold = RecordChunk(), 0, 0
     for position, row in rows:
         try:
@@ -286,7 +245,7 @@ def _csv_row(names: list[str], cells: list[str], limit: int) -> Row | str:
 
 
 def _from_text(target: str, value: Any) -> Any:
-    """Read a cell as its field needs it; every field but these two takes text as it is."""
+    """Parse a CSV cell for its field; all but two take text as it is."""
     if not isinstance(value, str):
         return value
     if target == "success":
@@ -318,21 +277,10 @@ GROUP_RECORDS = 16_384
 
 
 class RecordWriter:
-    """Collects records and commits them in groups.
+    """Collector of a file's records, committed in groups.
 
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    report : IngestReport
-        Counts what is written, and receives a problem for each record left out.
-    name : str
-        Name of the file, for problems; records that name no source get it.
-    overrides : mapping
-        Fields that take the place of what records say.
-    former : sequence of str
-        Ids of the chunks that the file had: a record without an id that is not among them by all it says continues one
-        of equal content, so ids survive a move of the file.
+    ``former`` are the ids that the file had: a record without an id continues one of equal content, so ids survive a move
+    of the file.
     """
 
     def __init__(
@@ -355,7 +303,7 @@ class RecordWriter:
         """True where some record was new or had changed."""
 
     def add(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
-        """Take rows with their positions in the file; one that cannot be used is reported and left out."""
+        """Add rows with their positions in the file; unusable ones are reported and left out."""
         for position, row in rows:
             try:
                 record = self._checked(row)
@@ -372,7 +320,7 @@ class RecordWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Commit what was taken."""
+        """Commit pending records."""
         records, self._records = self._records, []
         ids: dict[int, str] = {}
         for positions in _by_vector(records):
@@ -426,7 +374,7 @@ class RecordWriter:
 
 
 class _Identities:
-    """Gives records without an id the one they have or had."""
+    """Ids of records that name none: those they had before, else new ones."""
 
     def __init__(self, memory: Memory, former: Sequence[str]) -> None:
         view = memory.view()
@@ -441,7 +389,7 @@ class _Identities:
         self._taken: set[str] = set()
 
     def fill(self, batch: ChunkBatch) -> None:
-        """Fill in the ids of a batch. Equal records get one id, different ones never do."""
+        """Fill in the ids of a batch: equal records share one, different ones never do."""
         given = list(batch.ids)
         batch.identify()
         for i, derived in enumerate(batch.ids):
@@ -469,7 +417,7 @@ class _Identities:
 
 
 def _by_vector(records: Sequence[Record]) -> list[list[int]]:
-    """Split positions of records by the dimension of their vectors: a file may mix records with and without."""
+    """Group positions of records by vector dimension: a file may mix records with and without."""
     groups: dict[int, list[int]] = defaultdict(list)
     for i, record in enumerate(records):
         groups[0 if record.vector is None else len(record.vector)].append(i)

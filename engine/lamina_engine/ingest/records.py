@@ -1,7 +1,7 @@
-"""Records: what a caller adds without a file of prose around it, and the rules that one mapping must follow.
+"""Records: the fields of what callers add, and the rules that one mapping must follow.
 
 Rows of files come through `lamina_engine.ingest.recordfiles`, whole tables through `lamina_engine.ingest.recordtables`;
-the rules are the same. A row that does not fit is reported and left out; the others go on.
+the rules are the same. A row that does not fit is reported and left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One checked record."""
+    """Checked record."""
 
     text: str
     id: str | None = None
@@ -61,26 +61,8 @@ class Record:
 
 
 def normalise_record(record: Mapping[str, object], *, tz: str = "UTC") -> Record:
-    """Check one record.
+    """Check one record; unknown keys join the metadata.
 
-    Parameters
-    ----------
-    record : mapping
-        ``text`` and any of `FIELDS`; other keys join the metadata.
-    tz : str
-        Zone in which a naive ``created_at`` is read.
-
-    Returns
-    -------
-    Record
-
-    Raises
-    ------
-    InvalidArgument
-        When a field has the wrong type or an unusable value. The message names the field, what was given and what fits.
-
-    Examples
-    --------
     >>> normalise_record({"text": "moved to PostgreSQL", "tags": "db, #infra", "ticket": 7}).metadata
     {'ticket': 7}
     """
@@ -106,15 +88,10 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC") -> Record
 
 
 def json_value(value: object, where: str) -> Any:
-    """Return a value as JSON holds it.
+    """Convert a value to JSON.
 
     Dates become ISO 8601 text, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars and arrays their
     Python equals, and NaN and infinities null, which JSON has no other word for.
-
-    Raises
-    ------
-    InvalidArgument
-        When a value has no such form, a key is not text, text is not valid Unicode, or nesting is too deep.
     """
     try:
         return _json_value(value, where)
@@ -158,13 +135,7 @@ def _json_text(value: object, where: str) -> str | float:
 
 
 def check_id(value: str | None) -> str | None:
-    """Return an id that fits, or None.
-
-    Raises
-    ------
-    InvalidArgument
-        An empty or too long one, or one with control characters.
-    """
+    """Check an id: not empty, not too long, no control characters."""
     if value is None:
         return None
     if not 0 < len(value) <= MAX_ID_CHARS:
@@ -175,13 +146,7 @@ def check_id(value: str | None) -> str | None:
 
 
 def check_instant(value: object, tz: str) -> int:
-    """Return us UTC of a moment in any of the forms that ``created_at`` takes.
-
-    Raises
-    ------
-    InvalidArgument
-        Another type, text that is no moment, or one outside the years 1 to 9999.
-    """
+    """Parse any form that ``created_at`` takes to us UTC."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (str, datetime, date, int, float)):
@@ -191,13 +156,7 @@ def check_instant(value: object, tz: str) -> int:
 
 
 def check_tags(value: object) -> tuple[str, ...]:
-    """Return tags without ``#``, each once, in order of appearance.
-
-    Raises
-    ------
-    InvalidArgument
-        Neither a list of text nor text with commas.
-    """
+    """Normalise tags: without ``#``, each once, in order of appearance."""
     if value is None:
         return ()
     parts = value.split(",") if isinstance(value, str) else value
@@ -214,13 +173,7 @@ def check_tags(value: object) -> tuple[str, ...]:
 
 
 def check_metadata(value: object) -> Row:
-    """Return metadata, given as a mapping or as the text of a JSON object, as JSON holds it.
-
-    Raises
-    ------
-    InvalidArgument
-        Anything else, or values that JSON has no form for.
-    """
+    """Check metadata, a mapping or the text of a JSON object, as JSON values."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -235,7 +188,7 @@ def check_metadata(value: object) -> Row:
 
 
 def merge_metadata(metadata: Row, extra: Row) -> Row:
-    """Join the metadata and the keys beside it; a key in both is refused, for either choice would lose one."""
+    """Join metadata and extra keys; a key in both is refused, for either choice would lose one."""
     for name in extra:
         if name in metadata:
             raise InvalidArgument(f"{name!r} stands both in the record and in its metadata; give it once")
@@ -248,13 +201,13 @@ def no_constant(name: str) -> None:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: ASCII, at most 80 characters."""
+    """Format a value for a message: ASCII, at most 80 characters."""
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def misfit(where: str, value: object, allowed: str) -> InvalidArgument:
-    """Return the error for a value of a type that does not fit."""
+    """Build the error for a value of the wrong type."""
     return InvalidArgument(f"{where}={shown(value)} is a {type(value).__name__}; give {allowed}")
 
 
@@ -316,7 +269,7 @@ def _check_unicode(text: str, where: str) -> str:
 
 
 class ColumnMapping:
-    """Which column of the source becomes which field."""
+    """Mapping from the columns of a source to fields."""
 
     def __init__(self, columns: Mapping[str, str] | None) -> None:
         self.columns = dict(columns or {})
@@ -336,7 +289,7 @@ class ColumnMapping:
         return (name,) if name in FIELDS and name not in self.columns else ()
 
     def check(self, names: list[str], source: str) -> None:
-        """Refuse a header that has a column twice, or lacks a mapped one."""
+        """Refuse a header with duplicate columns or without a mapped one."""
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise SchemaMismatch(f"{source!r} has several columns called {twice[0]!r}; give each its own name")
@@ -408,7 +361,7 @@ def decoded(array: pa.Array) -> pa.Array:
 
 
 def python_values(array: pa.Array) -> list[Any]:
-    """Return an array's values as Python objects, nanoseconds cut to the microseconds that Python has."""
+    """Convert an array to Python objects, nanoseconds cut to microseconds."""
     array = decoded(array)
     kind = _coarse(array.type)
     try:

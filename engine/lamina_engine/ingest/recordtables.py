@@ -1,4 +1,4 @@
-"""Records out of Arrow tables, checked by column, without a Python object per value where there need not be one."""
+"""Records from Arrow tables, checked column by column instead of value by value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from lamina_engine.clock import parse_instant, zone
 from lamina_engine.errors import InvalidArgument, SchemaMismatch
-from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.records import (
     NAME_FIELDS,
     ColumnMapping,
@@ -31,6 +30,7 @@ from lamina_engine.ingest.records import (
     python_values,
     shown,
 )
+from lamina_engine.ingest.report import Problem
 
 _MIN_US, _MAX_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 to 9999
 _UNITS_PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -38,7 +38,7 @@ _UNITS_PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(slots=True)
 class RecordColumns:
-    """Checked records by column; n rows. A column that the table does not have is None."""
+    """Checked records by column; a column that the table lacks is None."""
 
     text: list[str]
     rows: NDArray[np.int64]
@@ -66,40 +66,11 @@ def records_from_arrow(
     lead_rows: int | None = None,
     source: str = "<table>",
 ) -> Iterator[RecordColumns]:
-    """Check the records of a table by column.
+    """Check the records of a table by the rules of `normalise_record`, in batches.
 
-    Parameters
-    ----------
-    data : Table, RecordBatch, RecordBatchReader or iterable of RecordBatch
-        Columns as the fields of a record; dictionary-encoded ones are decoded, null is absent. ``vector`` is a list or
-        fixed-size list of numbers, ``created_at`` a timestamp of any unit and zone, a date, text or seconds, ``tags`` a
-        list of text or text with commas, ``metadata`` a struct, map or JSON text.
-    columns : mapping of str to str, optional
-        As in `read_records`.
-    tz : str
-        Zone in which naive instants are read.
-    batch_rows : int
-        Most rows of one answer.
-    lead_rows : int, optional
-        Most rows of a table's first answer; ``batch_rows`` unless given.
-    source : str
-        Name for the problems.
-
-    Returns
-    -------
-    iterator of RecordColumns
-        In the table's order. The rules are those of `normalise_record`; rows that break them are left out and reported.
-
-    Raises
-    ------
-    InvalidArgument
-        At once, when a target of ``columns``, ``tz`` or ``batch_rows`` is not allowed.
-    SchemaMismatch
-        While iterating, when ``text`` or a mapped column is missing, two share a name, or a type does not fit a field.
-
-    Notes
-    -----
-    O(cells). Vectors are views of the table's memory where they are float32 without gaps.
+    Dictionary-encoded columns are decoded, null is absent. ``vector`` is a list or fixed-size list of numbers,
+    ``created_at`` a timestamp of any unit and zone, a date, text or seconds, ``tags`` a list of text or text with commas,
+    ``metadata`` a struct, map or JSON text. Vectors are views of the table's memory where they are float32 without gaps.
     """
     mapping = ColumnMapping(columns)
     parse_instant("2000-01-01", tz)
@@ -173,7 +144,7 @@ def _checked(
 
 
 def _without(got: RecordColumns, bad: dict[int, str], source: str) -> RecordColumns:
-    """Leave rows out and report them."""
+    """Drop bad rows and report them."""
     n = len(got.text)
     keep = np.ones(n, dtype=bool)
     keep[list(bad)] = False
@@ -197,7 +168,7 @@ def _pick(values: list[Any] | None, rows: list[int]) -> list[Any] | None:
 
 
 def _apply(values: list[Any], check: Callable[[Any], Any], bad: dict[int, str]) -> list[Any]:
-    """Check each value; the first thing wrong with a row is noted."""
+    """Check each value, recording the first problem of each row."""
     checked: list[Any] = []
     for i, value in enumerate(values):
         try:
@@ -209,7 +180,7 @@ def _apply(values: list[Any], check: Callable[[Any], Any], bad: dict[int, str]) 
 
 
 def _tags(values: list[Any], bad: dict[int, str]) -> list[tuple[str, ...]]:
-    """Check each row's tags; rows share few sets of tags, so each set is checked once."""
+    """Check tags once per distinct set: rows share few."""
     keys = [tuple(value) if isinstance(value, list) else value for value in values]
     distinct = list(dict.fromkeys(keys))
     wrong: dict[int, str] = {}
@@ -223,7 +194,7 @@ def _tags(values: list[Any], bad: dict[int, str]) -> list[tuple[str, ...]]:
 
 
 def _instants(array: pa.Array, tz: str, bad: dict[int, str]) -> list[int | None]:
-    """Return microseconds since 1970, as `parse_instant` would give them."""
+    """Convert a column to us UTC, as `parse_instant` would."""
     kind, types = array.type, pa.types
     if types.is_timestamp(kind):
         unit, stored = kind.unit, array.view(pa.int64())
@@ -252,19 +223,19 @@ def _instants(array: pa.Array, tz: str, bad: dict[int, str]) -> list[int | None]
 
 
 def _in_zone(local_us: int | None, tz: str) -> int | None:
-    """Return the instant at which clocks of a zone show this, us since 1970 by them."""
+    """Return the instant of a zone's wall-clock time, us since 1970."""
     return None if local_us is None else parse_instant(datetime(1970, 1, 1) + timedelta(microseconds=local_us), tz)
 
 
 def _present(array: pa.Array) -> NDArray[np.bool_]:
-    """Return bool (n,): which values are not null."""
+    """Return bool (n,): true where a value is not null."""
     if array.null_count == 0:
         return np.ones(len(array), dtype=bool)
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _vectors(array: pa.Array, bad: dict[int, str]) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
-    """Return float32 (n, d) and which rows have a vector; d is the commonest length, other lengths are noted as bad."""
+    """Return float32 (n, d) and a presence mask; d is the commonest length, others are bad."""
     n, has = len(array), _present(array)
     if pa.types.is_null(array.type) or not has.any():
         return None, None
@@ -299,7 +270,7 @@ def _vectors(array: pa.Array, bad: dict[int, str]) -> tuple[NDArray[np.float32] 
 
 
 def _metadata(array: pa.Array | None, extra: dict[str, pa.Array], n: int, bad: dict[int, str]) -> list[Row]:
-    """Return each row's metadata: its own, joined by the columns that are no field."""
+    """Return each row's metadata, joined by the columns that are no field."""
     own: list[Row] = [{} for _ in range(n)] if array is None else _apply(python_values(array), check_metadata, bad)
     if not extra:
         return own

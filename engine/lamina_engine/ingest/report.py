@@ -1,11 +1,21 @@
-"""What an ingest tells: while it runs, and at its end."""
+"""Ingest reports: problems, progress, and the final counts."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lamina_engine.ingest.drafts import Problem
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that went wrong with one source; the run goes on."""
+
+    source: str
+    """Path or name of the source."""
+    code: str
+    """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, redacted_skip, ..."""
+    message: str
+    """What was found, and what was done about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +31,7 @@ class Progress:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What became of the sources of one ingest; each is counted once."""
+    """Counts of the sources of one ingest, each counted once, and its problems."""
 
     added: int = 0
     updated: int = 0

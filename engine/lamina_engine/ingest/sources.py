@@ -1,7 +1,7 @@
-"""What changed below a root since it was last ingested: pure decisions, no file is touched here.
+"""Sources: the last known state of each file, and the changes since.
 
-Two steps, because hashing costs reading: `plan` sorts what the walk found by size and time alone, the caller reads and
-hashes what is left, and `resolve` says what became of every source.
+Comparing takes two steps, because hashing costs reading: `plan_scan` sorts the walk's files by size and time alone, the
+caller reads and hashes what is left, and `resolve_changes` decides what became of every source. No file is touched here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNSETTLED_MTIME_NS = -1
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What is known of a source from the scan that last read it."""
+    """State of a source at the scan that last read it."""
 
     digest: bytes
     """BLAKE2b-128 of its bytes."""
@@ -47,7 +47,7 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The first step's answer. Each tuple is in code point order of the paths."""
+    """Files sorted by size and time; each tuple is in code point order of the paths."""
 
     unchanged: tuple[str, ...]
     """Same size, time and settings: not read."""
@@ -59,7 +59,7 @@ class ScanPlan:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading one file gave."""
+    """Digests of one file that was read."""
 
     digest: bytes
     settings: str
@@ -67,7 +67,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A source that is now found elsewhere, byte for byte."""
+    """Source found at another path, byte for byte."""
 
     source: str
     former: str
@@ -77,7 +77,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What became of every source. Each is in one tuple only; each tuple is in code point order of ``source``."""
+    """Fate of every source; each is in one tuple, in code point order."""
 
     unchanged: tuple[str, ...]
     """Nothing to do: not read, or read and the same."""
@@ -93,7 +93,7 @@ class Changes:
 
 
 def is_settled(mtime_ns: int, scanned_us: int) -> bool:
-    """Whether a modification time seen by a scan proves that a later equal one means equal bytes.
+    """Return whether an equal modification time at a later scan proves equal bytes.
 
     It does when the file had been left alone for over `RACY_NS` as the scan began. A file that was changed just before
     it was read may be changed again right after, at the same size and the same step of the clock (git calls this
@@ -103,10 +103,10 @@ def is_settled(mtime_ns: int, scanned_us: int) -> bool:
 
 
 def settled_mtime_ns(mtime_ns: int, scanned_us: int) -> int:
-    """Return the modification time to store for a file read by the scan that began at ``scanned_us``.
+    """Return the modification time to store for a file that the scan of ``scanned_us`` read.
 
-    Where only the time of the commit is stored, which is later than the file was read, the rule of `is_settled` cannot
-    be applied afterwards; a time that proves nothing is then stored as `UNSETTLED_MTIME_NS`.
+    The log stores the time of the commit alone, later than the file was read, so the rule of `is_settled` cannot be applied
+    afterwards; a time that proves nothing is stored as `UNSETTLED_MTIME_NS`.
     """
     return mtime_ns if is_settled(mtime_ns, scanned_us) else UNSETTLED_MTIME_NS
 
@@ -118,32 +118,7 @@ def plan_scan(
     *,
     verify: bool = False,
 ) -> ScanPlan:
-    """Sort the files of a walk by what their size and time say.
-
-    Parameters
-    ----------
-    previous : mapping of str to SourceState
-        The sources of this root that are present, by path.
-    entries : iterable of FileEntry
-        All that the walk found.
-    settings : callable
-        Gives the settings digest under which a file would be read now.
-    verify : bool
-        Read every file, for the case that a tool kept both size and modification time of a file that it changed.
-
-    Returns
-    -------
-    ScanPlan
-
-    Raises
-    ------
-    InvalidArgument
-        When two entries have one path.
-
-    Notes
-    -----
-    O(n log n).
-    """
+    """Sort the files of a walk into unchanged, to read and missing; ``verify`` reads them all."""
     found: dict[str, FileEntry] = {}
     for entry in entries:
         if entry.path in found:
@@ -167,34 +142,11 @@ def resolve_changes(
     *,
     unseen: Collection[str] = (),
 ) -> Changes:
-    """Say what became of every source, once the files to read have been hashed.
+    """Decide what became of every source, once the files to read have been hashed.
 
-    Parameters
-    ----------
-    previous : mapping of str to SourceState
-        As given to `plan`.
-    planned : ScanPlan
-        Its answer.
-    readings : mapping of str to Reading
-        By path; a file of ``planned.to_read`` that is absent here could not be read.
-    unseen : collection of str
-        Paths the walk reported as problems, files or folders: a known source that is one of them or lies below one was
-        not shown to be gone. ``.`` stands for all.
-
-    Returns
-    -------
-    Changes
-
-    Raises
-    ------
-    InvalidArgument
-        When a reading belongs to no file of the plan.
-
-    Notes
-    -----
-    A new source is a move of a vanished one with equal digest. Among several, pairs of equal file name come first, then
-    the rest, both in order of the new and then of the former path, so that the answer depends on no order of the input.
-    O(n log n).
+    ``unseen`` are paths that the walk reported as problems: a known source at or below one of them was not shown to be gone
+    (``.`` stands for all). A new source is a move of a vanished one with equal digest; among several, pairs of equal file
+    name come first, then the rest in path order, so the answer depends on no order of the input. O(n log n).
     """
     to_read = {entry.path for entry in planned.to_read}
     for path in readings:
@@ -240,7 +192,7 @@ def _is_same_stat(known: SourceState, entry: FileEntry) -> bool:
 
 
 def _is_below(path: str, folders: Collection[str]) -> bool:
-    """Whether a path is one of these or lies below one of them."""
+    """Return whether a path is one of these folders or lies below one."""
     if not folders:
         return False
     if "." in folders or path in folders:
@@ -303,7 +255,7 @@ _COLUMNS = (*_FACTS[1:], "starts", "stops", "links")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The newest row of one source."""
+    """Newest log row of one source."""
 
     root: str
     """Label of its root: the absolute path of the folder it was ingested from."""
@@ -326,7 +278,7 @@ def absolute_path(root: str, source: str) -> str:
 
 
 def load_sources(snapshot: Snapshot) -> dict[str, Source]:
-    """Return the newest row of every source, by absolute path. O(rows of the sources log)."""
+    """Return the newest row of every source by absolute path, present or removed."""
     found: dict[str, Source] = {}
     rows = np.arange(snapshot.rows("sources"), dtype=np.int64)
     for row, record in enumerate(snapshot.records("sources", rows, _FACTS)):
@@ -342,13 +294,13 @@ def sources_below(everything: Mapping[str, Source], folder: Path) -> dict[str, S
 
 
 def source_contents(snapshot: Snapshot, known: Sequence[Source]) -> list[dict[str, Any]]:
-    """Return what the rows of some sources say of their chunks, links and commits."""
+    """Return chunks, spans, links and commits of some sources."""
     rows = np.array([source.row for source in known], np.int64)
     return [{name: record[name] for name in _CONTENTS} for record in snapshot.records("sources", rows, _CONTENTS)]
 
 
 def removal_row(source: Source) -> dict[str, Any]:
-    """Return the row that says that a source is gone. It keeps the ids of its chunks: they come back with it."""
+    """Return the row of a removed source; it keeps its chunk ids, which come back with it."""
     facts = source.facts
     return {
         "source": source.source,
@@ -374,26 +326,10 @@ def continued_sources(
     readings: Mapping[str, Reading],
     taken: Collection[str] = (),
 ) -> dict[str, Source]:
-    """Return for new paths the source that each continues.
+    """Return the source that each new path continues; none is continued twice.
 
-    Parameters
-    ----------
-    everything : mapping of str to Source
-        All sources, by absolute path.
-    folder : Path
-        What is being ingested.
-    added : sequence of str
-        New paths below it.
-    readings : mapping of str to Reading
-        What they hold.
-    taken : collection of str
-        Absolute paths of sources that something else continues already.
-
-    Returns
-    -------
-    dict of str to Source
-        The removed source of the same path, else one of the same bytes that was removed before, or whose file is no
-        longer where it was (a root that was renamed as a whole). No source is continued twice.
+    It is the removed source of the same path, else one of the same bytes that was removed, or whose file is no longer where
+    it was (a root that was renamed as a whole). ``taken`` are sources that something else continues.
     """
     found: dict[str, Source] = {}
     taken = set(taken)
@@ -434,7 +370,7 @@ def _parse_source(record: Mapping[str, Any], row: int) -> Source:
 
 @dataclass(slots=True)
 class SourceRows:
-    """Rows on their way into the sources log, column by column."""
+    """Pending rows of the sources log, by column."""
 
     columns: dict[str, list[Any]]
 

@@ -1,4 +1,4 @@
-"""The JSON file of a Clawpy task graph, read and written: what is not known of it is kept, byte for byte.
+"""Clawpy's JSON task file, read and written; unknown fields survive byte for byte.
 
 A file is ``{"nodes": {id: node}, "edges": [edge], "_meta": {...}}``. A node has ``task_id, title, timestamp, success,
 description``; an edge ``source_id, target_id, relationship, created_at, note``. Times are seconds since 1970.
@@ -29,7 +29,7 @@ _MARK: Final = re.compile(r"\n\[invalidated:([^\]\n]*)\] ")
 
 @dataclass(slots=True)
 class Node:
-    """A task."""
+    """Task."""
 
     id: str
     title: str
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(slots=True)
 class Edge:
-    """A link between tasks."""
+    """Link between tasks."""
 
     source: str
     target: str
@@ -59,7 +59,7 @@ class Edge:
 
 @dataclass(slots=True)
 class TaskFile:
-    """All of a file."""
+    """Contents of a task file."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
@@ -71,17 +71,11 @@ class TaskFile:
 
 
 class CorruptTasks(ValueError):
-    """Bytes that are no task file."""
+    """Bytes that are not a task file."""
 
 
 def read_task_file(data: bytes) -> TaskFile:
-    """Return what the bytes of a task file say; single bad nodes and edges are among its problems.
-
-    Raises
-    ------
-    CorruptTasks
-        When they are no JSON, or no task file.
-    """
+    """Parse a task file; bad nodes and edges are problems, a corrupt file is `CorruptTasks`."""
     try:
         top = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         nodes = msgspec.json.decode(top.pop("nodes", b"{}"), type=dict[str, msgspec.Raw])
@@ -162,22 +156,22 @@ def _time(values: Mapping[str, Any], raw: Raw, key: str) -> str | None:
 
 
 def instant(text: str | None) -> int | None:
-    """Return a time of the file in us UTC."""
+    """Parse a time of the file to us UTC."""
     return None if text is None else parse_instant(msgspec.json.decode(text))
 
 
 def seconds(us: int | None) -> str:
-    """Return us UTC as the file writes them: seconds, a float."""
+    """Format us UTC as the file writes it: seconds, a float."""
     return "null" if us is None else repr(us / US_PER_S)
 
 
 def description(body: str, marks: Iterable[tuple[str, str]]) -> str:
-    """Return a description with the marks of its invalidations."""
+    """Append the marks of invalidations to a description."""
     return body + "".join(f"\n[invalidated:{stamp}] {reason}" for stamp, reason in marks)
 
 
 def write_task_file(file: TaskFile, saved_at_us: int) -> bytes:
-    """Return the bytes of a task file; its counts are true."""
+    """Return the bytes of a task file, with its counts computed."""
     nodes = [(node.id, _object(_node_items(node), 4)) for node in file.nodes.values()]
     edges = [*map(edge_text, file.edges), *file.loose]
     meta = [("saved_at", seconds(saved_at_us)), ("node_count", str(len(nodes))), ("edge_count", str(len(edges)))]

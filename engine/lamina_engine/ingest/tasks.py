@@ -1,4 +1,4 @@
-"""Clawpy task files into a vault: each task a chunk, each edge a link; a later state updates what changed."""
+"""Clawpy tasks: task files into chunks and links and back; what came from a file goes back as it was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.registry import IMPORTED, STANDARD, Registry
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ KEPT: Final = "clawpy"
 
 @dataclass(slots=True)
 class TasksReport:
-    """What an import did."""
+    """Counts and problems of one import."""
 
     ids: list[str] = field(default_factory=list)
     """Of its tasks."""
@@ -55,26 +55,11 @@ class TasksReport:
 
 
 def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry: Registry = STANDARD) -> TasksReport:
-    """Read a task file.
+    """Import a task file.
 
     Tasks become chunks of type ``agent_task`` with the task's id; unknown fields go to their metadata. Marks of
-    invalidation become events. Links of origin ``clawpy`` between tasks of the file become what it says.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-    recover : bool
-        Go on where the file is corrupt: it is put aside, the report says where, and nothing is imported.
-    registry : Registry
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read, or is corrupt: then it has been put aside, under the name in the message.
-    InvalidArgument
-        When a task's id holds a secret.
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    invalidation become events. Links of origin ``clawpy`` between tasks of the file are made to match it. A corrupt file is
+    renamed; ``recover`` then reports it instead of raising.
     """
     report = TasksReport()
     try:
@@ -109,7 +94,7 @@ def _put_aside(path: Path) -> Path:
 
 
 def _strays(file: TaskFile, registry: Registry) -> None:
-    """Put edges that are no links aside: of relations that are not known, and of a task to itself."""
+    """Set edges aside that cannot be links: of unknown relations, and of a task to itself."""
     kept: list[Edge] = []
     for edge in file.edges:
         try:
@@ -141,7 +126,7 @@ def _write_nodes(memory: Memory, file: TaskFile, report: TasksReport) -> None:
     view = memory.view()
     before = view.rows_of_ids(names)
     former = _status(view, before)
-    known = marks_of(view, names, ever=True)
+    known = marks_of(view, names, revoked=True)
     written = adding.write(memory, _batch(file, _success(view, before)))
     report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
     marks: list[tuple[str, str, str, bool]] = []
@@ -164,7 +149,7 @@ def _status(view: View, rows: Any) -> list[int]:
 
 
 def _success(view: View, rows: Any) -> dict[str, bool | None]:
-    """Return the outcome of tasks that are there."""
+    """Return the stored outcome of each existing task."""
     there = rows[rows >= 0]
     names = view.snapshot.values("chunks", "id", there)
     return dict(zip(names, view.snapshot.values("chunks", "success", there), strict=True))
@@ -209,7 +194,7 @@ def _metadata(node: Node, edges: Sequence[Edge]) -> str | None:
 
 
 def kept(node: Node, edges: Sequence[Edge]) -> dict[str, Any]:
-    """Return what a chunk's fields cannot say of a task.
+    """Return the parts of a task that the chunk's fields cannot hold.
 
     ``description``, ``title``, ``timestamp``: as the file has them, where the chunk has them otherwise; ``raw``: JSON
     texts of unknown fields that are not in their shortest form; ``edges``: those with unknown fields or odd times.
@@ -232,19 +217,11 @@ def kept(node: Node, edges: Sequence[Edge]) -> dict[str, Any]:
 # ---------------------------------------------------------------------- invalidations
 
 
-def marks_of(view: View, names: Iterable[str], *, ever: bool = False) -> dict[str, list[tuple[str, str]]]:
-    """Return stamp and reason of the invalidations of some chunks, oldest first.
+def marks_of(view: View, names: Iterable[str], *, revoked: bool = False) -> dict[str, list[tuple[str, str]]]:
+    """Return stamp and reason of the invalidations of chunks, oldest first. O(events).
 
-    Parameters
-    ----------
-    view : View
-    names : iterable of str
-    ever : bool
-        Also those that were taken back by a later ``restore``.
-
-    Notes
-    -----
-    O(events). What the vault repeats by itself, when a new row carries an old mark on, is left out.
+    ``revoked`` includes those taken back by a later ``restore``. Events that a new row repeats to carry an old mark on are
+    left out.
     """
     wanted = set(names)
     found: dict[str, list[tuple[str, str]]] = {}
@@ -253,7 +230,7 @@ def marks_of(view: View, names: Iterable[str], *, ever: bool = False) -> dict[st
         if name not in wanted:
             continue
         if event["kind"] == "restore":
-            if not ever:
+            if not revoked:
                 found.pop(name, None)
             continue
         detail = msgspec.json.decode(event["detail"]) if event["detail"] else {}
@@ -315,7 +292,7 @@ def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: 
 
 
 def rest_of(view: View) -> dict[str, Any]:
-    """Return what the newest import kept of its file beside tasks: ``top``, ``meta`` (JSON texts), ``edges``."""
+    """Return what the newest import kept beside tasks: ``top``, ``meta`` and ``edges``."""
     newest: dict[str, Any] = {"top": {}, "meta": {}, "edges": []}
     for event in _events(view, (REST,)):
         newest = msgspec.json.decode(event["detail"])
@@ -332,20 +309,9 @@ def _keep_rest(memory: Memory, file: TaskFile) -> None:
 
 
 def export_tasks(memory: Memory, path: Path, rows: Rows) -> int:
-    """Write the tasks among some rows to a task file; return how many.
+    """Write the tasks among some rows to a task file, atomically; return how many.
 
-    The file appears whole or not at all, and keeps the mode of the one it replaces.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-    rows : int64 (n,)
-        Current rows; chunks of other types are left out.
-
-    Raises
-    ------
-    OSError
+    The file keeps the mode of the one it replaces.
     """
     view = memory.view()
     chunks = [chunk for chunk in chunks_at(view, rows) if chunk.type == TYPE]
@@ -379,7 +345,7 @@ def _node(chunk: Chunk, marks: Sequence[tuple[str, str]]) -> Node:
 
 
 def _extra(metadata: dict[str, Any], raw: Raw) -> Raw:
-    """Return unknown fields as JSON texts: as the file had them, where they still say the same."""
+    """Return unknown fields as JSON texts, as the file had them where the values still agree."""
     found = {name: taskfile.encode(value) for name, value in metadata.items() if name != KEPT}
     for name, text in raw.items():
         if name == KEPT or (name in found and msgspec.json.decode(text) == metadata[name]):

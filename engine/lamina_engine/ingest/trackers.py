@@ -1,4 +1,9 @@
-"""Records of trackers (requests, issues, comments) into chunks: one id for each, a later export updates what changed."""
+"""Tracker imports: GitHub and Jira exports into chunks with stable ids, and the kinds read only when named.
+
+GitHub exports are what ``gh pr list --json ...`` and ``gh issue list --json ...`` print, or its REST interface; Jira
+exports are the answer of a search, a list of issues, or one issue a line. Dates are those of events (opened, merged,
+closed), never the day of the export, so an old issue that is read today is old.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,7 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.adding import redact
-from lamina_engine.ingest.drafts import Problem
-from lamina_engine.ingest.report import IngestReport
+from lamina_engine.ingest.report import IngestReport, Problem
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.writing import ChunkCounts
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Record(Struct):
-    """One thing of a tracker, as a chunk says it."""
+    """Issue, request or comment of a tracker, as a chunk."""
 
     id: str
     """The same in every export."""
@@ -46,7 +50,7 @@ class Record(Struct):
 
 @dataclass(slots=True)
 class TrackerReport:
-    """What an import did."""
+    """Counts and problems of one import."""
 
     added: int = 0
     updated: int = 0
@@ -57,12 +61,7 @@ class TrackerReport:
 def import_values(
     memory: Memory, values: Sequence[Any], reader: Any, source: str, what: str, collection: str
 ) -> TrackerReport:
-    """Write the records of some values into a collection; parameters as for `checked` and `write`.
-
-    Raises
-    ------
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-    """
+    """Check the records of parsed values and write them into a collection."""
     report = TrackerReport()
     records = list(check_records(values, reader, source, what, report.problems))
     if records:
@@ -72,13 +71,7 @@ def import_values(
 
 
 def read_documents(path: Path, what: str) -> list[Any]:
-    """Return the values of a file of JSON (one value, or a list) or JSON lines.
-
-    Raises
-    ------
-    IngestError
-        When it cannot be read, or is neither.
-    """
+    """Read the values of a file of JSON (one value, or a list) or JSON lines."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -96,19 +89,7 @@ def read_documents(path: Path, what: str) -> list[Any]:
 def check_records(
     values: Sequence[Any], reader: Any, source: str, what: str, problems: list[Problem]
 ) -> Iterator[Record]:
-    """Yield the records of some values; one that cannot be read is reported and passed over.
-
-    Parameters
-    ----------
-    values : sequence
-        Parsed JSON.
-    reader : callable
-        Gives the records of one value; a ``ValueError``, ``TypeError`` or ``KeyError`` of it says what is wrong.
-    source, what : str
-        The file's name, and what its values are called.
-    problems : list of Problem
-        What was passed over is added to it.
-    """
+    """Yield the records of values; unusable ones are reported and skipped."""
     for number, value in enumerate(values, 1):
         try:
             records = list(reader(value))
@@ -120,12 +101,7 @@ def check_records(
 
 
 def write_records(memory: Memory, records: Sequence[Record], collection: str) -> ChunkCounts:
-    """Write records into a collection, secrets masked; of several with one id the last stands.
-
-    Raises
-    ------
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-    """
+    """Write records into a collection, secrets masked; of several with one id the last counts."""
     kept = list({record.id: record for record in records}.values())
     n = len(kept)
     batch = ChunkBatch(
@@ -155,12 +131,7 @@ def write_records(memory: Memory, records: Sequence[Record], collection: str) ->
 
 
 def tracker_instant(value: Any, what: str) -> int | None:
-    """Return an instant of a tracker, us UTC; None where it has none.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Parse a tracker's date to us UTC; None where it is absent."""
     if value is None or value == "" or (isinstance(value, str) and value.startswith("0001-")):  # gh's "not yet"
         return None
     if not isinstance(value, str):
@@ -169,7 +140,7 @@ def tracker_instant(value: Any, what: str) -> int | None:
 
 
 def text_at(value: Any, *keys: str) -> str | None:
-    """Return a text that stands bare, or under one of some keys of an object; None where there is none."""
+    """Return a text, bare or under the first of some keys of an object, or None."""
     if isinstance(value, dict):
         value = next((value[key] for key in keys if value.get(key)), None)
     return value.strip() or None if isinstance(value, str) else None
@@ -182,7 +153,7 @@ def texts_at(values: Any, *keys: str) -> list[str]:
 
 
 def body_text(text: Any, title: str) -> str:
-    """Return a record's text: what was written, or its title where nothing was."""
+    """Return a record's text, or its title where the text is empty."""
     written = text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
     return written or title
 
@@ -200,33 +171,14 @@ _GITHUB_FORM: Final = "what `gh pr list --json number,title,body,state,createdAt
 
 
 def import_github(memory: Memory, path: Path) -> TrackerReport:
-    """Read an export; records that cannot be used are reported, everything else is imported, known ones updated.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-        JSON (a list, or one object) or JSON lines.
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-    """
+    """Import a GitHub export; unusable records are reported, known ones updated."""
     return import_values(
         memory, read_documents(path, _GITHUB_FORM), _github_records, path.name, "record", GITHUB_COLLECTION
     )
 
 
 def _github_records(value: Any) -> Iterator[Record]:
-    """Yield a request or an issue, and its comments.
-
-    Raises
-    ------
-    ValueError
-        When it has no number or no title, or a date that is none.
-    """
+    """Yield a request or an issue, and its comments; ValueError where it is unusable."""
     if not isinstance(value, dict):
         raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
     number, title = value.get("number"), text_at(value.get("title"))
@@ -286,7 +238,7 @@ def _github_comments(
 
 
 def _success(value: dict[str, Any], state: str, *, is_request: bool) -> bool | None:
-    """Return the outcome: merged, or completed; refused, or not planned; None while it is open."""
+    """Return the outcome: True if merged or completed, False if refused, None while open."""
     if state == "merged":
         return True
     if state != "closed":
@@ -311,20 +263,7 @@ _MAX_DEPTH: Final = 64
 
 
 def import_jira(memory: Memory, path: Path) -> TrackerReport:
-    """Read an export; issues that cannot be used are reported, everything else is imported, known ones updated.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-        JSON or JSON lines.
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-    """
+    """Import a Jira export; unusable issues are reported, known ones updated."""
     values: list[Any] = []
     for document in read_documents(path, _JIRA_FORM):
         issues = document.get("issues") if isinstance(document, dict) else None
@@ -333,13 +272,7 @@ def import_jira(memory: Memory, path: Path) -> TrackerReport:
 
 
 def _jira_records(value: Any) -> Iterator[Record]:
-    """Yield an issue and its comments.
-
-    Raises
-    ------
-    ValueError
-        When it has no key or no summary, or a date that is none.
-    """
+    """Yield an issue and its comments; ValueError where it is unusable."""
     if not isinstance(value, dict):
         raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
     inside = value.get("fields")
@@ -385,7 +318,7 @@ def _jira_records(value: Any) -> Iterator[Record]:
 
 
 def plain_text(value: Any, depth: int = 0) -> str:
-    """Return the words of a description: text as it is, or a document of Jira's own format without its marks."""
+    """Return the text of a description, plain or in Atlassian's document format."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict) or depth > _MAX_DEPTH:
@@ -453,10 +386,10 @@ def _count(report: IngestReport, added: int, updated: int, unchanged: int, links
 
 
 class Importer(Protocol):
-    """Reads one file into the vault, and adds what it did to the report."""
+    """Importer of one file, which adds its counts to the report."""
 
     def __call__(self, memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
-        """Read; ``recover``: go on where the file is corrupt, see `lamina_engine.ingest.tasks.import_tasks`."""
+        """Import; ``recover`` continues past a corrupt file where the kind allows it."""
         ...
 
 

@@ -1,4 +1,19 @@
-"""Glob patterns of sources, as one regular expression."""
+"""Folder walk: the sources below a root, in one fixed order and without leaving the root.
+
+These are skipped, and counted in `WalkReport.skipped` under the word in brackets:
+
+- files and folders whose name starts with a dot, so also ``.git``, ``.obsidian``, ``.trash`` and ``.env`` (hidden);
+- the folders of `SKIPPED_FOLDERS` (folder), and any folder that is itself a vault of Lamina (vault);
+- template folders of note-taking (templates). In an Obsidian vault, which is any folder that holds ``.obsidian``: the
+  folder named in ``.obsidian/templates.json``, and ``templates`` or ``_templates``, in any letter case, directly in the
+  vault. Elsewhere only a folder called exactly ``templates`` directly in the root. Deeper folders of that name are
+  content: as often the subject of the notes or code as a template;
+- kinds that hold no text, by suffix (binary); editors' backups ending in ``~`` (backup);
+- FIFOs, sockets and devices (special);
+- what ``include`` and ``exclude`` leave out (excluded), and links to what is found anyway (linked).
+
+``.gitignore`` is not consulted: private notes are often ignored by git on purpose, and are the ones worth remembering.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +27,7 @@ from pathlib import Path
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.decoding import is_unicode
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -21,18 +36,7 @@ _GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 def compile_globs(patterns: Sequence[str] | None, what: str) -> re.Pattern[str] | None:
     """Compile glob patterns into one expression for ``fullmatch``; None where there are none.
 
-    Parameters
-    ----------
-    patterns : sequence of str, optional
-        ``*`` stays within a name, ``**`` does not; a pattern without ``/`` may match at any depth. What lies below a match
-        matches too.
-    what : str
-        Name of the argument, for messages.
-
-    Raises
-    ------
-    InvalidArgument
-        For a text in place of a list, an empty or a malformed pattern.
+    ``*`` stays within a name, ``**`` does not; a pattern without ``/`` may match at any depth; a match includes all below it.
     """
     if patterns is None:
         return None
@@ -94,7 +98,7 @@ BINARY_SUFFIXES = frozenset(_BINARY.split())
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file to read."""
+    """File to read."""
 
     path: str
     """Path below the root, with ``/``; for a followed link the link's own path."""
@@ -113,7 +117,7 @@ class FileEntry:
 
 @dataclass(slots=True)
 class WalkReport:
-    """What a walk met besides the files it gave."""
+    """Problems and skipped entries of a walk."""
 
     problems: list[Problem] = field(default_factory=list)
     """Codes: unreadable, encoding, symlink, too_large, vault."""
@@ -129,39 +133,11 @@ def walk(
     max_bytes: int = MAX_BYTES,
     report: WalkReport | None = None,
 ) -> Iterator[FileEntry]:
-    """List the sources below a folder.
+    """List the sources below a folder, sorted by path in code point order; one ``stat`` each.
 
-    Parameters
-    ----------
-    root : Path
-        Folder, or one file (which is then given whatever its name).
-    include, exclude : sequence of str, optional
-        Glob patterns on the path below the root. ``*`` and ``?`` stay inside a name, ``**`` crosses folders, ``[...]``
-        is a set; a pattern without ``/`` is matched against each part of the path, one with ``/`` from the root. What
-        matches a folder matches all below it. A file is kept when some include matches (or none is given) and no
-        exclude does.
-    max_bytes : int
-        Larger files are reported, unless their kind is one of `RECORD_KINDS`.
-    report : WalkReport, optional
-        Receives problems and counts; complete once the function returns.
-
-    Returns
-    -------
-    iterator of FileEntry
-        Sorted by ``path`` in code point order. A file that links name too is given once, under its own path. A link to
-        a file or folder inside the root that the walk skips by rule is followed, unless it leads into ``.git``, a vault
-        or what ``exclude`` names.
-
-    Raises
-    ------
-    IngestError
-        When the root does not exist or cannot be listed.
-    InvalidArgument
-        When a pattern is empty or malformed, or ``max_bytes`` is negative.
-
-    Notes
-    -----
-    O(n log n) for n entries; one ``stat`` each, no file is opened but ``.obsidian/templates.json``.
+    A single file is listed whatever its name. A file is kept when some ``include`` matches (or none is given) and no
+    ``exclude`` does. A file that links name too is listed once, under its own path. A link to something inside the root that
+    the walk skips by rule is followed, unless it leads into ``.git``, a vault or what ``exclude`` names.
     """
     if max_bytes < 0:
         raise InvalidArgument(f"max_bytes={max_bytes} is negative; give a number of bytes of 0 or more")
@@ -182,13 +158,7 @@ def walk(
 
 
 def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """Read a listed file as a whole, refusing what has since become something else.
-
-    Raises
-    ------
-    IngestError
-        When it is gone, not readable, no longer a regular file (a link put in its place included), or too large by now.
-    """
+    """Read a listed file; refuse one that is gone, no longer regular (a link now), or too large."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(entry.absolute, flags), "rb") as file:
@@ -205,7 +175,7 @@ def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def is_vault(folder: Path) -> bool:
-    """Whether a folder is a vault of Lamina: it holds ``CURRENT`` and ``log/``."""
+    """Return whether a folder is a vault of Lamina: it holds ``CURRENT`` and ``log/``."""
     try:
         return (folder / "CURRENT").is_file() and (folder / "log").is_dir()
     except OSError:  # a folder that may not be looked into; reading it says so
@@ -213,7 +183,7 @@ def is_vault(folder: Path) -> bool:
 
 
 class _Walker:
-    """The state of one walk. Real folders come first, links after them, so a file's own path wins over a link to it."""
+    """State of one walk; links are followed last, so a file's own path wins."""
 
     def __init__(
         self,
@@ -272,7 +242,7 @@ class _Walker:
                     pending.append(below)
 
     def visit(self, path: str, entry: os.DirEntry[str]) -> tuple[str, Path] | None:
-        """File one entry away; a folder to walk is returned."""
+        """Classify one entry; return a folder to walk."""
         if not is_unicode(entry.name):
             shown = os.fsencode(path).decode("utf-8", "backslashreplace")
             self.problem(shown, "encoding", "the name is not valid UTF-8; rename it to have it read")
@@ -290,7 +260,7 @@ class _Walker:
         return None
 
     def follow(self, path: str, link: Path) -> None:
-        """Take what a link leads to, when that lies inside the root and was not met before."""
+        """Follow a link that leads to something new inside the root."""
         try:
             target = link.resolve(strict=True)
             info = target.stat()
@@ -311,12 +281,12 @@ class _Walker:
             self.folders(path, target)
 
     def is_private(self, target: Path) -> bool:
-        """Whether a link's target is git's own or Lamina's own."""
+        """Return whether a link's target belongs to git or to a vault."""
         below = target.relative_to(self.root)
         return ".git" in below.parts or any(is_vault(self.root / parent) for parent in below.parents)
 
     def wants_folder(self, path: str, absolute: Path) -> bool:
-        """Whether the rules let the walk into a folder; counts it where they do not."""
+        """Return whether the rules admit a folder; count it where they do not."""
         name = path.rpartition("/")[2]
         if name.startswith("."):
             reason = "hidden"
@@ -352,11 +322,11 @@ class _Walker:
         self.report.skipped[reason] += 1
 
     def is_excluded(self, path: str) -> bool:
-        """Whether the caller's patterns exclude a file or folder by name."""
+        """Return whether the caller's patterns exclude a path."""
         return self.exclude is not None and self.exclude.fullmatch(path) is not None
 
     def is_included(self, path: str) -> bool:
-        """Whether the caller's patterns let a file in."""
+        """Return whether the caller's patterns admit a file."""
         return not self.is_excluded(path) and (self.include is None or self.include.fullmatch(path) is not None)
 
     def add(self, path: str, absolute: Path, info: os.stat_result) -> None:
@@ -385,7 +355,7 @@ class _Walker:
 
 
 def _configured_templates(vault: Path) -> str | None:
-    """Return the folder that ``.obsidian/templates.json`` names, relative to the vault; None when it cannot be told."""
+    """Return the templates folder of an Obsidian vault's settings, or None."""
     import json
 
     settings = vault / ".obsidian" / "templates.json"

@@ -1,8 +1,9 @@
-"""Which of some folders and files changed, told by the operating system through ``watchfiles``.
+"""Continuous ingest: folders and files are read again as they change.
 
-The system forgets a folder that was deleted and a file that was replaced, as editors do when they save. So the identity
-of each root (device and inode) is looked at now and then: where it is another, watching begins anew and the root counts
-as changed.
+The changes come from the operating system (``watchfiles``) unless given. It forgets a folder that was deleted and a file
+that was replaced, as editors do when they save, so the identity of each root (device and inode) is checked now and then:
+where it differs, watching restarts and the root counts as changed. Whatever changed below a folder, the folder is
+ingested as a whole, as sizes and times tell at once what must be read; so moves and deletions are seen as in any ingest.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from lamina_engine.errors import (
     MissingExtra,
     VaultLocked,
 )
-from lamina_engine.ingest.drafts import Problem
 from lamina_engine.ingest.pipeline import ingest
-from lamina_engine.ingest.report import IngestReport
+from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.walk import SKIPPED_FOLDERS
 
 if TYPE_CHECKING:
@@ -49,27 +49,10 @@ def watch_roots(
     look_s: float = _LOOK_S,
     stop: threading.Event | None = None,
 ) -> Iterator[Collection[str]]:
-    """Return the roots that changed, batch by batch: all of them at first, once they are watched, and from then on what changes.
+    """Yield the roots that changed, batch by batch; the first batch is all of them.
 
-    Parameters
-    ----------
-    roots : sequence of str
-        Folders and files; they may come and go.
-    apart : Path, optional
-        A folder whose changes are not told: the vault that is written to, which may lie below a root.
-    settled_s : float
-        See `SETTLED_S`.
-    look_s : float
-        Seconds between two looks at the roots; an empty collection is yielded where nothing was found.
-    stop : Event, optional
-        Ends it when set.
-
-    Raises
-    ------
-    MissingExtra
-        When watchfiles is not installed.
-    IngestError
-        When the operating system refuses to watch.
+    ``apart`` is the vault, which may lie below a root and whose changes do not count; ``look_s`` is the time between two
+    checks of the roots, after which an empty batch is yielded; ``stop`` ends it.
     """
     stop = threading.Event() if stop is None else stop
     return _watch(_watchfiles(), roots, apart, settled_s, look_s, stop)
@@ -116,7 +99,7 @@ def _identity(root: str) -> _Identity | None:
 def _batches(
     watchfiles: Any, paths: Sequence[str], settled_s: float, look_s: float, stop: threading.Event
 ) -> Iterator[Sequence[str]]:
-    """Yield what changed, nothing when nothing did; end where there is nothing to watch."""
+    """Yield the changed paths of each batch, none on a timeout; end if nothing can be watched."""
     if not paths:
         stop.wait(look_s)
         yield ()
@@ -138,7 +121,7 @@ def _batches(
 
 
 def _counts(path: str, root: str, apart: Path | None) -> bool:
-    """Tell whether a changed path may matter below a root: no part of it is left out of every walk."""
+    """Return whether a changed path may matter below a root: no part of it is always skipped."""
     changed = Path(path)
     if apart is not None and changed.is_relative_to(apart):
         return False
@@ -156,7 +139,7 @@ _PASSING: Final = {IngestError: "unreadable", EmbeddingError: "model", VaultLock
 
 @dataclass(slots=True)
 class _Root:
-    """One path that is followed."""
+    """State of one followed path."""
 
     waits: int | None = 0
     """Looks until it is read; None where it need not be."""
@@ -166,7 +149,7 @@ class _Root:
     """Problems of its last run, which are not told again."""
 
     def is_due(self, changed: bool) -> bool:
-        """Take one look."""
+        """Count one check; return whether the root is to be read."""
         if changed:
             self.waits = 0
         elif self.waits:
@@ -183,38 +166,11 @@ def follow(
     stop: threading.Event | None = None,
     **options: Any,
 ) -> Iterator[IngestReport]:
-    """Ingest some paths, then again what changes; yield what was done each time.
+    """Ingest paths, then again what changes; yield a report for each path and each later change.
 
-    Parameters
-    ----------
-    memory : Memory
-    paths : sequence of str
-        Folders and files. One that is deleted leaves its chunks as they are, and is read again when it comes back.
-    changes : iterable of collection of str, optional
-        Which of the paths changed, all of them at first; an empty collection is one look at which nothing had. The
-        operating system's unless given.
-    settled_s : float
-        Seconds without a change after which files are read, 0.01 to 60.
-    stop : Event, optional
-        Ends it when set, within a look.
-    **options
-        Of `lamina_engine.ingest.pipeline.ingest`.
-
-    Returns
-    -------
-    iterator of IngestReport
-        One for each path of the first pass, and then of each that changed the vault or met a problem that was not told
-        before. A path that cannot be read, a vault that another process holds and a model that does not answer are
-        problems (``unreadable``, ``locked``, ``model``), and tried again.
-
-    Raises
-    ------
-    InvalidArgument, IngestError, MissingExtra, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-        Of the first pass all; later only what cannot pass.
-
-    Notes
-    -----
-    O(files of the roots that changed) for each batch of changes, and O(bytes) of files that changed.
+    A deleted path leaves its chunks as they are, and is read again when it returns. Later reports come only where the vault
+    changed or a new problem appeared. A path that cannot be read, a locked vault and a model that does not answer are
+    problems (``unreadable``, ``locked``, ``model``) and tried again; in the first pass they are raised.
     """
     if "-" in paths or not paths:
         raise InvalidArgument("follow takes files and folders; standard input cannot be followed")
@@ -254,7 +210,7 @@ def _failed(path: str, root: _Root, error: Exception) -> IngestReport:
 
 
 def _is_news(report: IngestReport, root: _Root) -> bool:
-    """Tell whether a report says anything new, and leave only problems in it that were not told before."""
+    """Remove known problems from a report; return whether it still has something new."""
     met = frozenset(report.problems)
     report.problems = [problem for problem in report.problems if problem not in root.told]
     root.told = met

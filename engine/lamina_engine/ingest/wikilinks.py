@@ -1,4 +1,4 @@
-"""Wikilinks find their notes: shortest unique path, any case, ambiguity reported."""
+"""Wikilink resolution: shortest unique path, any case, ambiguity reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from lamina_engine.ingest.drafts import Problem, SourceLink
+from lamina_engine.ingest.drafts import SourceLink
+from lamina_engine.ingest.report import Problem
 
 NOTE_SUFFIXES = (".md", ".markdown")
 """Suffixes that a link may leave out, in order of preference."""
@@ -16,7 +17,7 @@ NOTE_SUFFIXES = (".md", ".markdown")
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where the links of each source lead."""
+    """Targets of the links of each source."""
 
     targets: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     """For each source one entry per link, in order: the source it leads to, or None."""
@@ -25,29 +26,13 @@ class Resolution:
 
 
 def resolve_links(links_by_source: Mapping[str, Sequence[SourceLink]], sources: Iterable[str]) -> Resolution:
-    """Find the source that each link means.
+    """Resolve the links of many sources. O(sources + links).
 
     A target is compared with the end of each path, folder by folder, the suffix of a note left out or not. Among those
     that fit, the whole path from the vault's root wins, then the same spelling in upper and lower case, then the path
     with the fewest folders. If two are still alike, the link leads nowhere and is reported. A target that begins with
-    ``./`` or ``../`` is taken from the linking note's folder, an empty one is the linking note. A link to a note that
-    is not there is normal in a vault and no problem.
-
-    Parameters
-    ----------
-    links_by_source : mapping of str to sequence of SourceLink
-        Links as written, by the path of the source they stand in.
-    sources : iterable of str
-        All paths below the root, with ``/``.
-
-    Returns
-    -------
-    Resolution
-        Independent of the order of ``sources``.
-
-    Notes
-    -----
-    O(sources + links); a target that many files share costs each of them.
+    ``./`` or ``../`` is taken from the linking note's folder, an empty one is the linking note. A link to a missing note is
+    normal in a vault and no problem.
     """
     resolver = LinkResolver(sources)
     targets: dict[str, tuple[str | None, ...]] = {}
@@ -59,13 +44,7 @@ def resolve_links(links_by_source: Mapping[str, Sequence[SourceLink]], sources: 
 
 
 class LinkResolver:
-    """Finds what links mean, one source at a time; see `resolve`.
-
-    Parameters
-    ----------
-    sources : iterable of str
-        All paths below the root, with ``/``.
-    """
+    """Resolver of links, one source at a time; see `resolve_links`."""
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._by_name: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -77,7 +56,7 @@ class LinkResolver:
                 self._by_name[_fold(name)].append(parts)
 
     def resolve(self, source: str, links: Sequence[SourceLink]) -> tuple[tuple[str | None, ...], list[Problem]]:
-        """Return where each link of a source leads, in order, and a problem for each target that is ambiguous."""
+        """Return the target of each link of a source, and a problem for each ambiguous one."""
         found: list[str | None] = []
         reported: dict[str, Problem] = {}
         for link in links:
@@ -88,7 +67,7 @@ class LinkResolver:
         return tuple(found), list(reported.values())
 
     def find(self, target: str, source: str) -> list[str]:
-        """Return the sources that a target means: none, one, or several that are alike."""
+        """Return the sources that a target may mean: none, one, or several alike."""
         target = target.replace("\\", "/").strip()
         if not target:
             return [source]
@@ -103,7 +82,7 @@ class LinkResolver:
 
 
 def _best(fits: list[tuple[str, ...]], wanted: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Narrow paths that all fit; each preference counts only where it leaves some."""
+    """Narrow fitting paths; each preference counts only where it leaves some."""
     for prefer in (_is_whole_path, _same_spelling):
         fits = [parts for parts in fits if prefer(parts, wanted)] or fits
     fewest = min(map(len, fits), default=0)
@@ -146,7 +125,7 @@ def _ends_with(parts: tuple[str, ...], folded: tuple[str, ...]) -> bool:
 
 
 def _names(name: str) -> tuple[str, ...]:
-    """Return how a file may be called in a link."""
+    """Return the names of a file that a link may use."""
     for suffix in NOTE_SUFFIXES:
         if name.lower().endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)], name
@@ -172,15 +151,7 @@ _FIELDS: Final = tuple(SourceLink.__dataclass_fields__)
 def resolve_stored_links(
     links: Mapping[str, Sequence[Mapping[str, Any]]], sources: Iterable[str]
 ) -> Mapping[str, Sequence[str | None]]:
-    """Return where the links of each source lead, as `lamina_engine.graph.wikilinks.build` asks.
-
-    Parameters
-    ----------
-    links : mapping of str to sequence of mapping
-        Links as the sources log has them, by source.
-    sources : iterable of str
-        All sources below the root.
-    """
+    """Resolve links as the sources log stores them; notes added later may be their targets."""
     found = {name: [_link(link) for link in each] for name, each in links.items()}
     return resolve_links(found, sources).targets
 

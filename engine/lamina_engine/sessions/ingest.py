@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
-from lamina_engine.ingest.drafts import Problem
-from lamina_engine.ingest.report import IngestReport, Progress
+from lamina_engine.ingest.report import IngestReport, Problem, Progress
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
 from lamina_engine.sessions import chats, plainlog

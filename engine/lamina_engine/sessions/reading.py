@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 from lamina_engine.sessions import chats, claude_code, codex, plainlog
 from lamina_engine.sessions.chats import ChatReader
 from lamina_engine.sessions.claude_code import ClaudeCodeReader

@@ -10,7 +10,7 @@ import pytest
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation import EvaluationQuery, EvaluationSet, evaluate
 from lamina_engine.evaluation.measures import bootstrap_interval, recall_at_k
-from lamina_engine.ingest.drafts import Problem
+from lamina_engine.ingest.report import Problem
 
 RECORDS: list[dict[str, object]] = [{"id": f"c{i}", "text": "x"} for i in range(20)]
 RANKED = [f"c{i}" for i in range(20)]

@@ -29,6 +29,10 @@ from lamina_engine.ingest.git import (
 )
 
 
+def first_dates(repository: Repository) -> dict[str, int]:
+    return {path: facts.first_us for path, facts in repository.history().items() if facts.first_us is not None}
+
+
 def commit(number: int, *changes: Change) -> Commit:
     return Commit(f"c{number}", number, changes)
 
@@ -144,7 +148,7 @@ def test_head_blobs_and_dates(tmp_path: Path) -> None:
     assert repository.root == (tmp_path / "r").resolve()
     assert (repository.head, repository.object_format, repository.shallow) == (second, "sha1", False)
     assert repository.blobs() == {p: git("rev-parse", f"HEAD:{p}") for p in ("a.md", "sub/b.md")}
-    assert repository.first_commit_dates() == {"a.md": us(0), "sub/b.md": us(1)}
+    assert first_dates(repository) == {"a.md": us(0), "sub/b.md": us(1)}
     assert repository.history() == {
         "a.md": PathHistory(us(0), us(1), second),
         "sub/b.md": PathHistory(us(1), us(1), second),
@@ -172,7 +176,7 @@ def test_untracked_files_are_not_listed(tmp_path: Path) -> None:
     (tmp_path / "r" / "a.md").unlink()
     repository = found(tmp_path / "r")
     assert list(repository.blobs()) == ["a.md"]
-    assert list(repository.first_commit_dates()) == ["a.md"]
+    assert list(first_dates(repository)) == ["a.md"]
 
 
 def test_working_tree_edits_show_by_blob(tmp_path: Path) -> None:
@@ -200,7 +204,7 @@ def test_sha256_repositories(tmp_path: Path) -> None:
     assert repository.head is not None
     assert len(repository.head) == 64
     assert repository.blobs()["a.md"] == repository.blob_of(b"one\n") == git("rev-parse", "HEAD:a.md")
-    assert repository.first_commit_dates() == {"a.md": us(0)}
+    assert first_dates(repository) == {"a.md": us(0)}
 
 
 @given(st.binary(max_size=200))
@@ -230,7 +234,7 @@ def test_any_name(tmp_path: Path) -> None:
     assert repository.root == git.root.resolve()
     ref = (set(NAMES) | {"R100", "new\n\nline.md", "M"}) - {"new\nline.md", "-dash.md"}
     assert set(repository.blobs()) == ref
-    assert repository.first_commit_dates() == dict.fromkeys(ref, us(0))
+    assert first_dates(repository) == dict.fromkeys(ref, us(0))
     assert repository.history()["M"].last_us == us(1)
 
 
@@ -254,7 +258,7 @@ def test_renames_are_followed_to_the_creation(tmp_path: Path) -> None:
     git.write("a.md", body("something new under the old name"))
     last = git.commit()
     repository = found(git.root)
-    assert repository.first_commit_dates() == {"c.md": us(0), "a.md": us(2)}
+    assert first_dates(repository) == {"c.md": us(0), "a.md": us(2)}
     assert repository.history()["c.md"] == PathHistory(us(0), us(2), last)
 
 
@@ -317,7 +321,7 @@ def test_absurd_dates_are_unknown(tmp_path: Path) -> None:
     git.write("b.md", "y")
     git.commit()
     repository = found(git.root)
-    assert repository.first_commit_dates() == {"b.md": us(1)}
+    assert first_dates(repository) == {"b.md": us(1)}
     assert repository.history()["a.md"].first_us is None
 
 
@@ -329,7 +333,7 @@ def test_shallow_clones_know_no_first_date_before_their_end(tmp_path: Path) -> N
     git("clone", "-q", "--depth", "2", f"file://{git.root}", str(tmp_path / "s"))
     repository = found(tmp_path / "s")
     assert repository.shallow
-    assert repository.first_commit_dates() == {"c.md": us(2)}
+    assert first_dates(repository) == {"c.md": us(2)}
     assert set(repository.history()) == {"a.md", "b.md", "c.md"}
     assert repository.history()["a.md"].first_us is None
 
@@ -346,7 +350,7 @@ def test_partial_clones_fetch_nothing(tmp_path: Path) -> None:
     git.commit()
     git("clone", "-q", "--filter=blob:none", f"file://{git.root}", str(tmp_path / "p"))
     before = sorted(path.name for path in (tmp_path / "p" / ".git" / "objects").rglob("*"))
-    got = found(tmp_path / "p").first_commit_dates()
+    got = first_dates(found(tmp_path / "p"))
     assert got == {"moved.md": us(0), "edited.md": us(1)}  # without old blobs only exact renames are seen
     assert sorted(path.name for path in (tmp_path / "p" / ".git" / "objects").rglob("*")) == before
 
@@ -364,7 +368,7 @@ def test_linked_work_trees_and_submodules(tmp_path: Path) -> None:
     assert repository.submodules() == {"lib/inner"}
     below = found(git.root / "lib" / "inner")
     assert below.root == (git.root / "lib" / "inner").resolve()
-    assert below.first_commit_dates() == {"i.md": us(0)}
+    assert first_dates(below) == {"i.md": us(0)}
 
     git("worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
     git.write("main-only.md", "y")
@@ -455,7 +459,7 @@ def test_a_damaged_repository_is_reported(tmp_path: Path) -> None:
     (git.root / ".git" / "objects" / head[:2] / head[2:]).unlink()
     repository = Repository(git.root.resolve(), head, object_format="sha1", shallow=False)
     with pytest.raises(IngestError, match="history"):
-        repository.first_commit_dates()
+        first_dates(repository)
     (git.root / ".git" / "index").write_bytes(b"nonsense")
     with pytest.raises(IngestError, match="list the files"):
         repository.blobs()
@@ -498,7 +502,7 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
     before = (index.read_bytes(), index.stat().st_mtime_ns)
     mark.unlink(missing_ok=True)
     repository = found(git.root)
-    assert repository.first_commit_dates() == {".gitattributes": us(0), "b.md": us(0)}
+    assert first_dates(repository) == {".gitattributes": us(0), "b.md": us(0)}
     assert not mark.exists()
     assert (index.read_bytes(), index.stat().st_mtime_ns) == before
     git("log", "--oneline")
@@ -537,7 +541,7 @@ def test_a_real_notes_vault(tmp_path: Path) -> None:
     git("clone", "-q", str(BUNDLE), str(tmp_path / "til"))
     repository = found(tmp_path / "til")
     start = time.monotonic()
-    dates = repository.first_commit_dates()
+    dates = first_dates(repository)
     assert time.monotonic() - start < 1.5
     log = repository.log()
     renames = [change.path for entry in log for change in entry.changes if change.former is not None]

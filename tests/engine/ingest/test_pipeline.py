@@ -15,7 +15,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.ingest import adding, changed, documents, pipeline, recordfiles
+from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles
 from lamina_engine.ingest.report import IngestReport, Progress
 from lamina_engine.ingest.walk import read_entry
 from tests.notes import CountingEmbedder, prose, state, write
@@ -62,7 +62,7 @@ class Reads:
             return read_entry(entry, **options)
 
         patch.setattr(pipeline, "_digest_of", counted_digest)
-        patch.setattr(changed, "read_entry", counted_read)
+        patch.setattr(reader, "read_entry", counted_read)
 
 
 def test_a_second_run_reads_nothing_and_a_third_one_what_changed(
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_stays_as_it_was(
     before = state(lexical_vault)
     write(folder, "a.md", "New words.")
     (folder / "b.md").rename(folder / "moved.md")
-    module, name = (pipeline, "_digest_of") if stage == "hash" else (changed, "read_entry")
+    module, name = (pipeline, "_digest_of") if stage == "hash" else (reader, "read_entry")
     original = getattr(module, name)
 
     def refuse(entry: Any, **options: Any) -> bytes:
@@ -426,7 +426,7 @@ def test_a_file_whose_preparation_fails_is_a_problem_and_the_others_are_read(
     write(folder, "c.md", "Note c, later.")
     write(folder, "d.md", "boom")
     with monkeypatch.context() as patch:
-        Failing(patch, changed, "read_source")
+        Failing(patch, reader, "read_source")
         got = lexical_vault.ingest(folder)
     assert counts(got) == (0, 1, 1, 0, 0, 2)
     assert codes(got) == {"b.md": "failed", "d.md": "failed"}

@@ -1,4 +1,4 @@
-"""Reads the sources of a folder that are new or changed, and hands them on with all that is known about them."""
+"""Source reader: the new and changed files of a folder, prepared and passed to the document writer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lamina_engine.errors import IngestError, SchemaMismatch
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
-from lamina_engine.ingest.drafts import Problem, SourceDraft
+from lamina_engine.ingest.drafts import KINDS, SourceDraft, read_source
 from lamina_engine.ingest.git import Repository
 from lamina_engine.ingest.origins import Repositories
-from lamina_engine.ingest.reading import KINDS, read_source
 from lamina_engine.ingest.recordfiles import RecordWriter
+from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
 
-
 logger = logging.getLogger(__name__)
 
 
-class Run(Protocol):
-    """What a reader needs of the run that it is part of."""
+class IngestContext(Protocol):
+    """Context of a source reader: the vault, the report and the options of one ingest."""
 
     memory: Memory
     report: IngestReport
@@ -45,32 +44,16 @@ class Run(Protocol):
         ...
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
-        """Return a source's row of the log, without what its chunks and its repository say."""
+        """Return a source's log row without its chunks and repository columns."""
         ...
 
 
-class ChangedSources:
-    """Reads changed sources of one folder, one at a time.
-
-    Parameters
-    ----------
-    run : Run
-        The ingest it is part of.
-    folder : Path
-        What is ingested.
-    everything : mapping of str to Source
-        All the vault knows, by absolute path.
-    former : mapping of str to Source
-        By path below the folder, the source that each one continues.
-    readings : mapping of str to Reading
-        By path below the folder.
-    paths : sequence of str
-        All sources below the folder: wikilinks may lead to them.
-    """
+class SourceReader:
+    """Reader of the changed sources of one folder; each failure is a problem of its source."""
 
     def __init__(
         self,
-        run: Run,
+        run: IngestContext,
         folder: Path,
         everything: Mapping[str, Source],
         former: Mapping[str, Source],
@@ -84,7 +67,7 @@ class ChangedSources:
         self._resolvers: dict[str, LinkResolver] = {}
 
     def read(self, entry: FileEntry) -> bool:
-        """Read one source and hand it on; return whether it gave anything. Its problems are reported."""
+        """Read one source and pass it on; return whether it has content."""
         kind = self._run.kind_of(entry)
         if kind in RECORD_KINDS:
             return self._records(entry, str(kind))
@@ -154,7 +137,7 @@ class ChangedSources:
         self._run.report.problems.append(Problem(entry.path, code, message))
 
     def _label(self, entry: FileEntry) -> tuple[str, str]:
-        """Return root and path of a source: those under which it is known, else below the folder being ingested."""
+        """Return root and path of a source: those it is known by, else below the ingested folder."""
         known = self._everything.get(sources.absolute_path(self._folder.as_posix(), entry.path))
         if known is not None and known.state != REMOVED:
             return known.root, known.source
@@ -165,7 +148,7 @@ class ChangedSources:
         return former.facts.chunks if former is not None else ()
 
     def _released(self, entry: FileEntry) -> list[dict[str, Any]]:
-        """Return the row that takes the chunks away from the place where the source was before, if that was another."""
+        """Return the row that releases the chunks from a source's previous path."""
         former = self._former.get(entry.path)
         if former is None or former.path == sources.absolute_path(self._folder.as_posix(), entry.path):
             return []
@@ -181,7 +164,7 @@ class ChangedSources:
         return self._resolvers[root]
 
     def _provenance(self, entry: FileEntry, data: bytes) -> tuple[str | None, str | None, int | None]:
-        """Return commit, blob and first date of a file, as far as its repository knows it: a submodule's is its own."""
+        """Return commit, blob and first commit date of a file, from the innermost repository."""
         repository = self._repositories.of(entry.absolute)
         path = repository.relative(entry.absolute) if isinstance(repository, Repository) else None
         if not isinstance(repository, Repository) or path is None or repository.root in self._unreadable:
@@ -196,7 +179,7 @@ class ChangedSources:
 
 
 def _guarded(parts: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
-    """Yield the parts of a file of records; whatever its reader raises becomes an `IngestError` of this file."""
+    """Yield the parts of a file of records; any failure of its reader becomes an `IngestError`."""
     while True:
         try:
             part = next(parts, None)
@@ -210,7 +193,7 @@ def _guarded(parts: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
 
 
 def apply_overrides(draft: SourceDraft, overrides: Mapping[str, str | None]) -> None:
-    """Put what the caller said in place of what the source says; a collection that followed from the type follows."""
+    """Apply the caller's type, collection and project; an implied collection follows the type."""
     type_ = overrides["type"]
     if type_ is not None:
         implied = classify(draft.source, draft.kind, Rules(), type=draft.type)[1]

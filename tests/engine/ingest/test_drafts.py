@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import codecs
@@ -14,8 +16,7 @@ from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.chunking import ChunkLimits
 from lamina_engine.ingest.classify import PathRule, Rules
-from lamina_engine.ingest.drafts import SourceDraft
-from lamina_engine.ingest.reading import KINDS, kind_of, read_source
+from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
 from lamina_engine.redact.redactor import Finding, Redactor, mask
 from tests.engine.ingest.test_chunking import MARKDOWNISH, WORDS
 
