@@ -66,7 +66,7 @@ class Episodic:
         InvalidArgument, InvalidConfig, ChunkNotFound, AmbiguousId, EmbedderMismatch, EmbeddingError, VaultCorrupt
         """
         from lamina.storyresults import story_of
-        from lamina_engine.recall.chained import chain
+        from lamina_engine.recall.stories import chain
 
         if query is not None and not isinstance(query, str):
             if seeds is not None:
@@ -112,10 +112,10 @@ class Episodic:
         InvalidArgument
         """
         from lamina.storyresults import session_info
-        from lamina_engine.recall.episodic import Span, list_sessions
+        from lamina_engine.recall.sessions import TimeRange, list_sessions
 
-        span = Span(since, until, days, now, tz)
-        found = list_sessions(self._memory, span, limit, project=project, agent=agent)
+        window = TimeRange(since, until, days, now, tz)
+        found = list_sessions(self._memory, window, limit, project=project, agent=agent)
         return [session_info(session) for session in found]
 
     def reconstruct(
@@ -166,10 +166,12 @@ class Episodic:
             No chunk asked for is of the session, or none came before it. A `ChunkNotFound`.
         """
         from lamina.storyresults import reconstruction_of
-        from lamina_engine.recall.episodic import Span, Telling, retell
+        from lamina_engine.recall.reconstruction import ReconstructionOptions
+        from lamina_engine.recall.reconstruction import reconstruct as run
+        from lamina_engine.recall.sessions import TimeRange
 
-        found = retell(
-            self._memory, session, Span(since, until, days, now, tz), Telling(mode, keep, token_budget),
+        found = run(
+            self._memory, session, TimeRange(since, until, days, now, tz), ReconstructionOptions(mode, keep, token_budget),
             previous=previous, as_of=as_of, project=project, agent=agent,
         )  # fmt: skip
         return reconstruction_of(found)

@@ -14,13 +14,13 @@ from lamina_engine.index.state import STATUS_NAMES
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.recall.chained import Story as Told
-    from lamina_engine.recall.episodic import Retold
+    from lamina_engine.recall.reconstruction import Reconstruction as EngineReconstruction
     from lamina_engine.recall.sessions import Session as Found
+    from lamina_engine.recall.stories import Story as EngineStory
 
 
 class StoryChunk(Struct, frozen=True):
-    """One chunk of a story, or of a time told again."""
+    """One chunk of a story, or of a reconstruction."""
 
     id: str
     text: str
@@ -104,7 +104,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Reconstruction:
-    """A session, or a span of days, told again."""
+    """The text of a session, or of a span of days."""
 
     mode: str
     text: str
@@ -128,13 +128,13 @@ class Reconstruction:
         }
 
 
-def story_of(query: str | None, direction: str, found: Told) -> Story:
+def story_of(query: str | None, direction: str, found: EngineStory) -> Story:
     """Return a story of the engine as users see it."""
     view = found.view
-    rows = [each.row for each in found.told]
+    rows = [each.row for each in found.items]
     in_chain = found.mode == "chain"
     extras = [
-        {"score": each.score, "hops": each.hops if in_chain else None, "tokens": each.tokens} for each in found.told
+        {"score": each.score, "hops": each.hops if in_chain else None, "tokens": each.tokens} for each in found.items
     ]
     seed = str(view.snapshot.values("chunks", "id", np.array([found.seed]))[0]) if found.seed >= 0 else None
     return Story(
@@ -151,12 +151,12 @@ def session_info(found: Found) -> SessionInfo:
     )  # fmt: skip
 
 
-def reconstruction_of(found: Retold) -> Reconstruction:
-    """Return what was told again as users see it."""
-    told, view = found.told, found.view
-    extras = [{"score": None, "hops": None, "tokens": None} for _ in told.rows]
+def reconstruction_of(found: EngineReconstruction) -> Reconstruction:
+    """Return a reconstruction of the engine as users see it."""
+    view = found.view
+    extras = [{"score": None, "hops": None, "tokens": None} for _ in found.rows]
     return Reconstruction(
-        told.mode, told.text, told.tokens, _shown(view, list(told.rows), extras), told.left_out,
+        found.mode, found.text, found.tokens, _shown(view, list(found.rows), extras), found.left_out,
         tuple(session_info(session) for session in found.sessions), format_instant(found.since_us),
         format_instant(found.until_us), view.snapshot.version,
     )  # fmt: skip

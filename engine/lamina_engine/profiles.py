@@ -178,7 +178,7 @@ class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Chaining(Struct, frozen=True, forbid_unknown_fields=True):
-    """Chains from the hits, after Causantic; see `lamina_engine.recall.chained`."""
+    """Chains from the hits, after Causantic; see `lamina_engine.recall.stories`."""
 
     seeds: Count = 5
     """Hits that chains begin with, at most."""

@@ -1,26 +1,30 @@
-"""The sessions of a vault: when each was, who took part, what it said of itself; and which one came before another."""
+"""Sessions of a vault: their time, agents and summary, and the one before another."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.clock import MISSING_US, parse_instant
+from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.categories import NO_VALUE
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
     from lamina_kernels.layouts import BOOL
 
 SUMMARY: Final = "session_summary"
 """Type of a chunk that sums a session up."""
 MAX_LIMIT: Final = 100_000
+_MAX_DAYS: Final = 36_525
 _FAR: Final = np.iinfo(np.int64).max
 
 
@@ -36,9 +40,39 @@ class Session(Struct, frozen=True):
     ended_us: int | None
     """When its last chunk ended, where its record says so; else when it began."""
     summary: str | None
-    """Text of its newest summary; None where nobody summed it up."""
+    """Text of its newest summary, if it has one."""
     rows: I64
     """Its chunks in the order of time: by date, then place, then row."""
+
+
+class TimeRange(Struct, frozen=True):
+    """A range of time: from, until, or so many days back from now."""
+
+    since: Instant | None
+    until: Instant | None
+    days: float | None
+    now: Instant | None
+    tz: str | None
+
+    def bounds(self, memory: Memory) -> tuple[int | None, int | None]:
+        """Return it half-open, us UTC."""
+        zone = self.tz or memory.config.tz
+        since_us = None if self.since is None else parse_instant(self.since, zone, what="since")
+        until_us = None if self.until is None else parse_instant(self.until, zone, what="until")
+        if self.days is not None:
+            if self.since is not None or self.until is not None:
+                raise InvalidArgument("days is counted back from now; give it alone, or since and until")
+            if (
+                isinstance(self.days, bool)
+                or not isinstance(self.days, int | float)
+                or not (0 < self.days <= _MAX_DAYS)
+            ):
+                raise InvalidArgument(f"days={self.days!r} must be a number above 0, at most {_MAX_DAYS}")
+            end = memory.clock.now_us() if self.now is None else parse_instant(self.now, zone, what="now")
+            since_us, until_us = math.floor(end - self.days * US_PER_DAY), end + 1
+        if since_us is not None and until_us is not None and since_us >= until_us:
+            raise InvalidArgument(f"since={self.since!r} is not before until={self.until!r}; the window is half-open")
+        return since_us, until_us
 
 
 def find_sessions(
@@ -52,22 +86,12 @@ def find_sessions(
 ) -> Iterator[Session]:
     """Yield sessions with chunks that are asked for, the newest first; equals by name.
 
-    Parameters
-    ----------
-    view : View
-    session, project, agent : str, optional
-        Only chunks of these; an agent is known by its whole name, or by what follows the last "/".
-    since_us, until_us : int, optional
-        Only chunks with since <= created_at < until.
-
-    Notes
-    -----
     O(rows), and some reads for each session that is taken.
     """
     for name, value in (("session", session), ("project", project), ("agent", agent)):
         if value is not None and not isinstance(value, str):
             raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give text, or None for all")
-    kept = _chosen(view, session, project, agent, since_us, until_us)
+    kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
     codes = view.categories.gather(view.snapshot, "session", rows)
     created = view.created_us[rows]
@@ -79,36 +103,33 @@ def find_sessions(
     bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=-1)) if len(codes) else np.zeros(1, np.int64)
     spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
     values = view.categories.value
-    starts = [(_first(created[begin:end]), str(values("session", int(codes[begin])))) for begin, end in spans]
+    starts = [(_first_moment(created[begin:end]), str(values("session", int(codes[begin])))) for begin, end in spans]
     newest = sorted(range(len(spans)), key=lambda i: (starts[i][0] is None, -(starts[i][0] or 0), starts[i][1]))
     for i in newest:
-        yield _described(view, starts[i][1], rows[slice(*spans[i])])
+        yield _describe_session(view, starts[i][1], rows[slice(*spans[i])])
 
 
-def session_of(view: View, name: str, **chosen: Any) -> Session:
-    """Return one session.
+def list_sessions(
+    memory: Memory, window: TimeRange, limit: int, *, project: str | None, agent: str | None
+) -> list[Session]:
+    """Return sessions, the newest first; see ``Vault.sessions``, which has the defaults."""
+    since_us, until_us = window.bounds(memory)
+    found = find_sessions(memory.view(), since_us=since_us, until_us=until_us, project=project, agent=agent)
+    return list(islice(found, check_limit(limit)))
 
-    Raises
-    ------
-    SessionNotFound
-    """
-    found = next(find_sessions(view, session=name, **chosen), None)
+
+def session_of(view: View, name: str, **scope: Any) -> Session:
+    """Return one session."""
+    found = next(find_sessions(view, session=name, **scope), None)
     if found is None:
         raise SessionNotFound(f"no chunk asked for is of the session {name!r}; `lamina sessions` lists them")
     return found
 
 
 def previous_session(view: View, name: str | None, project: str | None, before_us: int | None = None) -> Session | None:
-    """Return the last session that began before another of its project; None where it is the first.
+    """Return the last session that began before another of its project; None for the first.
 
-    Parameters
-    ----------
-    name : str, optional
-        The other; without one, or where the vault has not read it yet, the newest session is meant.
-    project : str, optional
-        Which project; that of ``name`` unless given.
-    before_us : int, optional
-        Only sessions that began before this moment.
+    Without ``name``, or where the vault has not read it yet, the newest session is returned.
     """
     known = next(find_sessions(view, session=name), None) if name is not None else None
     if known is not None:
@@ -122,18 +143,13 @@ def previous_session(view: View, name: str | None, project: str | None, before_u
 
 
 def check_limit(limit: int) -> int:
-    """Return a limit that is a whole number of at least 1.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """Return a limit that is a whole number of at least 1."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 to {MAX_LIMIT}")
     return limit
 
 
-def _chosen(
+def _filter_rows(
     view: View, session: str | None, project: str | None, agent: str | None, since_us: int | None, until_us: int | None
 ) -> BOOL:
     table, snapshot = view.categories, view.snapshot
@@ -162,11 +178,11 @@ def agent_codes(view: View, agent: str) -> list[int]:
     return [code for code, name in enumerate(names) if agent in (name, name.rpartition("/")[2])]
 
 
-def _first(created: I64) -> int | None:
+def _first_moment(created: I64) -> int | None:
     return None if created[0] == MISSING_US else int(created[0])
 
 
-def _described(view: View, name: str, rows: I64) -> Session:
+def _describe_session(view: View, name: str, rows: I64) -> Session:
     created = view.created_us[rows]
     dated = created[created != MISSING_US]
     gather, value = view.categories.gather, view.categories.value
@@ -175,7 +191,7 @@ def _described(view: View, name: str, rows: I64) -> Session:
     types = gather(view.snapshot, "type", rows)
     sums = rows[types == view.categories.code("type", SUMMARY)]
     summary = str(view.snapshot.values("chunks", "text", sums[-1:])[0]) if sums.size else None
-    ended = _said_end(view, int(rows[-1]))
+    ended = _recorded_end(view, int(rows[-1]))
     return Session(
         name,
         value("project", projects[0]) if projects else None,
@@ -188,8 +204,8 @@ def _described(view: View, name: str, rows: I64) -> Session:
     )
 
 
-def _said_end(view: View, row: int) -> int | None:
-    """Return when a chunk ended by its own record, us UTC; None where it says nothing that can be read."""
+def _recorded_end(view: View, row: int) -> int | None:
+    """Return the end of a chunk by its own record, us UTC; None without a readable one."""
     text = view.snapshot.values("chunks", "metadata", np.array([row]))[0]
     said = msgspec.json.decode(text).get("ended_at") if text else None
     if not isinstance(said, str):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, Vault
 from lamina_engine.recall.pack import count_tokens
-from lamina_engine.recall.reconstructing import _cost, _cut
+from lamina_engine.recall.reconstruction import _cost, _cut
 
 
 def said(session: str, day: int, number: int, text: str = "", **more: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""A story around what a question finds: the chain of chunks that led to a hit, or that followed from it.
+"""Stories: the chain of chunks before a hit of a question, or after it.
 
 The first hits (by their match alone, before recency and length) are where chains begin; each chain is walked along the
 links of sessions and documents, backward for what led here, forward for what came next, and the one with the highest
-median match is told, oldest first. Links order and do not predict: a chunk counts for its own match with the question,
+median match is the story, oldest first. Links order and do not predict: a chunk counts for its own match with the question,
 however far from the hit it stands.
 
 A chunk's match is 1 − arccos(cosine)/π, 0 where it has no vector; in a vault without vectors, the share of the
@@ -12,15 +12,15 @@ question's words that it holds. Where no chain has two chunks, the answer is wha
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.chunks.reading import current_rows
+from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.analysis import Analyzer
@@ -38,6 +38,8 @@ from lamina_kernels.distances import angular_distance
 from lamina_kernels.khop import block
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.memory import Memory
     from lamina_engine.profiles import Chaining, Lexical
@@ -47,14 +49,14 @@ if TYPE_CHECKING:
 Way = Literal["backward", "forward"]
 WAYS: Final = ("backward", "forward")
 MAX_BUDGET: Final = 10_000_000
-_AHEAD: Final = 64
-"""Chunks whose sizes are learned at once, down the first link of each."""
+_LOOK_AHEAD: Final = 64
+"""Chunks whose sizes are read at once, down the first link of each."""
 _NO_VECTOR: Final = 0.0
 _NO_DIRECTION: Final = 0.5
 """Match of a chunk that has a vector with a question that has none: a right angle."""
 
 
-class Told(Struct, frozen=True):
+class ChainItem(Struct, frozen=True):
     """One chunk of a story."""
 
     row: int
@@ -66,12 +68,12 @@ class Told(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True):
-    """What led to a hit, or followed from it."""
+    """A chain of chunks around a hit, or a search where there is none."""
 
     mode: Literal["chain", "search"]
     reason: str | None
-    """Why it is a search and no chain."""
-    told: list[Told]
+    """Reason for a search in place of a chain."""
+    items: list[ChainItem]
     """Oldest first in a chain, best first in a search."""
     seed: int
     """Row of the hit that the chain begins with; -1 in a search."""
@@ -84,7 +86,7 @@ class Story(Struct, frozen=True):
     seeds: int
     """Those of them that one began with."""
     lengths: tuple[int, ...]
-    """Chunks of every chain that was told."""
+    """Chunks of every chain that was walked."""
     view: View
     took_ms: float
 
@@ -98,59 +100,45 @@ def chain(
     token_budget: int = 20_000,
     agent: str | None = None,
     profile: str = "episodic",
-    vector: Any = None,
-    as_of: Any = None,
-    **options: Any,
+    vector: ArrayLike | None = None,
+    as_of: Instant | None = None,
+    where: Mapping[str, Any] | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    now: Instant | None = None,
+    session: str | None = None,
+    tz: str | None = None,
 ) -> Story:
-    """Tell what led to the hits of a question, or what came after them.
+    """Return the story of the hits of a question, or of some chunks.
 
-    Parameters
-    ----------
-    memory : Memory
-    query : str, optional
-        The question. Without one, chunks count for their likeness to the seeds.
-    seeds : sequence of str, optional
-        Ids to begin with, in place of the question's hits.
-    direction : {"backward", "forward"}
-    token_budget : int
-        Of the chain.
-    agent : str, optional
-        Only chunks of this agent are told; up to five of others in a row are gone through. A sub-agent is known by its whole
-        name, or by what follows the last "/".
-    profile : str
-        Its ``chains`` say how far to go.
-    vector : array of float, optional
-        The question's own.
-    as_of : date, optional
-    **options
-        Of `lamina_engine.recall.pipeline.recall`: ``where``, ``since``, ``until``, ``now``, ``session``, ``tz``.
-
-    Raises
-    ------
-    InvalidArgument, InvalidConfig, ChunkNotFound, AmbiguousId, EmbedderMismatch, EmbeddingError, VaultCorrupt
+    Without a question, chunks count for their likeness to the seeds. With ``agent``, only its chunks are in the story; up to
+    five of others in a row are skipped over. A sub-agent has its full name, or the part behind the last "/". ``where``,
+    ``since``, ``until``, ``now``, ``session`` and ``tz`` choose the hits, as in `lamina_engine.recall.pipeline.recall`.
     """
     started = time.perf_counter()
     _check(query, seeds, direction, token_budget, agent)
     settings = memory.profiles.get(profile)
-    vector = _direction(memory, query, vector)
-    options |= {"vector": vector, "as_of": as_of}
+    direct = _query_vector(memory, query, vector)
+    options: dict[str, Any] = {
+        "vector": direct, "as_of": as_of, "where": where, "since": since, "until": until, "now": now, "session": session, "tz": tz,
+    }  # fmt: skip
     if seeds is None:
-        view, rows = _hits(memory, str(query), settings, options)
+        view, rows = _find_seeds(memory, str(query), settings, options)
     else:
-        view = memory.view() if as_of is None else _past(memory, as_of, options.get("tz"))
+        view = memory.view() if as_of is None else _past_view(memory, as_of, tz)
         rows = np.array(current_rows(view, list(seeds)), np.int64)
-    matches = _Matches(view, query, vector, rows, settings.lexical)
+    matches = _Matches(view, query, direct, rows, settings.lexical)
     limits = Limits(
         token_budget, settings.chains.depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions
     )
     walked, reason = _walk(view, rows, settings.chains, direction, limits, agent)
     lengths = () if walked is None else tuple(walked.chains.lengths.tolist())
-    begun = 0 if walked is None else walked.begun
-    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(rows), begun, lengths, view, 0.0)
+    started_seeds = 0 if walked is None else walked.seeds
+    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(rows), started_seeds, lengths, view, 0.0)
     if walked is not None:
-        story = _best(story, walked, matches, settings.chains, direction)
+        story = _best_story(story, walked, matches, settings.chains, direction)
     if story.mode == "search" and query is not None:
-        story = _searched(memory, story, query, settings, token_budget, options)
+        story = _search_story(memory, story, query, settings, token_budget, options)
     return replace(story, took_ms=(time.perf_counter() - started) * 1e3)
 
 
@@ -172,28 +160,28 @@ def _check(query: object, seeds: object, direction: object, budget: object, agen
         raise InvalidArgument(f"agent={agent!r} must be the name of an agent, or None for all")
 
 
-def _direction(memory: Memory, query: str | None, vector: Any) -> F32 | None:
-    """Return the question's vector: the caller's, else the embedder's; None without a question or without vectors."""
+def _query_vector(memory: Memory, query: str | None, vector: ArrayLike | None) -> F32 | None:
+    """Return the caller's vector, else the embedder's; None without a question or vectors."""
     view = memory.view()
     if vector is not None:
-        return as_query(np.asarray(vector, np.float32), view.vectors.dim) if view.snapshot.space else vector
+        return (
+            as_query(np.asarray(vector, np.float32), view.vectors.dim) if view.snapshot.space else cast("F32", vector)
+        )
     if query is None or not view.vector_rows:
         return None
     memory.check_space(view.snapshot, None)
     return memory.embedder_for(view.snapshot.space).embed_query(query)
 
 
-def _hits(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> tuple[View, I64]:
-    """Return the first hits by their match alone, those that are strong beside the best; and what they were found in."""
+def _find_seeds(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> tuple[View, I64]:
+    """Return the first hits by match alone, strong beside the best, and the view they are from."""
     plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
     found = matched(memory, query, k=profile.chains.seeds, profile=plain, **options)
     least = profile.chains.strong * found.matches.max(initial=0.0)
     return found.view, found.rows[found.matches >= least]
 
 
-def _past(memory: Memory, as_of: Any, tz: str | None) -> View:
-    from lamina_engine.clock import parse_instant
-
+def _past_view(memory: Memory, as_of: Instant, tz: str | None) -> View:
     now = memory.view()
     return View(now.snapshot, now.tables, as_of_us=parse_instant(as_of, tz or memory.config.tz, what="as_of"))
 
@@ -201,30 +189,27 @@ def _past(memory: Memory, as_of: Any, tz: str | None) -> View:
 # ---------------------------------------------------------------------- the walk
 
 
-class _Walked(Struct, frozen=True):
+class _Walk(Struct, frozen=True):
     chains: Chains
     rows: I64
     """Of each entry."""
-    begun: int
+    seeds: int
 
 
-class _Sized(Struct):
-    """What a view's nodes are to a walk: sizes as they become known, and whose they are."""
+class _NodeSizes(Struct):
+    """Token counts of a view's nodes, as they become known, and the nodes of other agents."""
 
     tokens: I32
-    nobody: U8
+    none_blocked: U8
     """Bits of no node."""
     others: dict[str, U8]
     """By agent asked for, the bits of nodes that are another's."""
 
 
-_sized: weakref.WeakKeyDictionary[View, _Sized] = weakref.WeakKeyDictionary()
-
-
 def _walk(
     view: View, rows: I64, settings: Chaining, direction: Way, limits: Limits, agent: str | None
-) -> tuple[_Walked | None, str | None]:
-    """Return the chains from some rows; None, and why, where there is nowhere to go."""
+) -> tuple[_Walk | None, str | None]:
+    """Return the chains from some rows; None and a reason where there are none."""
     if not rows.size:
         return None, "no chunk matches the question"
     state = nodes.state_of(view)
@@ -233,19 +218,19 @@ def _walk(
     walked = np.zeros(256, np.uint8)
     walked[[code for code, name in enumerate(graph.relations) if name in settings.relations]] = 1
     links = graph.forward if direction == "forward" else graph.backward
-    seeds = np.array([node for node in found.tolist() if node >= 0 and _leads_on(links, node, walked)], np.int32)
+    seeds = np.array([node for node in found.tolist() if node >= 0 and _has_link(links, node, walked)], np.int32)
     if not seeds.size:
         said = "what came next" if direction == "forward" else "what led here"
         return None, f"no hit has a link to {said}"
-    sized = _sized.get(view)
-    if sized is None:
-        sized = _sized[view] = _Sized(np.full(graph.nodes, -1, np.int32), np.zeros_like(state.blocked), {})
+    sized = view.cached(
+        "stories.sizes", lambda: _NodeSizes(np.full(graph.nodes, -1, np.int32), np.zeros_like(state.blocked), {})
+    )
 
     def learn(node: int) -> None:
-        """Learn the size of a node and of those after it, down the first links: nearly all chains are lines."""
+        """Learn the sizes of a node and those down the first links: nearly all chains are lines."""
         line, seen = [node], {node}
-        for _ in range(_AHEAD):
-            ahead = _onward(links, line[-1], walked)
+        for _ in range(_LOOK_AHEAD):
+            ahead = _first_target(links, line[-1], walked)
             if ahead < 0 or ahead in seen:
                 break
             line.append(ahead)
@@ -255,25 +240,25 @@ def _walk(
         sized.tokens[some] = token_counts(view, state.rows[some])
         sized.tokens[node] = max(int(sized.tokens[node]), 0)
 
-    others = _others(view, state, sized, agent)
-    told = chains(links, seeds, walked, state.blocked, others, sized.tokens, limits, learn)
-    return _Walked(told, state.rows[told.nodes], int(seeds.size)), None
+    others = _block_others(view, state, sized, agent)
+    walked_chains = chains(links, seeds, walked, state.blocked, others, sized.tokens, limits, learn)
+    return _Walk(walked_chains, state.rows[walked_chains.nodes], int(seeds.size)), None
 
 
-def _leads_on(links: Any, node: int, walked: U8) -> bool:
+def _has_link(links: Any, node: int, walked: U8) -> bool:
     return bool(walked[links.relations[links.indptr[node] : links.indptr[node + 1]]].any())
 
 
-def _onward(links: Any, node: int, walked: U8) -> int:
+def _first_target(links: Any, node: int, walked: U8) -> int:
     begin, end = int(links.indptr[node]), int(links.indptr[node + 1])
     ways = np.flatnonzero(walked[links.relations[begin:end]])
     return int(links.indices[begin + ways[0]]) if ways.size else -1
 
 
-def _others(view: View, state: NodeState, sized: _Sized, agent: str | None) -> U8:
+def _block_others(view: View, state: NodeState, sized: _NodeSizes, agent: str | None) -> U8:
     """Return the bits of nodes that are another agent's; none where no agent was asked for."""
     if agent is None:
-        return sized.nobody
+        return sized.none_blocked
     if agent not in sized.others:
         known = np.flatnonzero(state.rows >= 0)
         codes = view.categories.gather(view.snapshot, "agent", state.rows[known])
@@ -288,7 +273,7 @@ def _others(view: View, state: NodeState, sized: _Sized, agent: str | None) -> U
 
 
 class _Matches:
-    """How well chunks match a question, or the seeds where there is none."""
+    """Match of chunks with a question, or with the seeds where there is none."""
 
     def __init__(self, view: View, query: str | None, vector: F32 | None, seeds: I64, lexical: Lexical) -> None:
         self._view, self._query, self._lexical = view, query, lexical
@@ -315,7 +300,7 @@ class _Matches:
         return out
 
     def _by_words(self, rows: I64) -> F64:
-        """Return the share of the question's words, weighed as search weighs them; 0 where there are none."""
+        """Return the weighted share of the question's words; 0 where there are none."""
         if not self._query or not len(rows):
             return np.zeros(len(rows))
         p = self._lexical
@@ -325,13 +310,13 @@ class _Matches:
 
 
 def angular_match(cosines: F64) -> F64:
-    """Return 1 − arccos(cosine)/π: 1 for the same direction, 0.5 for a right angle, 0 for opposites."""
+    """Return 1 − arccos(cosine)/π: 1 for equal directions, 0.5 for a right angle."""
     match: F64 = 1.0 - angular_distance(cosines)
     return match
 
 
 def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
-    """Return what a chunk's match is multiplied by for its distance from the seed; see `lamina_engine.profiles.Chaining`."""
+    """Return a chunk's weight by its hops from the seed; see `lamina_engine.profiles.Chaining`."""
     if curve == "linear":
         return linear_hop_decay(hops, 0.0, 10.0) if direction == "backward" else linear_hop_decay(hops, 5.0, 20.0)
     if curve == "research":
@@ -341,8 +326,8 @@ def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
     return np.ones(len(hops))
 
 
-def _best(story: Story, walked: _Walked, matches: _Matches, settings: Chaining, direction: Way) -> Story:
-    """Return the story of the best chain; one that says why there is none where all chains have one chunk."""
+def _best_story(story: Story, walked: _Walk, matches: _Matches, settings: Chaining, direction: Way) -> Story:
+    """Return the story of the best chain, or the reason where all chains have one chunk."""
     found = walked.chains
     distinct, places = np.unique(walked.rows, return_inverse=True)
     values = matches(distinct)[places] * hop_weights(found.hops, settings.hop_decay, direction)
@@ -353,24 +338,24 @@ def _best(story: Story, walked: _Walked, matches: _Matches, settings: Chaining, 
     entries = slice(int(found.starts[best]), int(found.starts[best + 1]))
     rows, hops = walked.rows[entries], found.hops[entries].tolist()
     sizes = token_counts(story.view, rows).tolist()
-    told = [
-        Told(row, score, hop, size)
+    items = [
+        ChainItem(row, score, hop, size)
         for row, score, hop, size in zip(rows.tolist(), values[entries].tolist(), hops, sizes, strict=True)
     ]
     return replace(
-        story, mode="chain", reason=None, told=told if direction == "forward" else told[::-1], seed=int(rows[0]),
+        story, mode="chain", reason=None, items=items if direction == "forward" else items[::-1], seed=int(rows[0]),
         median=float(medians[best]), total=float(totals[best]), tokens=sum(sizes),
     )  # fmt: skip
 
 
-def _searched(
+def _search_story(
     memory: Memory, story: Story, query: str, profile: Profile, budget: int, options: Mapping[str, Any]
 ) -> Story:
-    """Return what search gives in place of a chain."""
+    """Return the hits of a search in place of a chain."""
     found = recall(memory, query, profile=profile, token_budget=budget, **options).found
     rows = story.view.rows_of_ids([hit.chunk["id"] for hit in found])
-    told = [
-        Told(row, hit.score, 0, size)
+    items = [
+        ChainItem(row, hit.score, 0, size)
         for row, hit, size in zip(rows.tolist(), found, token_counts(story.view, rows).tolist(), strict=True)
     ]
-    return replace(story, told=told, tokens=sum(each.tokens for each in told))
+    return replace(story, items=items, tokens=sum(item.tokens for item in items))

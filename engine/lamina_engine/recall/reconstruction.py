@@ -1,4 +1,4 @@
-"""A session, or a span of days, told again inside a budget of tokens: as a timeline, or as a briefing.
+"""Reconstruction of sessions, or of a span of days, in a budget: a timeline or a briefing.
 
 A timeline is chunks as they stand, in the order of time and without holes: from its newest end backward (or its oldest
 forward) as far as the budget goes. A briefing has a paragraph for each of the last sessions (its summary, or how it
@@ -18,59 +18,108 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
+from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant, parse_instant
+from lamina_engine.errors import InvalidArgument, SessionNotFound
+from lamina_engine.index.view import View
 from lamina_engine.recall.pack import count_tokens
+from lamina_engine.recall.sessions import Session, TimeRange, find_sessions, previous_session, session_of
 
 if TYPE_CHECKING:
-    from lamina_engine.index.view import View
-    from lamina_engine.recall.sessions import Session
+    from lamina_engine.memory import Memory
     from lamina_kernels.layouts import I64
 
 Mode = Literal["timeline", "briefing"]
 Keep = Literal["newest", "oldest"]
 MODES: Final = ("timeline", "briefing")
 KEEPS: Final = ("newest", "oldest")
-BRIEFED: Final = 3
-"""Sessions that a briefing speaks of."""
+MAX_BUDGET: Final = 10_000_000
+BRIEFED_SESSIONS: Final = 3
+"""Sessions in a briefing."""
 _FILES: Final = 10
 _EXCERPT_CHARS: Final = 300
 _CUT: Final = " […]"
 _READ: Final = ("text", "agent", "created_at", "type")
 
 
-class Told(Struct, frozen=True):
-    """A session or a span, told again."""
+class ReconstructionOptions(Struct, frozen=True):
+    """Form, kept end and size of a reconstruction; see ``Vault.reconstruct``."""
+
+    mode: Mode
+    keep: Keep
+    """The end of a timeline that stays where not all fits."""
+    token_budget: int
+
+
+class Reconstruction(Struct, frozen=True):
+    """The text of some sessions, or of a span of days, inside a token budget."""
 
     mode: Mode
     text: str
     tokens: int
+    """Of the text."""
     rows: tuple[int, ...]
-    """Chunks that are told whole, in the order of the text."""
+    """Chunks that it holds complete, in the order of the text."""
     left_out: int
-    """Chunks asked for that are not among them."""
+    """Chunks in question that are not among them."""
+    sessions: list[Session]
+    """Newest first."""
+    since_us: int | None
+    until_us: int | None
+    view: View
 
 
-def reconstruct(view: View, sessions: Sequence[Session], mode: Mode, budget: int, keep: Keep) -> Told:
-    """Tell some sessions again.
-
-    Parameters
-    ----------
-    view : View
-    sessions : sequence of Session
-        Newest first, each with the chunks that are asked for.
-    mode : {"timeline", "briefing"}
-    budget : int
-        Tokens; ≥ 1.
-    keep : {"newest", "oldest"}
-        Which end of a timeline stays where not all fits.
-    """
-    total = sum(session.chunks for session in sessions)
-    if mode == "briefing":
-        return _briefing(view, sessions, budget, total)
-    in_time = list(reversed(sessions))
-    lines, rows = _timeline(view, in_time, budget, keep)
+def reconstruct(
+    memory: Memory,
+    session: str | None,
+    window: TimeRange,
+    options: ReconstructionOptions,
+    *,
+    previous: bool,
+    as_of: Instant | None,
+    project: str | None,
+    agent: str | None,
+) -> Reconstruction:
+    """Reconstruct a session or a span of days; ``Vault.reconstruct`` has the defaults."""
+    _check(session, window, options, previous=previous)
+    since_us, until_us = window.bounds(memory)
+    view = memory.view()
+    if as_of is not None:
+        moment_us = parse_instant(as_of, window.tz or memory.config.tz, what="as_of")
+        view = View(view.snapshot, view.tables, as_of_us=moment_us)
+    scope: dict[str, Any] = {"project": project, "agent": agent, "since_us": since_us, "until_us": until_us}
+    if previous:
+        before = previous_session(view, session, project)
+        if before is None:
+            later = f"session {session!r}" if session is not None else "the present"
+            raise SessionNotFound(f"no session came before {later}; `lamina sessions` lists them")
+        sessions = [session_of(view, before.session, **scope)]
+    elif session is not None:
+        sessions = [session_of(view, session, **scope)]
+    else:
+        sessions = list(find_sessions(view, **scope))
+    if options.mode == "briefing":
+        lines, rows = _briefing(view, sessions, options.token_budget)
+    else:
+        lines, rows = _timeline(view, list(reversed(sessions)), options.token_budget, options.keep)
     text = "\n".join(lines)
-    return Told("timeline", text, count_tokens(text), tuple(rows), total - len(rows))
+    left_out = sum(session.chunks for session in sessions) - len(rows)
+    return Reconstruction(
+        options.mode, text, count_tokens(text), tuple(rows), left_out, sessions, since_us, until_us, view
+    )
+
+
+def _check(session: object, window: TimeRange, options: ReconstructionOptions, *, previous: object) -> None:
+    if session is None and window.since is None and window.until is None and window.days is None and not previous:
+        raise InvalidArgument("say what to reconstruct: a session, since or until, days, or the previous one")
+    if session is not None and (not isinstance(session, str) or not session):
+        raise InvalidArgument(f"session={session!r} must be the name of a session; `lamina sessions` lists them")
+    mode, keep, budget = options.mode, options.keep, options.token_budget
+    if mode not in MODES:
+        raise InvalidArgument(f"mode={mode!r} must be one of {', '.join(MODES)}")
+    if keep not in KEEPS:
+        raise InvalidArgument(f"keep={keep!r} must be one of {', '.join(KEEPS)}")
+    if isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET:
+        raise InvalidArgument(f"token_budget={budget!r} must be a whole number of tokens from 1 to {MAX_BUDGET}")
 
 
 # ---------------------------------------------------------------------- timeline
@@ -95,7 +144,7 @@ def _timeline(view: View, sessions: Sequence[Session], budget: int, keep: Keep) 
         cost = _cost(entry.text) + (0 if entry.session in headed else _cost(heads[entry.session]))
         if cost > left:
             if not kept:
-                kept = _part(entry, heads, left)
+                kept = _cut_entry(entry, heads, left)
             break
         left -= cost
         headed.add(entry.session)
@@ -110,41 +159,42 @@ def _timeline(view: View, sessions: Sequence[Session], budget: int, keep: Keep) 
 
 
 def _read(view: View, places: Iterator[tuple[int, int]], batch: int = 64) -> Iterator[_Entry]:
-    """Yield chunks as they are told; some are read at a time, for a budget seldom takes all."""
+    """Yield rendered chunks, read some at a time, for a budget seldom takes all."""
     while True:
         some = [place for _, place in zip(range(batch), places, strict=False)]
         if not some:
             return
         records = view.snapshot.records("chunks", np.array([row for _, row in some]), _READ)
         for (session, row), record in zip(some, records, strict=True):
-            yield _Entry(session, row, _told(record))
+            yield _Entry(session, row, _render_chunk(record))
 
 
-def _part(entry: _Entry, heads: Sequence[str], left: int) -> list[_Entry]:
-    """Return as much of a chunk as fits, where not even the first one does; it does not count as told."""
+def _cut_entry(entry: _Entry, heads: Sequence[str], left: int) -> list[_Entry]:
+    """Return as much of a chunk as fits, where not even the first one does."""
     room = left - _cost(heads[entry.session])
     text = _cut(entry.text, room)
     return [_Entry(entry.session, -1, text)] if text else []
 
 
-def _told(record: dict[str, Any]) -> str:
+def _render_chunk(record: dict[str, Any]) -> str:
     head = " · ".join(
-        part for part in (_moment(record["created_at"]), _plain(record["agent"]), _kind(record["type"])) if part
+        part for part in (_moment(record["created_at"]), _plain(record["agent"]), _type_label(record["type"])) if part
     )
     return f"[{head}]\n{_indented(record['text'])}"
 
 
-def _kind(type_: str) -> str:
+def _type_label(type_: str) -> str:
     return "" if type_ == "conversation" else _plain(type_)
 
 
 # ---------------------------------------------------------------------- briefing
 
 
-def _briefing(view: View, sessions: Sequence[Session], budget: int, total: int) -> Told:
+def _briefing(view: View, sessions: Sequence[Session], budget: int) -> tuple[list[str], list[int]]:
+    """Return a paragraph for each of the last sessions and the newest chunks, and their rows."""
     parts: list[str] = []
     left = budget
-    for session in sessions[:BRIEFED]:
+    for session in sessions[:BRIEFED_SESSIONS]:
         text = _cut(_brief(view, session), left)
         if not text:
             break
@@ -153,11 +203,10 @@ def _briefing(view: View, sessions: Sequence[Session], budget: int, total: int) 
     rows: list[int] = []
     if sessions and left > 0:
         heading = "Last of it:"
-        lines, rows = _timeline(view, list(reversed(sessions[:BRIEFED])), left - _cost(heading), "newest")
+        lines, rows = _timeline(view, list(reversed(sessions[:BRIEFED_SESSIONS])), left - _cost(heading), "newest")
         if rows:
             parts += [heading, *lines]
-    text = "\n".join(parts)
-    return Told("briefing", text, count_tokens(text), tuple(rows), total - len(rows))
+    return parts, rows
 
 
 def _brief(view: View, session: Session) -> str:
