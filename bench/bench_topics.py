@@ -24,11 +24,11 @@ from bench.peers import peer_version, skip_unless
 from bench.timing import describe, repeat
 from lamina_engine.evaluation import load_set
 from lamina_engine.memory import Memory
+from lamina_engine.topics.assignment import Curve, regain_labels, threshold_curve
+from lamina_engine.topics.drift import usable_rows
 from lamina_engine.topics.hdbscan import cut, grow
-from lamina_engine.topics.incremental import usable_rows
-from lamina_engine.topics.partition import Settings, filled, partition
-from lamina_engine.topics.smoothing import unit_rows
-from lamina_engine.topics.thresholds import Curve, curve, regained
+from lamina_engine.topics.partition import Settings, fill_labels, partition
+from lamina_engine.topics.points import unit_rows
 
 Labels = NDArray[np.int64]
 LABELS = {"dialogue": "LoCoMo", "session": "LoCoMo", "folder": "notes"}
@@ -86,7 +86,7 @@ def bench_lamina(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelle
     found = _load(benchmark, load, label, model)
 
     def topics() -> Labels:
-        return filled(found.vectors, partition(found.vectors, Settings(), threshold=None))
+        return fill_labels(found.vectors, partition(found.vectors, Settings(), threshold=None))
 
     _describe(benchmark, "Lamina, topics", label, model, found, repeat(benchmark, topics, rounds=3, warm=1))
 
@@ -138,7 +138,7 @@ def bench_thresholds(benchmark: BenchmarkFixture, load: Callable[[str, str], Lab
     labels[kept] = inside
 
     def by_threshold() -> Curve:
-        return curve(*regained(found.vectors, labels, names.size), np.array(THRESHOLDS))
+        return threshold_curve(*regain_labels(found.vectors, labels, names.size), np.array(THRESHOLDS))
 
     got = repeat(benchmark, by_threshold, rounds=1)
     for each in zip(*got, strict=True):

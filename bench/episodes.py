@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import lamina
 from lamina_engine.index import nodes
 from lamina_engine.recall.sessions import find_sessions
-from lamina_engine.topics.browsing import present
+from lamina_engine.topics.catalog import current_topics
 
 NONE: Final = -1
 LINKED: Final = ("next", "brief", "debrief")
@@ -57,7 +57,7 @@ def read(vault: lamina.Vault) -> Episodes:
 
 
 def _topics(view: Any) -> tuple[dict[int, int], int]:
-    found = present(view)
+    found = current_topics(view)
     if found.topics:
         number = {topic.topic: i for i, topic in enumerate(found.topics)}
         rows = found.members.rows.tolist()

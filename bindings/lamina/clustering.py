@@ -252,7 +252,7 @@ class CondensedTree:
 
     def to_arrow(self) -> pa.Table:
         """Return parent, child, lambda_val, child_size: rows are 0 to n − 1, clusters from n on, n holds all."""
-        from lamina_engine.topics.trees import condensed_table
+        from lamina_engine.topics.hdbscan import condensed_table
 
         return condensed_table(self._clustering.condensed_tree)
 
@@ -265,13 +265,13 @@ class SingleLinkageTree:
 
     def to_arrow(self) -> pa.Table:
         """Return node, parent (−1 for the root), height, size: rows are 0 to n − 1."""
-        from lamina_engine.topics.trees import merge_table
+        from lamina_engine.topics.hdbscan import merge_table
 
         return merge_table(self._hierarchy.merge_tree)
 
     def to_numpy(self) -> NDArray[np.float64]:
         """Return SciPy's linkage matrix, float64 (n − 1, 4): two nodes, height, size."""
-        from lamina_engine.topics.trees import linkage_matrix
+        from lamina_engine.topics.hdbscan import linkage_matrix
 
         return linkage_matrix(self._hierarchy.merge_tree)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from lamina.progress import Report
     from lamina_engine.embed.chat import Budget, ChatSpec
+    from lamina_engine.topics.catalog import Topic, TopicMembers
+    from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
-    from lamina_engine.topics.report import ClusterReport, Topic, TopicMembers
 
 
 class Topical:
@@ -90,7 +91,7 @@ class Topical:
         VaultCorrupt
             When what was written of the last clustering cannot be read.
         """
-        from lamina_engine.topics.browsing import topics
+        from lamina_engine.topics.catalog import topics
 
         return topics(self._memory)
 
@@ -102,7 +103,7 @@ class Topical:
         TopicNotFound
             No topic has this id.
         """
-        from lamina_engine.topics.browsing import topic
+        from lamina_engine.topics.catalog import topic
 
         return topic(self._memory, id)
 

@@ -21,7 +21,7 @@ class Halted(Exception):
     """Another thread failed, or the caller stopped: the piece of work in hand is given up."""
 
 
-class Crew:
+class ThreadTeam:
     """A number of threads, and the word to stop.
 
     Parameters
@@ -37,10 +37,10 @@ class Crew:
         self.tick = tick
         self._stop = threading.Event()
 
-    def part(self, begin: float, end: float) -> Crew:
-        """Return the same crew, for work that takes a stage from one share to another."""
+    def part(self, begin: float, end: float) -> ThreadTeam:
+        """Return the same team, for work that takes a stage from one share to another."""
         tick = self.tick
-        made = Crew(self.threads, None if tick is None else lambda share: tick(begin + share * (end - begin)))
+        made = ThreadTeam(self.threads, None if tick is None else lambda share: tick(begin + share * (end - begin)))
         made._stop = self._stop
         return made
 

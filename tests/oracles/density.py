@@ -121,8 +121,8 @@ def partition(labels: NDArray[np.int64]) -> set[frozenset[int]]:
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist()) - {-1}}
 
 
-def dense_prim(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of a minimum spanning tree of a full matrix, ascending: Prim's algorithm."""
+def dense_prim(weights: Floats) -> Floats:
+    """Weights of a minimum spanning tree of a full matrix, ascending: Prim's algorithm, O(n²)."""
     n = len(weights)
     lightest = weights[0].copy()
     inside = np.zeros(n, np.bool_)

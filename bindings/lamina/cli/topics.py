@@ -14,7 +14,8 @@ from lamina.cli.documents import short_id
 from lamina.cli.terminal import bold, dim, printable, table
 
 if TYPE_CHECKING:
-    from lamina_engine.topics.report import ClusterReport, Topic, TopicMembers
+    from lamina_engine.topics.catalog import Topic, TopicMembers
+    from lamina_engine.topics.clustering import ClusterReport
 
 _SHOWN = 20
 

@@ -21,7 +21,7 @@ from lamina_engine.index.categories import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
-from lamina_engine.topics.erasing import Said, Unsaid
+from lamina_engine.topics.labels import TopicErasure, TopicWords
 
 Values = Mapping[str, Sequence[Any]]
 """By column, the new values of some rows; columns that are not named become null."""
@@ -77,7 +77,7 @@ class Erasure:
         names = [tombstones[name] for name in snapshot.values("chunks", "id", rows)]
         self._name_of_row = dict(zip(rows.tolist(), names, strict=True))
         self._said = FactErasure(snapshot, tombstones)
-        self._unsaid = Unsaid(snapshot, rows)
+        self._unsaid = TopicErasure(snapshot, rows)
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
         self._previous = past_forgotten(self._before, self._gone)
 
@@ -213,7 +213,9 @@ class Erasure:
             if len(offsets):
                 yield Change(segment, partial(self._topic_rows, segment, offsets, less), len(offsets))
 
-    def _topic_rows(self, segment: Segment, offsets: NDArray[np.int64], less: Mapping[int, Said]) -> pa.RecordBatch:
+    def _topic_rows(
+        self, segment: Segment, offsets: NDArray[np.int64], less: Mapping[int, TopicWords]
+    ) -> pa.RecordBatch:
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
         for place, offset in enumerate(offsets.tolist()):
             if offset in less:

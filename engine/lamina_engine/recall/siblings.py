@@ -51,7 +51,7 @@ class TopicTable:
     def topic_of(self, view: View, row: int, threshold: float) -> int:
         """Return the position of a row's topic, -1 for none."""
         from lamina_engine.topics.assignment import assign
-        from lamina_engine.topics.smoothing import unit_rows
+        from lamina_engine.topics.points import unit_rows
 
         at = int(np.searchsorted(self.rows, row))
         if at < self.rows.size and self.rows[at] == row:
@@ -65,8 +65,8 @@ class TopicTable:
     def members(self, view: View, topic: int, threshold: float) -> tuple[I64, F64]:
         """Return rows of a topic and their angular distances to its centre, nearest first; equals by row."""
         if topic not in self._near:
-            from lamina_engine.topics.angles import angular
-            from lamina_engine.topics.smoothing import unit_rows
+            from lamina_engine.topics.assignment import angular
+            from lamina_engine.topics.points import unit_rows
 
             mine = np.flatnonzero(self.owners == topic)
             centroid = self.topics[topic].centroid[None]
@@ -119,13 +119,12 @@ def siblings(
 
 
 def _table(view: View, threshold: float) -> TopicTable | None:
-    from lamina_engine.topics.clustering import space_of
-    from lamina_engine.topics.generation import latest
+    from lamina_engine.topics.generation import current_space, latest
 
     if view.is_past or not view.vector_rows or not view.snapshot.rows("topics"):
         return None
     detail = latest(view.snapshot)
-    if detail is None or detail.space != space_of(view):
+    if detail is None or detail.space != current_space(view):
         return None
     known = _tables.get(view.tables)
     if known is None or known[0] != threshold or known[1].generation != detail.generation:

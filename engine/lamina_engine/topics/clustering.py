@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,37 +14,35 @@ from lamina_engine.arguments import flag_of
 from lamina_engine.embed.chat import Budget, Chat, ChatSpec
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.index.view import View
-from lamina_engine.topics.assignment import assign, confidence
-from lamina_engine.topics.describing import Before, describe, former
+from lamina_engine.topics.assignment import assign, check_threshold, measure_confidence
+from lamina_engine.topics.description import Before, describe, group_members
+from lamina_engine.topics.drift import (
+    LEAST_AGREEMENT,
+    MOST_CHANGED,
+    SAMPLE,
+    Drift,
+    measure_agreement,
+    measure_drift,
+    rows_at,
+    sample_rows,
+    usable_rows,
+)
 from lamina_engine.topics.generation import (
     Detail,
     Members,
     TopicRow,
     chunk_ids,
+    current_space,
     latest,
     read_members,
     read_topics,
+    resize_topics,
     write,
 )
 from lamina_engine.topics.hdbscan import Progress, Report, Way
-from lamina_engine.topics.incremental import (
-    LEAST_AGREEMENT,
-    MOST_CHANGED,
-    SAMPLE,
-    Drift,
-    agreement,
-    drift,
-    rows_then,
-    sampled,
-    usable_rows,
-)
-from lamina_engine.topics.layers import Selection
 from lamina_engine.topics.naming import Names, name_topics, namer_of
-from lamina_engine.topics.partition import Partition, Settings, filled, partition_of
-from lamina_engine.topics.report import ClusterReport
-from lamina_engine.topics.sizes import resized
-from lamina_engine.topics.smoothing import unit_rows
-from lamina_engine.topics.thresholds import checked_threshold
+from lamina_engine.topics.partition import Partition, Selection, Settings, fill_labels, partition_of
+from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
@@ -52,6 +50,44 @@ if TYPE_CHECKING:
 
 
 _BLOCK: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """What a clustering found, or continued."""
+
+    generation: int
+    topics: int
+    """Topics that chunks lie in."""
+    parents: int
+    """Wider topics above them."""
+    chunks: int
+    """Current chunks with a vector."""
+    members: int
+    noise: int
+    """Chunks in no topic."""
+    threshold: float
+    """Angular distance, arccos(cosine)/π, that members and new chunks keep to."""
+    incremental: bool
+    """True where the topics of before were continued."""
+    written: bool
+    """False where nothing had changed: the generation is the former one."""
+    added: int
+    removed: int
+    """Chunks that came and went since everything was last clustered."""
+    kept: int
+    """Topics and parents that continue one of before."""
+    agreement: float
+    """Adjusted Rand index with a clustering of a sample (1 where the sample would be everything)."""
+    seconds: float
+    named: int = 0
+    """Topics that a language model named in this run."""
+    note: str | None = None
+    """What its user should know, such as why topics were not named."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape of ``lamina cluster --json``."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +124,7 @@ class _Run:
         self.tell("agreement", step.done, step.total)
 
     def labels(self, vectors: F32, found: Partition) -> I64:
-        return filled(vectors, found) if self.settings.selection == "topics" else found.labels
+        return fill_labels(vectors, found) if self.settings.selection == "topics" else found.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +200,7 @@ def cluster(
     agrees, the former topics are continued: O(new chunks · topics · d). Nothing is locked until the result is written.
     """
     started = time.perf_counter()
-    given = checked_threshold(threshold)
+    given = check_threshold(threshold)
     samples = min_cluster_size if min_samples is None else min_samples
     settings = Settings(_plain(min_cluster_size), _plain(samples), given, method, selection)
     settings.check()
@@ -185,13 +221,13 @@ def cluster(
     before = latest(view.snapshot)
     draft = None
     if before is not None and not full and _is_same(before, run):
-        then = rows_then(view, before.rows, before.events)
+        then = rows_at(view, before.rows, before.events)
         if before.clustered == run.rows.size and np.array_equal(then, run.rows):
             return _unchanged(memory, run, before, chat, budget, started)
         draft = _continued(run, before, then)
     incremental = draft is not None
     if draft is None:
-        draft = _anew(run, before)
+        draft = _cluster_all(run, before)
     draft = _with_names(memory, run, draft, before, chat, budget)
     detail = write(memory, draft.detail, draft.topics, draft.members)
     return _report(run, detail, draft, incremental, started)
@@ -208,36 +244,30 @@ def _is_same(before: Detail, run: _Run) -> bool:
     same_threshold = before.auto if wanted.threshold is None else before.threshold == wanted.threshold
     return same_threshold and (
         (before.min_cluster_size, before.min_samples, before.method, before.selection, before.space)
-        == (wanted.min_cluster_size, wanted.min_samples, wanted.method, wanted.selection, space_of(run.view))
+        == (wanted.min_cluster_size, wanted.min_samples, wanted.method, wanted.selection, current_space(run.view))
     )  # fmt: skip
-
-
-def space_of(view: View) -> str:
-    """Return the name and the model of the space in use; empty where there is none."""
-    space = view.snapshot.space
-    return f"{view.snapshot.manifest.space}:{space.identity}" if space else ""
 
 
 def _continued(run: _Run, before: Detail, then: I64) -> _Draft | None:
     """Return the former topics with what came and without what went; None where that no longer holds."""
     view = run.view
-    changed = drift(run.rows, rows_then(view, before.full_rows, before.full_events), before.full_clustered)
+    changed = measure_drift(run.rows, rows_at(view, before.full_rows, before.full_events), before.full_clustered)
     if changed.share > MOST_CHANGED:
         return None
     topics = read_topics(view.snapshot, before.generation)
     members = read_members(view.snapshot, before.generation)
     members = members.select(np.flatnonzero(np.isin(members.rows, run.rows)))
     fresh = np.setdiff1d(run.rows, then, assume_unique=True)
-    members = members.join(newly_assigned(view, topics, fresh, before.threshold))
+    members = members.join(assign_new(view, topics, fresh, before.threshold))
     if _agreement_now(run, before, members) < LEAST_AGREEMENT * before.agreement:
         return None
     detail = msgspec.structs.replace(
         before, rows=view.rows, events=view.state.events, clustered=run.rows.size
     )  # fmt: skip
-    return _Draft(detail, resized(topics, members.topics), members, changed, len(topics))
+    return _Draft(detail, resize_topics(topics, members.topics), members, changed, len(topics))
 
 
-def newly_assigned(view: View, topics: list[TopicRow], rows: I64, threshold: float) -> Members:
+def assign_new(view: View, topics: list[TopicRow], rows: I64, threshold: float) -> Members:
     """Return the rows that lie within the threshold of a topic's centroid, as members of the nearest.
 
     Parameters
@@ -257,7 +287,7 @@ def newly_assigned(view: View, topics: list[TopicRow], rows: I64, threshold: flo
     inside = np.flatnonzero(near.topics >= 0)
     return Members(
         [lowest[i].topic for i in near.topics[inside].tolist()], chunk_ids(view.snapshot, rows[inside]),
-        rows[inside], confidence(near.distances[inside], threshold), ["exemplar"] * inside.size,
+        rows[inside], measure_confidence(near.distances[inside], threshold), ["exemplar"] * inside.size,
     )  # fmt: skip
 
 
@@ -266,21 +296,23 @@ def _agreement_now(run: _Run, before: Detail, members: Members) -> float:
     names = {name: label for label, name in enumerate(sorted(set(members.topics)))}
     labels = np.full(run.rows.size, -1)
     labels[np.searchsorted(run.rows, members.rows)] = [names[topic] for topic in members.topics]
-    chosen = np.flatnonzero(sampled(run.rows, before.sample))
+    chosen = np.flatnonzero(sample_rows(run.rows, before.sample))
     rows = run.rows[chosen]
     found = run.partition(rows, before.threshold, sample=True)
-    return agreement(labels[chosen], run.labels(run.vectors(rows), found))
+    return measure_agreement(labels[chosen], run.labels(run.vectors(rows), found))
 
 
-def _anew(run: _Run, before: Detail | None) -> _Draft:
+def _cluster_all(run: _Run, before: Detail | None) -> _Draft:
     """Return topics made of everything."""
     view, settings = run.view, run.settings
     found = run.partition(run.rows, settings.threshold)
     vectors = run.vectors(run.rows)
     old, changed = Before({}, {}), Drift(run.rows, 0, run.rows.size)
     if before is not None:
-        old = former(read_topics(view.snapshot, before.generation), read_members(view.snapshot, before.generation))
-        changed = drift(run.rows, rows_then(view, before.full_rows, before.full_events), before.full_clustered)
+        old = group_members(
+            read_topics(view.snapshot, before.generation), read_members(view.snapshot, before.generation)
+        )
+        changed = measure_drift(run.rows, rows_at(view, before.full_rows, before.full_events), before.full_clustered)
     share, alike = _baseline(run, vectors, found)
     generation = before.generation + 1 if before is not None else 1
     described = describe(
@@ -289,7 +321,7 @@ def _anew(run: _Run, before: Detail | None) -> _Draft:
     )  # fmt: skip
     detail = Detail(
         generation, settings.min_cluster_size, settings.min_samples, settings.method, settings.selection,
-        found.threshold, settings.threshold is None, space_of(view), view.rows, view.state.events, run.rows.size,
+        found.threshold, settings.threshold is None, current_space(view), view.rows, view.state.events, run.rows.size,
         0, view.rows, view.state.events, run.rows.size, alike, share,
     )  # fmt: skip
     return _Draft(detail, described.topics, described.members, changed, described.kept)
@@ -300,9 +332,9 @@ def _baseline(run: _Run, vectors: F32, found: Partition) -> tuple[float, float]:
     if run.rows.size <= SAMPLE:
         return 1.0, 1.0
     share = SAMPLE / run.rows.size
-    chosen = np.flatnonzero(sampled(run.rows, share))
+    chosen = np.flatnonzero(sample_rows(run.rows, share))
     again = run.partition(run.rows[chosen], found.threshold, sample=True)
-    alike = agreement(run.labels(vectors, found)[chosen], run.labels(vectors[chosen], again))
+    alike = measure_agreement(run.labels(vectors, found)[chosen], run.labels(vectors[chosen], again))
     return share, alike
 
 
@@ -326,7 +358,7 @@ def _unchanged(
     """Report the topics of before, and name what has no name from a model yet."""
     topics = read_topics(run.view.snapshot, before.generation)
     members = read_members(run.view.snapshot, before.generation)
-    changed = drift(run.rows, rows_then(run.view, before.full_rows, before.full_events), before.full_clustered)
+    changed = measure_drift(run.rows, rows_at(run.view, before.full_rows, before.full_events), before.full_clustered)
     draft = _with_names(memory, run, _Draft(before, topics, members, changed, len(topics)), before, chat, budget)
     if draft.named:
         return _report(run, write(memory, draft.detail, draft.topics, members), draft, True, started)

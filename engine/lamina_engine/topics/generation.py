@@ -1,11 +1,12 @@
 """Generations: one clustering each, written in one transaction, never changed.
 
-The newest event of the kind ``cluster`` names the generation in force; its topics and members stand in their own logs
-under its number. All three are committed together, so a crash leaves the former generation in force.
+The newest event of the kind ``cluster`` names the current generation; its topics and members are in their own logs under
+its number. All three are committed in one transaction, so a crash leaves the former generation current.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ from lamina_engine.index.state import ACTIVE
 from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
+    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.store.segments import Segment
     from lamina_engine.store.snapshot import Snapshot
@@ -248,3 +250,21 @@ def _topic_columns(topics: Sequence[TopicRow], numbers: list[int]) -> dict[str, 
         "persistence": np.array([t.persistence for t in topics], np.float32), "medoid": [t.medoid for t in topics],
         "exemplars": [list(t.exemplars) for t in topics], "centroid": [t.centroid.tolist() for t in topics],
     }  # fmt: skip
+
+
+def resize_topics(topics: Sequence[TopicRow], members: Sequence[str]) -> list[TopicRow]:
+    """Return topics with the sizes that these members (topic ids, one a member) give them."""
+    above = {topic.topic: topic.parent for topic in topics}
+    sizes: Counter[str] = Counter()
+    for name, count in Counter(members).items():
+        at: str | None = name
+        while at is not None:
+            sizes[at] += count
+            at = above.get(at)
+    return [replace(topic, size=sizes[topic.topic]) for topic in topics]
+
+
+def current_space(view: View) -> str:
+    """Return the name and the model of the space in use; empty where there is none."""
+    space = view.snapshot.space
+    return f"{view.snapshot.manifest.space}:{space.identity}" if space else ""

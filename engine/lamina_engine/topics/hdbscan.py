@@ -1,4 +1,4 @@
-"""HDBSCAN over vectors: which arithmetic, exact or approximate, and the cut of the tree.
+"""HDBSCAN over vectors: choice of arithmetic, exact or approximate trees, cuts, and trees as tables.
 
 Everything up to the dendrogram depends on ``min_samples`` and the metric alone and takes nearly all the time
 (`grow`); a cut takes milliseconds (`cut`), so several cuts of one hierarchy are nearly free.
@@ -8,27 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import usable_cpus
-from lamina_engine.topics.joining import joined
+from lamina_engine.topics.approx.joining import join_probed
+from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.points import Metric, as_points
-from lamina_engine.topics.probing import probe
 from lamina_kernels._jit import is_ready
-from lamina_kernels.certified import nearest
-from lamina_kernels.dense import MOST_ROWS, dense_tree
-from lamina_kernels.hierarchy import condense, merge_tree
+from lamina_kernels.hdbscan.certified import nearest
+from lamina_kernels.hdbscan.dense import MOST_ROWS, dense_tree
+from lamina_kernels.hdbscan.hierarchy import condense, merge_tree
+from lamina_kernels.hdbscan.neighbors import uncertain_share
+from lamina_kernels.hdbscan.packed import Arithmetic, Packed, fastest, pack, pack_rows
+from lamina_kernels.hdbscan.selection import Method, choose, flatten, outlier_scores
+from lamina_kernels.hdbscan.spanning_tree import spanning_tree
+from lamina_kernels.hdbscan.survey import PairBounds
 from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Points, SpanningTree
-from lamina_kernels.neighbors import uncertain_share
-from lamina_kernels.packed import Arithmetic, Packed, fastest, pack, pack_rows
-from lamina_kernels.selection import Method, choose, flatten, outlier_scores
-from lamina_kernels.spanning_tree import spanning_tree
-from lamina_kernels.survey import Survey
-from lamina_kernels.threads import Crew
+from lamina_kernels.threads import ThreadTeam
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Way = Literal["exact", "approx", "auto"]
 
@@ -158,18 +161,18 @@ def grow(
     approximate = method == "approx" or (method == "auto" and n > EXACT_ROWS)
     arithmetic = arithmetic or fastest()
     k = min(min_samples, n - 1)
-    crew = Crew(threads or usable_cpus(), _ticker("neighbours", progress))
+    team = ThreadTeam(threads or usable_cpus(), _ticker("neighbours", progress))
     if approximate:
-        probed = probe(points, arithmetic, k, min(n - 1, max(16, 2 * k)), crew, centred=metric == "euclidean")
+        probed = probe(points, arithmetic, k, min(n - 1, max(16, 2 * k)), team, centred=metric == "euclidean")
         neighbors = probed.neighbors
-        crew.tick = _ticker("spanning tree", progress)
-        tree = joined(points, probed, crew)
+        team.tick = _ticker("spanning tree", progress)
+        tree = join_probed(points, probed, team)
     else:
-        packed = _packed(points, k, metric, arithmetic, crew)
-        survey = Survey(points, packed, crew)
-        neighbors = nearest(points, packed, k, _listed(packed.arithmetic, k, n), crew, survey)
-        crew.tick = _ticker("spanning tree", progress)
-        tree = spanning_tree(points, packed, neighbors, crew, survey)
+        packed = _packed(points, k, metric, arithmetic, team)
+        survey = PairBounds(points, packed, team)
+        neighbors = nearest(points, packed, k, _listed(packed.arithmetic, k, n), team, survey)
+        team.tick = _ticker("spanning tree", progress)
+        tree = spanning_tree(points, packed, neighbors, team, survey)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
 
 
@@ -250,15 +253,15 @@ def _is_quicker_plain(n: int) -> bool:
     return n <= MOST_ROWS and not is_ready(pack_rows) and _patience.take(n * n)
 
 
-def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew: Crew) -> Packed:
+def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team: ThreadTeam) -> Packed:
     """Return the packed rows; eight bits give way to sixteen where they prove too little."""
     n, centred = points.factors.size, metric == "euclidean"
-    packed = pack(points, arithmetic, centred=centred, crew=crew)
+    packed = pack(points, arithmetic, centred=centred, team=team)
     if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
         rows = np.linspace(0, n - 1, _SAMPLE).astype(np.int64)
         values = points.values.reshape(n, points.size)[rows]
         sample = Points(values.reshape(-1), points.factors[rows], points.size)
-        quiet = Crew(crew.threads)
+        quiet = ThreadTeam(team.threads)
         if (
             uncertain_share(
                 sample, pack(sample, arithmetic, centred=centred), k, _listed(arithmetic, k, _SAMPLE), quiet
@@ -266,7 +269,7 @@ def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, crew
             > _UNSURE
         ):
             arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
-            packed = pack(points, arithmetic, centred=centred, crew=crew)
+            packed = pack(points, arithmetic, centred=centred, team=team)
     return packed
 
 
@@ -305,3 +308,80 @@ def _at_least(name: str, value: object, least: int) -> None:
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InvalidArgument(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+
+
+def condensed_table(tree: CondensedTree) -> pa.Table:
+    """Return a condensed tree as a table with one line for each cluster and each row, as the hdbscan package has it.
+
+    Returns
+    -------
+    pyarrow.Table
+        parent, child (int64): rows are 0 to n − 1, clusters from n on, n holds all. lambda_val (float64): one over the
+        distance at which the child leaves the parent. child_size (int64). Ordered by parent, then λ, then child.
+    """
+    n = tree.row_cluster.size
+    parent = np.concatenate([tree.row_cluster, tree.parent[1:]]) + n
+    child = np.concatenate([np.arange(n), np.arange(1, tree.parent.size) + n])
+    density = np.concatenate([tree.row_lambda, tree.birth[1:]])
+    size = np.concatenate([np.ones(n, np.int64), tree.size[1:]])
+    if n < 2:  # one row leaves nothing
+        parent, child, density, size = parent[:0], child[:0], density[:0], size[:0]
+    order = np.lexsort((child, density, parent))
+    import pyarrow as pa
+
+    return pa.table(
+        {"parent": parent[order], "child": child[order], "lambda_val": density[order], "child_size": size[order]}
+    )
+
+
+def merge_table(tree: MergeTree) -> pa.Table:
+    """Return a dendrogram as a table with one line for each node.
+
+    Returns
+    -------
+    pyarrow.Table
+        node, parent (int64, −1 for the root), height (float64, 0 for rows), size (int64). Nodes are joined at one
+        height at once, so one may have many children.
+    """
+    n = tree.parent.size - tree.height.size
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "node": np.arange(tree.parent.size),
+            "parent": tree.parent,
+            "height": np.concatenate([np.zeros(n), tree.height]),
+            "size": tree.size,
+        }
+    )
+
+
+def linkage_matrix(tree: MergeTree) -> NDArray[np.float64]:
+    """Return a dendrogram as SciPy's linkage matrix: a node of m children becomes m − 1 lines of one height.
+
+    Returns
+    -------
+    float64 (n − 1, 4)
+        Two merged nodes, height, rows below.
+    """
+    n = tree.parent.size - tree.height.size
+    lines = np.empty((max(n - 1, 0), 4))
+    name = np.arange(tree.parent.size)  # what SciPy calls each node
+    children = np.argsort(tree.parent[:-1], kind="stable") if n > 1 else np.empty(0, np.int64)
+    parents = tree.parent[children]
+    line = 0
+    for node, start, stop in zip(
+        range(n, tree.parent.size),
+        np.searchsorted(parents, np.arange(n, tree.parent.size)).tolist(),
+        np.searchsorted(parents, np.arange(n, tree.parent.size), side="right").tolist(),
+        strict=True,
+    ):
+        merged = children[start]
+        left, size = int(name[merged]), int(tree.size[merged])
+        for child in children[start + 1 : stop].tolist():
+            size += int(tree.size[child])
+            lines[line] = left, name[child], tree.height[node - n], size
+            left = n + line
+            line += 1
+        name[node] = left
+    return lines

@@ -2,20 +2,24 @@
 
 The weight of a word in a topic is its share of the topic's words times log(1 + mean words a topic / its count in all
 topics) (Grootendorst, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure", 2022, section 3.3).
-Words are taken apart by the lexical lane's analysis and shown in the form in which they are written most often.
+Words are split by the lexical lane's analysis and shown in the form in which they are written most often.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import chain, combinations, count
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
+from lamina_engine.store.segments import Segment
+from lamina_engine.store.snapshot import Rows, Snapshot
 
 WORDS: Final = 8
 NAMED_BY: Final = 3
@@ -26,7 +30,7 @@ _CHARS: Final = 4000
 _REMEMBERED: Final = 1 << 17
 
 
-def texts_read(topics: int) -> int:
+def sample_size(topics: int) -> int:
     """Return how many texts of each topic are read where there are so many: some ten thousand in all tell enough."""
     return min(_SAMPLE, max(_LEAST, _IN_ALL // max(topics, 1)))
 
@@ -82,7 +86,7 @@ class WordReader:
         return found
 
 
-def best_words(counts: Sequence[WordCounts], basis: Sequence[int]) -> list[list[str]]:
+def select_words(counts: Sequence[WordCounts], basis: Sequence[int]) -> list[list[str]]:
     """Return the words of each topic, the best first, at most `WORDS`.
 
     Parameters
@@ -114,12 +118,12 @@ def _best(counts: WordCounts, total: Counter[str], mean: float) -> list[str]:
     return [min(ways)[1] for ways in forms.values()]
 
 
-def name_of(words: Sequence[str]) -> str:
+def make_name(words: Sequence[str]) -> str:
     """Return a topic's name: its first words. Text of the vault: whoever shows it escapes it."""
     return ", ".join(words[:NAMED_BY]) or _UNTITLED
 
 
-def names_of(words: Sequence[Sequence[str]], names: Sequence[str | None], order: Sequence[int]) -> list[str]:
+def make_names(words: Sequence[Sequence[str]], names: Sequence[str | None], order: Sequence[int]) -> list[str]:
     """Return a name for each topic, no two of the same words.
 
     Parameters
@@ -143,8 +147,8 @@ def names_of(words: Sequence[Sequence[str]], names: Sequence[str | None], order:
         if found[position]:
             continue
         own = words[position]
-        ways = (name_of(some) for some in combinations(own, min(NAMED_BY, len(own))))
-        more = (f"{name_of(own)} ({number})" for number in count(2))
+        ways = (make_name(some) for some in combinations(own, min(NAMED_BY, len(own))))
+        more = (f"{make_name(own)} ({number})" for number in count(2))
         name = next(name for name in chain(ways, more) if _key(name) not in taken)
         taken.add(_key(name))
         found[position] = name
@@ -153,3 +157,91 @@ def names_of(words: Sequence[Sequence[str]], names: Sequence[str | None], order:
 
 def _key(name: str) -> frozenset[str]:
     return frozenset(name.casefold().split(", "))
+
+
+_BLOCK: Final = 1024
+
+
+class TopicWords(NamedTuple):
+    """What a topic is called and by which words."""
+
+    name: str
+    words: list[str]
+
+
+class TopicErasure:
+    """Words that go with some chunks.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    rows : int64 (m,)
+        All rows of the chunks that go, ascending.
+    """
+
+    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
+        self._snapshot, self._rows = snapshot, rows
+        self._reader = WordReader()
+        self._lost: dict[str, set[str]] | None = None
+
+    def topics(self, segment: Segment) -> dict[int, TopicWords]:
+        """Return the topics of a segment that say something which only those chunks said, as they are without it.
+
+        Returns
+        -------
+        dict
+            By offset. A name that says it gives way to the words that are left.
+
+        Notes
+        -----
+        The texts of other chunks are looked at only where a topic has words of those that go, and until each was found
+        in one of them.
+        """
+        if self._lost is None:
+            self._lost = self._only_there()
+        found = {}
+        for offset, said in _said(segment):
+            words = [word for word in said.words if not self._is_lost(word)]
+            name = make_name(words) if self._is_lost(said.name) else said.name
+            if (name, words) != said:
+                found[offset] = TopicWords(name, words)
+        return found
+
+    def _is_lost(self, text: str) -> bool:
+        return any(stem in self._lost for stem in self._stems(text)) if self._lost else False
+
+    def _stems(self, text: str) -> set[str]:
+        return {stem for stem, _ in self._reader.count([text]).forms}
+
+    def _only_there(self) -> dict[str, set[str]]:
+        """Return the stems, with their forms, that topics say and no chunk but those."""
+        segments = self._snapshot.segments("topics")
+        if not segments or not self._rows.size:
+            return {}
+        told = {text for segment in segments for _, said in _said(segment) for text in (said.name, *said.words)}
+        known = {stem for text in told for stem in self._stems(text)}
+        lost: dict[str, set[str]] = {}
+        for stem, form in self._reader.count(self._texts(self._rows)).forms:
+            if stem in known:
+                lost.setdefault(stem, set()).add(form)
+        others = np.setdiff1d(np.arange(self._snapshot.rows("chunks")), self._rows, assume_unique=True)
+        for start in range(0, others.size, _BLOCK):
+            if not lost:
+                break
+            for text in self._texts(others[start : start + _BLOCK]):
+                folded = text.casefold()  # few texts hold one of the words, and only those are taken apart
+                if any(form in folded for forms in lost.values() for form in forms):
+                    for stem in self._stems(text):
+                        lost.pop(stem, None)
+        return lost
+
+    def _texts(self, rows: Rows) -> Iterator[str]:
+        titles = self._snapshot.values("chunks", "title", rows)
+        texts = self._snapshot.values("chunks", "text", rows)
+        return (f"{title or ''}\n{text}" for title, text in zip(titles, texts, strict=True))
+
+
+def _said(segment: Segment) -> Iterator[tuple[int, TopicWords]]:
+    names, words = segment.column("name").to_pylist(), segment.column("words").to_pylist()
+    for offset, (name, some) in enumerate(zip(names, words, strict=True)):
+        yield offset, TopicWords(name, list(some))

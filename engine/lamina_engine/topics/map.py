@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument, MissingExtra
-from lamina_engine.topics.browsing import present
-from lamina_engine.topics.incremental import usable_rows
-from lamina_engine.topics.smoothing import unit_rows
+from lamina_engine.topics.catalog import current_topics
+from lamina_engine.topics.drift import usable_rows
+from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _module(name: str, package: str) -> Any:
 
 
 def _points(view: View, layout: Layout) -> _Points:
-    found = present(view)
+    found = current_topics(view)
     above = {topic.parent for topic in found.topics}
     lowest = [topic for topic in found.topics if topic.topic not in above]
     place = {topic.topic: position for position, topic in enumerate(lowest)}

@@ -127,7 +127,7 @@ def name_topics(
             tell(start, len(waiting))
             part = waiting[start : start + ASKED_AT_ONCE]
             size = len(part)
-            answer = purse.ask(PROMPT, _question(view, part), lambda text, size=size: names_in(text, size))  # type: ignore[misc]
+            answer = purse.ask(PROMPT, _question(view, part), lambda text, size=size: parse_names(text, size))  # type: ignore[misc]
             for number, said in (answer or {}).items():
                 name = " ".join(clean(said).split())
                 if name and name.casefold() not in taken:  # two topics of one name could not be told apart
@@ -142,7 +142,7 @@ def name_topics(
     return Naming(named, tuple(sorted({*known, *found} & present)), len(found), note)
 
 
-def names_in(text: str, count: int) -> dict[int, str]:
+def parse_names(text: str, count: int) -> dict[int, str]:
     """Return the names of an answer about so many topics, by their numbers.
 
     One malformed element rejects all of them: a field too many or too few, a number of no topic or named twice, a name

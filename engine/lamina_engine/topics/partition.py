@@ -1,25 +1,263 @@
-"""From vectors to topics: smoothing, tree, choice, centroids, threshold. Arrays in, arrays out; knows no vault."""
+"""Partition of vectors into topics: smoothing, tree, selection, centroids, threshold. Arrays in, arrays out.
+
+Smoothing: short texts of one dialogue lie nearly as far from each other as from anything else, so plain density finds one
+dense spot and calls the rest noise. Two steps over the exact graph of nearest neighbours gather what belongs together.
+
+Selection: excess of mass prefers few large clusters where texts grow denser everywhere at once, as in dialogue. So a
+cluster of more than half of everything gives way to its parts where those hold at least half of it. Above the topics,
+those clusters are kept as parents that hold together over a range of density.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.topics.angles import directions, sums
-from lamina_engine.topics.assignment import assign_some
-from lamina_engine.topics.hdbscan import Report, Way, check_cut, grow
-from lamina_engine.topics.layers import Layers, Selection, layers, select
-from lamina_engine.topics.smoothing import smooth
-from lamina_engine.topics.thresholds import calibrate
-from lamina_kernels.hierarchy import condense
-from lamina_kernels.layouts import F32, F64, I64
-from lamina_kernels.selection import flatten
+from lamina_engine.topics.approx.probing import probe
+from lamina_engine.topics.assignment import assign_positions, calibrate, directions, sum_by_label
+from lamina_engine.topics.hdbscan import EXACT_ROWS, Progress, Report, Way, check_cut, grow
+from lamina_engine.topics.points import as_points, unit_rows
+from lamina_kernels.hdbscan.certified import nearest
+from lamina_kernels.hdbscan.hierarchy import condense, descendants
+from lamina_kernels.hdbscan.packed import Arithmetic, fastest, pack
+from lamina_kernels.hdbscan.selection import choose, flatten, peaks, stabilities
+from lamina_kernels.layouts import BOOL, F32, F64, I32, I64, CondensedTree
+from lamina_kernels.threads import ThreadTeam
+
+NEIGHBORS: Final = 15
+"""Neighbours that draw a row; see decision 0012. Fewer in small sets: half the root of their size."""
+
+STEPS: Final = 2
 
 _BLOCK: Final = 8192
+"""Rows moved at once, and made unit rows at once."""
+
+_COLUMNS: Final = 32
+"""Columns moved at once. A step takes no copy of the rows but of so many of their columns; the neighbours of a block of
+rows take 30 MiB."""
+
+_SPARE: Final = 12
+"""Neighbours listed beyond those wanted, so that estimates can prove the list."""
+
+
+def smoothed(vectors: F32, *, method: Way = "auto", threads: int | None = None, progress: Report | None = None) -> F32:
+    """Return rows moved towards their neighbours.
+
+    Parameters
+    ----------
+    vectors : float32 (n, d)
+        No row is zero.
+    method : {"exact", "approx", "auto"}
+        How neighbours are found; ``auto`` is exact up to `lamina_engine.topics.hdbscan.EXACT_ROWS` rows.
+    threads : int, optional
+        All cores unless given; the result is the same.
+    progress : callable, optional
+        As in `lamina_engine.topics.hdbscan.grow`.
+
+    Returns
+    -------
+    float32 (n, d)
+        Unit rows.
+
+    Raises
+    ------
+    InvalidArgument
+        See `lamina_engine.topics.points.as_points`.
+
+    Notes
+    -----
+    x ← unit(x + Σ wᵢ xᵢ / Σ wᵢ), wᵢ the cosine of neighbour i in the original space (negative ones count 0), repeated.
+    O(n² d / 2) for the neighbours, O(n k d) for a step. See `smooth` for memory.
+    """
+    found = unit_rows(vectors)
+    smooth(found, method=method, threads=threads, progress=progress)
+    return found
+
+
+def smooth(rows: F32, *, method: Way = "auto", threads: int | None = None, progress: Report | None = None) -> None:
+    """Move unit rows towards their neighbours, in place.
+
+    Parameters
+    ----------
+    rows : float32 (n, d)
+        Unit rows, in C order.
+    method, threads, progress
+        See `smoothed`.
+
+    Notes
+    -----
+    Memory besides the rows: what finding neighbours takes, then 12 k n bytes for k neighbours and an eighth of the rows.
+    """
+    count = drawn_by(len(rows))
+    if not count:
+        return
+    near, weights = _neighbors(rows, count, method, threads, progress)
+    for _ in range(STEPS):
+        _step(rows, near, weights)
+
+
+def drawn_by(n: int) -> int:
+    """Return how many neighbours draw a row of n: `NEIGHBORS`, at most half the root of n, fewer than n."""
+    return min(NEIGHBORS, max(1, int(math.sqrt(n) / 2)), max(n - 1, 0))
+
+
+def _neighbors(vectors: F32, count: int, method: Way, threads: int | None, progress: Report | None) -> tuple[I32, F64]:
+    """Return the rows of the nearest neighbours, and their weights, each (n, count)."""
+    n = len(vectors)
+    points = as_points(vectors, "cosine")
+    tick = None if progress is None else lambda share: progress(Progress("smoothing", int(100 * share)))
+    team = ThreadTeam(threads or os.cpu_count() or 1, tick)
+    # so many neighbours lie too close to each other for the margins of eight bits
+    arithmetic = cast("Arithmetic", fastest().replace("int8", "int16"))
+    if method == "approx" or (method == "auto" and n > EXACT_ROWS):
+        found = probe(points, arithmetic, count, min(n - 1, count + 1), team, centred=False).neighbors
+    else:
+        # where the count-th distance is certain, so are the rows before it: nothing unlisted is nearer
+        packed = pack(points, arithmetic, centred=False)
+        found = nearest(points, packed, count, min(n - 1, count + _SPARE), team)
+    chords = found.distances[:, :count]
+    return found.rows[:, :count].copy(), np.maximum(1.0 - chords * chords / 2.0, 0.0)
+
+
+def _step(rows: F32, near: I32, weights: F64) -> None:
+    whole = np.maximum(weights.sum(axis=1), 1e-12)
+    for first in range(0, rows.shape[1], _COLUMNS):
+        columns = slice(first, first + _COLUMNS)
+        before = np.ascontiguousarray(rows[:, columns])
+        for start in range(0, len(rows), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            drawn = np.einsum("nk,nkd->nd", weights[part] / whole[part, None], before[near[part]], optimize=False)
+            rows[part, columns] += drawn
+    unit_rows(rows, rows)
+
+
+Selection = Literal["topics", "eom", "leaf"]
+
+_TOO_LARGE: Final = 0.5
+_COVERED: Final = 0.5
+PERSISTENCE: Final = 0.05
+"""A parent holds together while the density rises by at least this share of where it parts."""
+_NEARLY_ALL: Final = 0.8
+
+
+class Layers(NamedTuple):
+    """Topics of a condensed tree, parents before their children.
+
+    Attributes
+    ----------
+    clusters : int64 (t,)
+        Clusters of the condensed tree, ascending.
+    parents : int64 (t,)
+        Position of the topic each lies in; −1 at the top.
+    lowest : bool (t,)
+        Where a topic has rows of its own; the others are parents.
+    persistence : float64 (t,)
+        1 − (density at which it comes about) / (density at which it parts or ends), in [0, 1].
+    """
+
+    clusters: I64
+    parents: I64
+    lowest: BOOL
+    persistence: F64
+
+
+def select_clusters(tree: CondensedTree, selection: Selection) -> BOOL:
+    """Return which clusters are the topics that rows lie in.
+
+    Parameters
+    ----------
+    tree : CondensedTree
+    selection : {"topics", "eom", "leaf"}
+        ``eom`` and ``leaf`` are plain HDBSCAN; see the module for ``topics``.
+
+    Returns
+    -------
+    bool (c,)
+        None lies below another.
+    """
+    if selection == "topics":
+        return _parted(tree)
+    return choose(tree, selection, epsilon=0.0, max_cluster_size=None, allow_single_cluster=False)
+
+
+def _parted(tree: CondensedTree) -> BOOL:
+    """Choose by excess of mass, but part what holds more than half of everything."""
+    mass = stabilities(tree)
+    parent, size, best = tree.parent.tolist(), tree.size.tolist(), mass.tolist()
+    below: list[list[float]] = [[] for _ in parent]
+    held = [0] * len(parent)
+    kept = np.zeros(len(parent), np.bool_)
+    for c in range(len(parent) - 1, -1, -1):
+        mass_below = sum(sorted(below[c]))  # in one order, whatever the numbering
+        parted = size[c] > _TOO_LARGE * size[0] and held[c] >= _COVERED * size[c]
+        if c == 0 or parted or mass_below > best[c]:
+            best[c] = mass_below
+        else:
+            kept[c], held[c] = True, size[c]
+        if c:
+            below[parent[c]].append(best[c])
+            held[parent[c]] += held[c]
+    uppermost: BOOL = descendants(tree, kept) == np.arange(kept.size)
+    return kept & uppermost
+
+
+def make_layers(tree: CondensedTree, chosen: BOOL) -> Layers:
+    """Return the chosen clusters and the parents above them.
+
+    Parameters
+    ----------
+    tree : CondensedTree
+    chosen : bool (c,)
+        See `select`.
+
+    Returns
+    -------
+    Layers
+    """
+    steady = persistence(tree)
+    count = chosen.astype(np.int64)
+    for c in range(chosen.size - 1, 0, -1):
+        count[tree.parent[c]] += count[c]
+    above = (count >= 2) & ~chosen & (steady >= PERSISTENCE) & (tree.size <= _TOO_LARGE * tree.size[:1].sum())
+    above[:1] = False
+    clusters = np.flatnonzero(_telling(tree, above, chosen))
+    place = np.full(chosen.size, -1)
+    place[clusters] = np.arange(clusters.size)
+    parents = np.full(clusters.size, -1)
+    for position, c in enumerate(clusters.tolist()):
+        at = int(tree.parent[c])
+        while at > 0 and place[at] < 0:
+            at = int(tree.parent[at])
+        parents[position] = place[at] if at > 0 else -1
+    return Layers(clusters, parents, chosen[clusters], steady[clusters])
+
+
+def _telling(tree: CondensedTree, above: BOOL, chosen: BOOL) -> BOOL:
+    """Return the topics and those parents of which no single part is nearly all."""
+    kept = chosen | above
+    largest = np.zeros(chosen.size, np.int64)
+    for c in range(chosen.size - 1, 0, -1):
+        kept[c] &= chosen[c] or largest[c] <= _NEARLY_ALL * tree.size[c]
+        below = tree.size[c] if kept[c] else largest[c]
+        largest[tree.parent[c]] = max(largest[tree.parent[c]], below)
+    return kept
+
+
+def persistence(tree: CondensedTree) -> F64:
+    """Return float64 (c,) in [0, 1]: how far the density rises, as a share, before each cluster parts or ends."""
+    last = peaks(tree)
+    parts = np.zeros(last.size)
+    np.maximum.at(parts, tree.parent[1:], tree.birth[1:])
+    end = np.where(parts > 0.0, parts, last)
+    return np.where(end > 0.0, 1.0 - tree.birth / np.where(end > 0.0, end, 1.0), 0.0)
+
+
 """Rows looked at at once."""
 
 
@@ -152,10 +390,10 @@ def partition_of(
         del rows
         rows = read()
     tree = condense(hierarchy.merge_tree, settings.min_cluster_size)
-    chosen = select(tree, settings.selection)
+    chosen = select_clusters(tree, settings.selection)
     flat = flatten(tree, chosen, epsilon=0.0)
-    found = layers(tree, chosen)
-    centroids = directions(sums(rows, flat.labels, flat.clusters.size))
+    found = make_layers(tree, chosen)
+    centroids = directions(sum_by_label(rows, flat.labels, flat.clusters.size))
     limit = calibrate(rows, flat.labels) if threshold is None else threshold
     labels = flat.labels
     if is_smoothed and centroids.size:
@@ -164,13 +402,13 @@ def partition_of(
     return Partition(labels, np.where(labels >= 0, flat.probabilities, 0.0), centroids, limit, clusters, found)
 
 
-def filled(rows: F32, found: Partition) -> I64:
+def fill_labels(rows: F32, found: Partition) -> I64:
     """Return labels with noise given to the nearest topic within the threshold; plain selections leave it alone."""
     if found.labels.size == 0:
         return found.labels
     noise = np.flatnonzero(found.labels < 0)
     labels = found.labels.copy()
-    labels[noise] = assign_some(rows, noise, found.centroids, found.threshold).topics
+    labels[noise] = assign_positions(rows, noise, found.centroids, found.threshold).topics
     return labels
 
 

@@ -18,6 +18,9 @@ _LANES = 8
 _BLOCK = 512
 """Rows widened to float64 at a time: their squares stay in the second cache."""
 
+_UNIT_BLOCK = 8192
+"""Rows brought to unit length at a time."""
+
 _SMALLEST, _LARGEST = 1e-18, 1e18
 """Lengths of rows between which float32 can form products; outside, rows are refused."""
 
@@ -102,3 +105,14 @@ def _refuse(lengths: F64, vectors: NDArray[np.generic], metric: Metric) -> None:
                 f"row {small[0]} is zero ({small.size} of {lengths.size} rows are): it has no direction, so no cosine; "
                 "leave such rows out or use metric='euclidean'"
             )
+
+
+def unit_rows(vectors: NDArray[np.floating], out: F32 | None = None) -> F32:
+    """Return float32 (n, d) rows of length 1; zero rows stay zero. ``out`` may be the vectors themselves."""
+    out = np.empty(vectors.shape, np.float32) if out is None else out
+    for start in range(0, len(vectors), _UNIT_BLOCK):
+        part = vectors[start : start + _UNIT_BLOCK]
+        lengths = np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64, casting="same_kind"))
+        lengths[lengths == 0.0] = 1.0
+        out[start : start + _UNIT_BLOCK] = part / lengths[:, None]
+    return out

@@ -9,21 +9,20 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle, writing
-from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultReadOnly
+from lamina_engine.errors import InvalidArgument, TopicNotFound, VaultCorrupt, VaultReadOnly
 from lamina_engine.memory import Memory
-from lamina_engine.topics import browsing, clustering, generation
-from lamina_engine.topics.angles import angular
-from lamina_engine.topics.browsing import present, topic, topics
+from lamina_engine.topics import catalog, clustering, generation
+from lamina_engine.topics.assignment import angular
+from lamina_engine.topics.catalog import current_topics, topic, topics
 from lamina_engine.topics.clustering import cluster
 from lamina_engine.topics.generation import latest, read_members, read_topics
 from lamina_engine.topics.hdbscan import Progress
-from lamina_engine.topics.report import TopicNotFound
 from tests.engine.topics.vaults import DIM, Given, blobs, fill
 
 
 def owners_by_topic(memory: Memory, owners: dict[str, int]) -> list[set[int]]:
     found: dict[str, set[int]] = {}
-    members = present(memory.view()).members
+    members = current_topics(memory.view()).members
     for name, chunk in zip(members.topics, members.chunks, strict=True):
         found.setdefault(name, set()).add(owners[chunk])
     return [found[name] for name in sorted(found)]
@@ -141,7 +140,7 @@ def test_removed_and_updated_chunks_leave_and_come(memory: Memory) -> None:
     filled_vault(memory, 40, 30)
     cluster(memory)
     sizes = sum(t.size for t in topics(memory))
-    members = present(memory.view()).members
+    members = current_topics(memory.view()).members
     lifecycle.invalidate(memory, members.chunks[0], "wrong")
     assert sum(t.size for t in topics(memory)) == sizes - 1
     report = cluster(memory)
@@ -308,8 +307,8 @@ def test_topics_of_another_space_are_shown_and_not_continued(memory: Memory, mon
     before = topics(memory)
     vectors, owners = blobs([3], seed=9)
     fill(memory, vectors, owners, prefix="late")
-    for module in (browsing, clustering):
-        monkeypatch.setattr(module, "space_of", lambda _: "another model")
+    for module in (catalog, clustering):
+        monkeypatch.setattr(module, "current_space", lambda _: "another model")
     assert topics(memory) == before, "vectors of another model are not compared with these centroids"
     report = cluster(memory)
     assert (report.incremental, report.kept) == (False, 2)

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from bench.harvest import chunks
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.topics.hdbscan import Hierarchy, Progress, cut, grow
+from lamina_engine.topics.hdbscan import Hierarchy, Progress, condensed_table, cut, grow, linkage_matrix, merge_table
 from lamina_engine.topics.points import as_points
-from lamina_engine.topics.trees import condensed_table, linkage_matrix, merge_table
-from lamina_kernels.packed import Arithmetic, pack
+from lamina_kernels.hdbscan.packed import Arithmetic, pack
 from tests.oracles.density import core_distances, distances, mutual_reachability
 
 PORTABLE: tuple[Arithmetic, ...] = ("float32", "int16-portable", "int8-portable")

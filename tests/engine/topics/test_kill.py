@@ -15,7 +15,7 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.care.verify import verify
 from lamina_engine.memory import Memory
-from lamina_engine.topics.browsing import present
+from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.clustering import cluster
 from lamina_engine.topics.generation import latest, read_members, read_topics
 from tests.engine.topics.vaults import Given, blobs, fill
@@ -59,7 +59,7 @@ def test_whoever_is_killed_while_clustering_leaves_a_whole_generation(
         assert now is not None
         assert now.generation in (said, said + 1)
         assert _in_force(memory) == whole[now.min_cluster_size]
-        assert present(memory.view()).members.rows.size == sum(whole[now.min_cluster_size])
+        assert current_topics(memory.view()).members.rows.size == sum(whole[now.min_cluster_size])
         report = verify(root)
         assert report.ok, report.problems
         assert cluster(memory, full=True).generation == now.generation + 1

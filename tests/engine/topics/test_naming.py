@@ -10,9 +10,9 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.chat import Budget, ChatEndpoint, InvalidAnswer
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.memory import Memory
-from lamina_engine.topics.browsing import topics
+from lamina_engine.topics.catalog import topics
 from lamina_engine.topics.clustering import cluster
-from lamina_engine.topics.naming import ASKED_AT_ONCE, PROMPT, names_in
+from lamina_engine.topics.naming import ASKED_AT_ONCE, PROMPT, parse_names
 from tests.engine.graph.chatserver import ChatServer, serving
 from tests.engine.topics.vaults import blobs, fill
 
@@ -186,7 +186,7 @@ def test_its_steps_are_told(three: Memory, server: ChatServer, namer: ChatEndpoi
 )  # fmt: skip
 def test_answers_that_cannot_be_used(answer: str) -> None:
     with pytest.raises(InvalidAnswer):
-        names_in(answer, 2)
+        parse_names(answer, 2)
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_answers_that_cannot_be_used(answer: str) -> None:
     ],
 )
 def test_answers_that_can(answer: str, names: dict[int, str]) -> None:
-    assert names_in(answer, 2) == names
+    assert parse_names(answer, 2) == names

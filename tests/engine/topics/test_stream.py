@@ -11,10 +11,10 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.chunks import writing
 from lamina_engine.memory import Memory
-from lamina_engine.topics.browsing import present
+from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.clustering import cluster
-from lamina_engine.topics.incremental import LEAST_AGREEMENT, adjusted_rand, usable_rows
-from lamina_engine.topics.smoothing import unit_rows
+from lamina_engine.topics.drift import LEAST_AGREEMENT, adjusted_rand, usable_rows
+from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
 from tests.engine.topics.vaults import Given, fill
 
@@ -82,7 +82,7 @@ def _timed(memory: Memory, *, full: bool) -> float:
 
 def _labels(memory: Memory) -> I64:
     view = memory.view()
-    rows, members = usable_rows(view), present(view).members
+    rows, members = usable_rows(view), current_topics(view).members
     names = {name: label for label, name in enumerate(sorted(set(members.topics)))}
     labels = np.full(rows.size, -1)
     labels[np.searchsorted(rows, members.rows)] = [names[name] for name in members.topics]
@@ -91,8 +91,8 @@ def _labels(memory: Memory) -> I64:
 
 def _batch_labels(memory: Memory) -> I64:
     """What a clustering of everything gives, without putting it in force."""
-    from lamina_engine.topics.partition import Settings, filled, partition
+    from lamina_engine.topics.partition import Settings, fill_labels, partition
 
     view = memory.view()
     vectors = unit_rows(view.vectors.gather(usable_rows(view)))
-    return filled(vectors, partition(vectors, Settings(), threshold=None))
+    return fill_labels(vectors, partition(vectors, Settings(), threshold=None))

@@ -1,0 +1,1 @@
+"""Approximate neighbours and spanning tree beyond the sizes of the exact search."""

@@ -1,0 +1,161 @@
+"""Catalog of topics: those of the current generation, with the chunks added and removed since.
+
+Nothing is written: chunks beyond the generation's watermarks are assigned to the nearest topic on each read, so every
+reader of one version of the vault gets the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lamina_engine.errors import InvalidArgument, TopicNotFound
+from lamina_engine.index.view import View
+from lamina_engine.topics.clustering import assign_new
+from lamina_engine.topics.drift import rows_at, usable_rows
+from lamina_engine.topics.generation import (
+    Members,
+    TopicRow,
+    current_space,
+    latest,
+    read_members,
+    read_topics,
+    resize_topics,
+)
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic as it is now: chunks that came since count, chunks that went do not.
+
+    Texts (name, words) come from the vault: escape them where they are rendered.
+    """
+
+    id: str
+    parent: str | None
+    children: tuple[str, ...]
+    name: str
+    words: tuple[str, ...]
+    size: int
+    """Chunks in it, those of the topics below it included."""
+    persistence: float
+    medoid: str | None
+    exemplars: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A chunk in a topic.
+
+    ``origin`` is ``tree`` (by density alone), ``smoothed`` (by the density of smoothed vectors), ``exemplar`` (noise
+    that lies within the threshold of the centroid) or ``assigned`` (came since; likewise within the threshold).
+    """
+
+    chunk: str
+    topic: str
+    probability: float
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMembers:
+    """A topic and its members, the surest first."""
+
+    topic: Topic
+    members: tuple[Member, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape of ``lamina topics ID --json``."""
+        return asdict(self)
+
+
+_ASSIGNED = "assigned"
+
+
+class CurrentTopics(NamedTuple):
+    """Topics in ascending order of their ids, and their members by row, as they are now."""
+
+    topics: list[TopicRow]
+    members: Members
+
+
+def current_topics(view: View) -> CurrentTopics:
+    """Return the topics of a version; none where it was never clustered."""
+    detail = latest(view.snapshot)
+    if detail is None:
+        return CurrentTopics([], Members([], [], np.empty(0, np.int64), np.empty(0, np.float32), []))
+    topics = read_topics(view.snapshot, detail.generation)
+    members = read_members(view.snapshot, detail.generation)
+    if members.rows.size:
+        members = members.select(np.flatnonzero(view.state.active()[members.rows]))
+    if detail.space == current_space(view):  # vectors of another model have nothing to do with these centroids
+        then = rows_at(view, detail.rows, detail.events)
+        fresh = np.setdiff1d(usable_rows(view), then, assume_unique=True)
+        late = assign_new(view, topics, fresh, detail.threshold)
+        members = members.join(
+            Members(late.topics, late.chunks, late.rows, late.probabilities, [_ASSIGNED] * late.rows.size)
+        )
+    return CurrentTopics(resize_topics(topics, members.topics), members)
+
+
+def topics(memory: Memory) -> list[Topic]:
+    """Return the topics of a vault, the largest first, parents before their children of equal size.
+
+    Returns
+    -------
+    list of Topic
+        Empty where the vault was never clustered.
+    """
+    found = current_topics(memory.view()).topics
+    return sorted(_shown(found).values(), key=lambda topic: (-topic.size, not topic.children, topic.id))
+
+
+def topic(memory: Memory, identity: str) -> TopicMembers:
+    """Return one topic with its members; a parent's are those of all topics below it.
+
+    Raises
+    ------
+    InvalidArgument
+        When the id is no text.
+    TopicNotFound
+        No topic of the generation in force has this id.
+    """
+    if not isinstance(identity, str) or not identity:
+        raise InvalidArgument(f"id={identity!r} must be the text of a topic's id; `lamina topics` lists them")
+    found = current_topics(memory.view())
+    shown = _shown(found.topics)
+    if identity not in shown:
+        raise TopicNotFound(f"no topic has the id {identity!r}; `lamina topics` lists them")
+    wanted, open_ids = set[str](), [identity]
+    while open_ids:
+        at = open_ids.pop()
+        wanted.add(at)
+        open_ids += shown[at].children
+    members = found.members
+    rows = [
+        Member(chunk, name, float(share), origin)
+        for chunk, name, share, origin in zip(
+            members.chunks, members.topics, members.probabilities, members.origins, strict=True
+        )
+        if name in wanted
+    ]
+    return TopicMembers(shown[identity], tuple(sorted(rows, key=lambda member: (-member.probability, member.chunk))))
+
+
+def _shown(rows: list[TopicRow]) -> dict[str, Topic]:
+    children: dict[str, list[str]] = {}
+    for row in rows:
+        if row.parent is not None:
+            children.setdefault(row.parent, []).append(row.topic)
+    return {
+        row.topic: Topic(
+            row.topic, row.parent, tuple(children.get(row.topic, ())), row.name, row.words, row.size, row.persistence,
+            row.medoid, row.exemplars,
+        )
+        for row in rows
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""HDBSCAN: exact neighbours, spanning tree, hierarchy and selection."""

@@ -1,0 +1,1 @@
+"""Approximate neighbours of very many rows."""

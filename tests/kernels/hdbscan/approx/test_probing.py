@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lamina_kernels.hdbscan.approx.probing import NONE, join_lists, keep_both, keep_cells, list_queries
+from lamina_kernels.hdbscan.simd import LANES
+from lamina_kernels.layouts import F32, I32
+
+Lists = list[list[tuple[float, int]]]
+
+
+def empty(n: int, k: int) -> tuple[I32, F32]:
+    return np.full((n, k), NONE, np.int32), np.full((n, k), -np.inf, np.float32)
+
+
+def as_lists(rows: I32, scores: F32) -> Lists:
+    return [
+        [(float(s), int(r)) for r, s in zip(*pair, strict=True) if r != NONE] for pair in zip(rows, scores, strict=True)
+    ]
+
+
+def best(pairs: list[tuple[float, int]], k: int) -> list[tuple[float, int]]:
+    return sorted(pairs, reverse=True)[:k]
+
+
+def tile_of(scores: NDArray[np.float32]) -> F32:
+    """A tile with what kernels must not look at: columns filled up to whole vectors."""
+    wide = -(-scores.shape[1] // LANES) * LANES
+    return np.pad(scores, ((0, 0), (0, wide - scores.shape[1])), constant_values=99.0).astype(np.float32)
+
+
+@pytest.mark.parametrize("probes", [1, 3, 70])
+def test_the_nearest_cells_are_kept_over_tiles(probes: int) -> None:
+    scores = np.random.default_rng(1).permutation(5 * 100).reshape(5, 100).astype(np.float32)
+    cells, kept = np.zeros((5, probes), np.int32), np.full((5, probes), -np.inf, np.float32)
+    for column, last in ((0, 64), (64, 100)):
+        keep_cells(tile_of(scores[:, column:last]), 5, column, last, cells, kept)
+    ref = np.argsort(-scores, axis=1, kind="stable")[:, :probes]
+    assert cells.tolist() == ref.tolist()
+    assert kept.tolist() == np.take_along_axis(scores, ref, 1).tolist()
+
+
+def test_the_first_of_equally_near_cells_is_kept() -> None:
+    cells, kept = np.zeros((1, 2), np.int32), np.full((1, 2), -np.inf, np.float32)
+    keep_cells(tile_of(np.ones((1, 5), np.float32)), 1, 0, 5, cells, kept)
+    assert cells.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_rows_that_probe_and_rows_that_are_probed_keep_their_best(k: int) -> None:
+    n, begin, last = 90, 10, 80
+    queries = np.array([3, 12, 40, 85, 89], np.int32)
+    scores = np.random.default_rng(2).permutation(5 * n).reshape(5, n).astype(np.float32)
+    lists = *empty(n, k), *empty(n, k)
+    floors = np.full(n + 2 * LANES, -np.inf, np.float32)
+    for column, stop in ((0, 64), (64, last)):
+        keep_both(tile_of(scores[:, column:stop]), queries, column, max(begin, column), stop, *lists, floors)
+    found, callers = as_lists(*lists[:2]), as_lists(*lists[2:])
+    part = np.select([np.arange(n) < begin, np.arange(n) < 64, np.arange(n) < last], [-1, 0, 1], -1)
+    for i in range(n):
+        asked = [(float(scores[q, j]), j) for q in np.flatnonzero(queries == i) for j in range(begin, last) if j != i]
+        assert found[i] == best(asked, k)
+        # rows of one span have all asked each other
+        came = [(float(scores[q, i]), j) for q, j in enumerate(queries.tolist()) if -1 < part[i] != part[j]]
+        # a caller that is no better than what the row found itself may be left out
+        floor = min(best(asked, k))[0] if len(asked) >= k else -np.inf
+        assert [pair for pair in callers[i] if pair[0] > floor] == [pair for pair in best(came, k) if pair[0] > floor]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lists_are_joined_without_a_row_twice(seed: int) -> None:
+    rng, n, k = np.random.default_rng(seed), 12, 4
+    pairs = [empty(n, k), empty(n, k)]
+    for rows, scores in pairs:
+        for i in range(n):
+            size = rng.integers(0, k + 1)
+            rows[i, :size] = rng.choice(np.delete(np.arange(n), i), size, replace=False)
+            scores[i, :size] = np.sort(rng.random(size).astype(np.float32))[::-1]
+    (found, scores), (callers, caller_scores) = pairs
+    own, others = as_lists(found, scores), as_lists(callers, caller_scores)
+    join_lists(0, n, callers, caller_scores, found, scores)
+    for i in range(n):
+        held = {row for _, row in own[i]}
+        ref = [row for _, row in best(own[i] + [pair for pair in others[i] if pair[1] not in held], k)]
+        # what is missing is filled with the rows that follow
+        ref += [j % n for j in range(i + 1, i + n) if j % n not in ref][: k - len(ref)]
+        assert found[i].tolist() == ref
+
+
+def test_queries_of_a_cell_stand_by_place() -> None:
+    cells = np.array([[1, 0], [0, 2], [1, 2], [2, 1]], np.int32)
+    order = np.array([1, 0, 2, 3])
+    starts = np.array([0, 2, 5, 8])
+    queries = np.empty(8, np.int32)
+    list_queries(cells, order, starts, queries)
+    assert [queries[a:b].tolist() for a, b in ((0, 2), (2, 5), (5, 8))] == [[0, 1], [1, 2, 3], [0, 2, 3]]
+    assert starts.tolist() == [0, 2, 5, 8]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_kernels._jit import kernel
+from lamina_kernels.hdbscan.simd import beats, lowest_bit, square_distance
+from lamina_kernels.layouts import F32, F64, U8
+
+
+def _compare_examples() -> tuple[object, ...]:
+    return np.zeros(70, np.float32), np.zeros(70, np.float32), np.float32(0.0), np.zeros(64, np.uint8)
+
+
+@kernel(examples=[_compare_examples])
+def _compare(scores: F32, floors: F32, floor: float | np.float32, out: U8) -> None:
+    mask = beats(scores, 3, floors, 5, floor)
+    while mask != np.uint64(0):
+        out[lowest_bit(mask)] = 1
+        mask &= mask - np.uint64(1)
+
+
+def _distance_examples() -> tuple[object, ...]:
+    return np.zeros(48, np.float32), 8, 1.0, 16, 1.0, 8, np.zeros(1)
+
+
+@kernel(examples=[_distance_examples])
+def _distance(values: F32, i: int, a: float, j: int, b: float, size: int, out: F64) -> None:
+    out[0] = square_distance(values, i, a, values, j, b, size)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_scores_are_compared_with_the_lower_floor(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, floors = (rng.integers(-3, 4, 70).astype(np.float32) for _ in range(2))
+    scores[10], floors[20] = np.nan, -np.inf
+    floor = np.float32(rng.integers(-3, 4))
+    out = np.zeros(64, np.uint8)
+    _compare(scores, floors, floor, out)
+    ref = scores[3:67] > np.minimum(floors[5:69], floor)
+    assert out.tolist() == ref.astype(np.uint8).tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([8, 16]))
+def test_square_distance_equals_its_twin_to_the_bit_both_ways(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = (rng.standard_normal(48) * 10.0 ** rng.integers(-9, 9, 48)).astype(np.float32)
+    a, b, out = float(rng.random()), float(rng.random()), np.zeros(1)
+    ref = square_distance(values, 8, a, values, 16, b, size)  # called from Python: the twin
+    _distance(values, 8, a, 16, b, size, out)
+    assert out[0] == ref
+    _distance(values, 16, b, 8, a, size, out)
+    assert out[0] == ref
+    plain = math.fsum(
+        (float(x) * a - float(y) * b) ** 2 for x, y in zip(values[8 : 8 + size], values[16 : 16 + size], strict=True)
+    )
+    assert out[0] == pytest.approx(plain, rel=1e-13)
