@@ -131,7 +131,7 @@ class FactSources(OfFacts):
 def _judge(spec: ChatSpec | Literal[True]) -> Chat | None:
     if spec is None:
         return None
-    from lamina_engine.graph.judging import no_judge, resolve_judge
+    from lamina_engine.judging.queue import no_judge, resolve_judge
 
     judge = resolve_judge(None if spec is True else spec)
     if judge is None:

@@ -12,8 +12,8 @@ from lamina_engine.errors import InvalidArgument
 if TYPE_CHECKING:
     from lamina.linkresults import Cause, Link, Near
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.graph.judging import Budget, JudgeSpec
     from lamina_engine.graph.nearby import Timeline
+    from lamina_engine.judging.queue import Budget, JudgeSpec
 
 
 class Linked:
@@ -159,7 +159,7 @@ class Linked:
             ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; else ``$LAMINA_JUDGE_URL`` and
             ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``).
         budget : Budget, optional
-            What ``judged`` may cost; see `lamina_engine.graph.judging.Budget`.
+            What ``judged`` may cost; see `lamina_engine.judging.queue.Budget`.
 
         Returns
         -------
@@ -175,8 +175,8 @@ class Linked:
         VaultReadOnly, VaultLocked, OSError
         """
         from lamina_engine.graph.generators import build
-        from lamina_engine.graph.judging import resolve_judge
         from lamina_engine.ingest.wikilinks import resolve_stored_links
+        from lamina_engine.judging.queue import resolve_judge
 
         if not (kinds is None or isinstance(kinds, Iterable)) or isinstance(kinds, str):
             raise InvalidArgument(

@@ -192,7 +192,7 @@ def extract(
     Without PATH, frontmatter and "key:: value" lines of the vault's notes become facts. A file's observation blocks become
     chunks too; - reads stdin.
     """
-    from lamina_engine.graph.judging import Budget
+    from lamina_engine.judging.queue import Budget
 
     text = None
     if path is not None:
@@ -212,7 +212,7 @@ def extract(
 @click.option("--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What that may cost.")
 def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
     """List facts that another one contradicts or brings up to date."""
-    from lamina_engine.graph.judging import Budget
+    from lamina_engine.judging.queue import Budget
 
     with call.open() as vault:
         found = vault.facts.contradictions(judge=True if judge else None, budget=Budget(tokens=max_tokens))

@@ -49,7 +49,7 @@ def build(call: Call, kinds: tuple[str, ...], max_tokens: int, max_requests: int
     KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
     behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
     """
-    from lamina_engine.graph.judging import Budget
+    from lamina_engine.judging.queue import Budget
 
     budget = Budget(max_requests, max_tokens)
     with call.open() as vault:

@@ -14,8 +14,8 @@ from lamina_engine.graph import sequence as temporal
 from lamina_engine.graph.log import LinkCounts
 
 if TYPE_CHECKING:
-    from lamina_engine.graph.judging import Budget, Judge
     from lamina_engine.graph.wikilinks import Resolve
+    from lamina_engine.judging.queue import Budget, Judge
     from lamina_engine.memory import Memory
 
 logger = logging.getLogger(__name__)
@@ -87,18 +87,18 @@ def build(
     """Run generators of links; each says all it stands by, so a second run changes nothing."""
     wanted = _check_kinds(kinds)
     if "judged" in wanted and judge is None and kinds is not None:
-        from lamina_engine.graph.judging import no_judge
+        from lamina_engine.judging.queue import no_judge
 
         raise no_judge()
 
     def judged_links() -> KindReport:
         from lamina_engine.graph import judged
-        from lamina_engine.graph.judging import NO_JUDGE
+        from lamina_engine.judging.queue import NO_JUDGE
 
         if judge is None:
             return KindReport(note=NO_JUDGE)
-        report = judged.run(memory, judge, budget=budget)
-        return _report_of(report.written, note=report.told())
+        counts, report = judged.judge_links(memory, judge, budget=budget)
+        return _report_of(counts, note=report.summary())
 
     generators: dict[str, Callable[[], LinkCounts | KindReport]] = {
         "sequence": lambda: sequence.build(memory),

@@ -12,8 +12,8 @@ from lamina_engine.facts.judged import DISPUTES_PROMPT, TRIPLES_PROMPT, extract_
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
-from tests.engine.graph.chatserver import ChatServer, serving
 from tests.engine.graph.filling import fill
+from tests.engine.judging.chatserver import ChatServer, serving
 
 
 @pytest.fixture
@@ -108,15 +108,15 @@ def test_judged_contradictions_lower_the_older_fact_once(
 ) -> None:
     write(memory, [Draft("Dana", "likes", "tea"), Draft("Dana", "dislikes", "tea"), Draft("Eve", "likes", "tea")])
     server.script = [json.dumps([dispute(), dispute()])]
-    report = judge_contradictions(memory, judge)
+    noted, report = judge_contradictions(memory, judge)
     assert server.requests[0][2]["messages"][0]["content"] == DISPUTES_PROMPT
     assert [each["fact"] for each in json.loads(server.questions()[0])["facts"]] == [
         "Dana likes tea",
         "Dana dislikes tea",
     ]
-    assert (len(report.noted), report.subjects, report.requests) == (1, 1, 1)
+    assert (len(noted), report.asked, report.requests) == (1, 1, 1)
     assert ("Dana", "likes", "tea", 0.75) in said(memory)
-    assert judge_contradictions(memory, judge).requests == 0
+    assert judge_contradictions(memory, judge)[1].requests == 0
     assert len(contradictions_of(memory.view())) == 1
 
 
@@ -130,7 +130,7 @@ def test_unsure_split_and_absent_pairs_change_nothing(
 ) -> None:
     write(memory, [Draft("Dana", "likes", "tea"), Draft("Dana", "dislikes", "tea")])
     server.script = [json.dumps(answer)]
-    assert judge_contradictions(memory, judge).noted == []
+    assert judge_contradictions(memory, judge)[0] == []
     assert {each[3] for each in said(memory)} == {1.0}
 
 
@@ -138,4 +138,4 @@ def test_something_new_is_asked_about_again(memory: Memory, server: ChatServer, 
     write(memory, [Draft("Dana", "likes", "tea"), Draft("Dana", "dislikes", "tea")])
     judge_contradictions(memory, judge)
     write(memory, [Draft("Dana", "likes", "coffee")])
-    assert judge_contradictions(memory, judge).requests == 1
+    assert judge_contradictions(memory, judge)[1].requests == 1

@@ -9,11 +9,12 @@ import pytest
 from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.chat import Budget, ChatEndpoint, InvalidAnswer
 from lamina_engine.errors import InvalidArgument, InvalidConfig
+from lamina_engine.judging.verdicts import parse_names
 from lamina_engine.memory import Memory
 from lamina_engine.topics.catalog import topics
 from lamina_engine.topics.clustering import cluster
-from lamina_engine.topics.naming import ASKED_AT_ONCE, PROMPT, parse_names
-from tests.engine.graph.chatserver import ChatServer, serving
+from lamina_engine.topics.naming import ASKED_AT_ONCE, PROMPT
+from tests.engine.judging.chatserver import ChatServer, serving
 from tests.engine.topics.vaults import blobs, fill
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lamina import Vault
-from lamina_engine.graph.judging import Budget, ChatJudge
+from lamina_engine.judging.queue import Budget, ChatJudge
 
 
 @pytest.fixture(scope="module")

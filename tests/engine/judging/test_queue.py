@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from lamina_engine.embed.chat import chat_url, estimated_tokens
 from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
-from lamina_engine.graph.judging import Budget, ChatJudge, chat_url, estimated_tokens, resolve_judge
-from tests.engine.graph.chatserver import ChatServer, serving
+from lamina_engine.judging.queue import Budget, ChatJudge, resolve_judge
+from tests.engine.judging.chatserver import ChatServer, serving
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_a_busy_server_is_asked_again_and_a_refusing_one_is_not(server: ChatServ
 
 
 def test_an_answer_of_another_protocol_is_an_error(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.engine.graph.chatserver._completion", lambda said: {"data": []})
+    monkeypatch.setattr("tests.engine.judging.chatserver._completion", lambda said: {"data": []})
     judge = ChatJudge(server.url, "tiny", api_key_env=None)
     with pytest.raises(EmbeddingError, match="choices"):
         judge.ask("", "?")

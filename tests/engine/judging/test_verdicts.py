@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lamina_engine.graph.verdicts import Fact, InvalidAnswer, causal_links, is_placeholder, memory_links
+from lamina_engine.judging.verdicts import InvalidAnswer, Statement, is_placeholder, parse_causes, parse_links
 
-FACTS = [Fact("a", "one"), Fact("a", "two"), Fact("b", "three"), Fact("c", "four")]
+FACTS = [Statement("a", "one"), Statement("a", "two"), Statement("b", "three"), Statement("c", "four")]
 
 
 def link(**given: Any) -> dict[str, Any]:
@@ -19,11 +19,11 @@ def cause(**given: Any) -> dict[str, Any]:
 
 
 def links(*elements: dict[str, Any]) -> list[tuple[int, str, float]]:
-    return [(v.target_idx, v.link_type, v.confidence) for v in memory_links(json.dumps(elements), 3)]
+    return [(v.target_idx, v.link_type, v.confidence) for v in parse_links(json.dumps(elements), 3)]
 
 
 def causes(*elements: Any) -> list[tuple[int, int, float]]:
-    found = causal_links(json.dumps(elements), FACTS)
+    found = parse_causes(json.dumps(elements), FACTS)
     return [(v.source_fact_idx, v.target_fact_idx, v.confidence) for v in found]
 
 
@@ -106,13 +106,13 @@ def test_two_documents_have_one_link_the_surest() -> None:
 )  # fmt: skip
 def test_lists_are_found_however_they_are_wrapped(wrapped: str) -> None:
     text = wrapped.format(json.dumps([link()]))
-    assert [v.target_idx for v in memory_links(text, 3)] == [1]
-    assert len(causal_links(wrapped.format(json.dumps([cause()])), FACTS)) == 1
+    assert [v.target_idx for v in parse_links(text, 3)] == [1]
+    assert len(parse_causes(wrapped.format(json.dumps([cause()])), FACTS)) == 1
 
 
 @pytest.mark.parametrize("text", ["", "no links", "[", '{"answer": []}', '{"result": 3}', "{", "[" * 100_000])
 def test_what_is_no_list_is_an_invalid_answer(text: str) -> None:
-    for parse in (lambda: memory_links(text, 3), lambda: causal_links(text, FACTS)):
+    for parse in (lambda: parse_links(text, 3), lambda: parse_causes(text, FACTS)):
         with pytest.raises(InvalidAnswer):
             parse()
 

@@ -1,0 +1,160 @@
+"""The judging queue: questions for a language model, and the log events that say which are finished.
+
+The queue is the log itself: a question waits until an event says that it was judged. So a run may end anywhere, and the next
+one goes on; an edited chunk waits again. Nothing is written from an answer that is not valid.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from lamina_engine.chunks.writing import add_events
+from lamina_engine.embed.chat import Budget, Chat, ChatEndpoint, ChatSpec, Purse, Stopped, resolve_chat
+from lamina_engine.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+
+EVENT: Final = "judged"
+"""Kind of the events that finish questions; detail: ``task``, ``outcome`` and the fields of the task."""
+MAX_ATTEMPTS: Final = 3
+"""A question with invalid answers in so many runs is not asked again."""
+
+PREFIX: Final = "LAMINA_JUDGE"
+"""Prefix of the environment variables that name the language model."""
+URL: Final = f"{PREFIX}_URL"
+MODEL: Final = f"{PREFIX}_MODEL"
+KEY: Final = f"{PREFIX}_KEY"
+NO_JUDGE: Final = (
+    f"no language model is configured for judged links; set ${URL} and ${MODEL}, or give judge={{'url': …, 'model': …}}"
+)
+
+Judge = Chat
+"""Language model that answers questions."""
+ChatJudge = ChatEndpoint
+JudgeSpec = ChatSpec
+"""A judge, the options of a `ChatJudge`, or None for the environment's."""
+
+
+def resolve_judge(spec: JudgeSpec = None, environ: Mapping[str, str] | None = None) -> Judge | None:
+    """Return the judge of a spec or the environment; None if neither names one."""
+    return resolve_chat(spec, PREFIX, "judge", environ)
+
+
+def no_judge() -> InvalidConfig:
+    """Return the error for a missing language model."""
+    return InvalidConfig(NO_JUDGE)
+
+
+# ---------------------------------------------------------------------- one run
+
+Question = Callable[[Purse], None]
+"""Asks one question of the queue, writes what follows from the answer and finishes the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """Outcome of one run of a queue."""
+
+    asked: int
+    """Questions that were asked and finished, valid or not."""
+    left: int
+    """Questions that still wait."""
+    requests: int
+    tokens: int
+    invalid: int
+    """Questions without a usable answer, the second try included."""
+    stopped: str | None
+    """Reason for ending early; None if the queue was emptied."""
+
+    @property
+    def judged(self) -> int:
+        """Questions with a usable answer."""
+        return self.asked - self.invalid
+
+    def summary(self) -> str | None:
+        """Return one line for the user; None if all went well."""
+        parts = [f"stopped: {self.stopped}"] if self.stopped else []
+        parts += [f"{self.left} still wait"] if self.left else []
+        parts += [f"{self.invalid} answers could not be used"] if self.invalid else []
+        return "; ".join(parts) or None
+
+
+def run_queue(questions: Sequence[Question], judge: Judge, budget: Budget | None = None) -> QueueReport:
+    """Ask questions in order until all are finished, the budget is spent or the endpoint fails."""
+    purse = Purse(judge, budget or Budget())
+    asked, stopped = 0, None
+    try:
+        for question in questions:
+            question(purse)
+            asked += 1
+    except Stopped as stop:
+        stopped = str(stop)
+    return QueueReport(asked, len(questions) - asked, purse.requests, purse.tokens, purse.invalid, stopped)
+
+
+# ---------------------------------------------------------------------- the log's events
+
+
+def judged_events(view: View, task: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a task, oldest first: ``row``, ``chunk`` and the fields of the detail."""
+    for segment in view.snapshot.segments("events"):
+        kind = segment.column("kind")
+        names = kind.dictionary.to_pylist()
+        if EVENT not in names:
+            continue
+        codes = kind.indices.to_numpy(zero_copy_only=False)
+        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
+        for record in view.snapshot.records("events", at, ("chunk", "row", "detail")):
+            detail = msgspec.json.decode(record["detail"]) if record["detail"] is not None else {}  # forgotten: None
+            if detail.get("task") == task:
+                yield {"chunk": record["chunk"], "row": record["row"], **detail}
+
+
+def finished_keys(view: View, task: str, key: Callable[[dict[str, Any]], Any] | None = None) -> set[Any]:
+    """Return the keys of a task's finished questions: answered, or invalid `MAX_ATTEMPTS` times; rows by default."""
+    attempts: dict[Any, int] = defaultdict(int)
+    for event in judged_events(view, task):
+        attempts[key(event) if key else event["row"]] += MAX_ATTEMPTS if event["outcome"] == "ok" else 1
+    return {found for found, count in attempts.items() if count >= MAX_ATTEMPTS}
+
+
+def record_verdict(memory: Memory, task: str, rows: NDArray[np.int64], *, valid: bool, **fields: Any) -> None:
+    """Record that a question about some rows was judged; row -1 is no chunk, and ``fields`` name its subject."""
+    detail = msgspec.json.encode({"task": task, "outcome": "ok" if valid else "invalid", **fields}, order="sorted")
+    with memory.write() as (transaction, view):
+        names = view.snapshot.values("chunks", "id", rows) if (rows >= 0).all() else [""] * len(rows)
+        stamps = transaction.stamps(len(rows))
+        add_events(transaction, EVENT, names, rows, stamps, [None] * len(rows), [detail.decode()] * len(rows))
+
+
+__all__ = [
+    "EVENT",
+    "KEY",
+    "MAX_ATTEMPTS",
+    "MODEL",
+    "NO_JUDGE",
+    "PREFIX",
+    "URL",
+    "Budget",
+    "ChatJudge",
+    "Judge",
+    "JudgeSpec",
+    "Question",
+    "QueueReport",
+    "finished_keys",
+    "judged_events",
+    "no_judge",
+    "record_verdict",
+    "resolve_judge",
+    "run_queue",
+]  # fmt: skip
