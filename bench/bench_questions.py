@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.kg_worlds import run
 from bench.timing import over
-from lamina_engine.evaluation.kgworlds import WORLDS
+from lamina_engine.evaluation.kg import WORLDS
 from lamina_engine.facts.log import write_columns
 from lamina_engine.facts.questions import ask
 from lamina_engine.memory import Memory

@@ -7,13 +7,13 @@ import pytest
 
 import lamina
 from lamina.cli import main
-from lamina_engine.evaluation.kgworlds import make_world
+from lamina_engine.evaluation.kg import load_world
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("harbour")
-    make_world("harbour").write(folder)
+    load_world("harbour").write(folder)
     return folder
 
 

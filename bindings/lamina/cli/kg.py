@@ -51,8 +51,8 @@ def kg(
     """Measure whether questions lead to the file that answers them.
 
     QUESTIONS is JSON lines with query, expected (a part of a path; null where nothing answers) and category, asked of
-    --vault; or a folder with notes/, seed.toml and questions.jsonl. Without it the invented worlds are asked, which are
-    made anew each time. Exit code 0 where every set passes --at-least.
+    --vault; or a folder with notes/, seed.toml and questions.jsonl. Without it the invented worlds are asked, which
+    ship with Lamina. Exit code 0 where every set passes --at-least.
     """
     from lamina_engine.evaluation.kg import evaluate_kg
 
@@ -72,16 +72,15 @@ def _sets(
     call: Call, questions: Path | None, worlds: Sequence[str], embedder: str | None
 ) -> Iterator[tuple[Vault, QuestionSet]]:
     """Yield each set of questions with the vault that it is asked of, open."""
-    from lamina_engine.evaluation.kg import load_questions, questions_of
-    from lamina_engine.evaluation.kgworlds import WORLDS, make_world
+    from lamina_engine.evaluation.kg import WORLDS, load_questions, load_world
 
     if questions is None:
         for name in worlds or WORLDS:
-            world = make_world(name)
+            world = load_world(name)
             with tempfile.TemporaryDirectory(prefix="lamina-kg-") as folder:
                 world.write(Path(folder))
                 with _filled(Path(folder), embedder) as vault:
-                    yield vault, questions_of(world)
+                    yield vault, world.question_set
     elif questions.is_dir():
         with _filled(questions, embedder) as vault:
             yield vault, load_questions(questions / "questions.jsonl")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +16,12 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation.sets import read_bytes
 
 if TYPE_CHECKING:
-    from lamina_engine.evaluation.kgworlds import World
     from lamina_engine.memory import Memory
 
 METHODS: Final = ("lexical", "vector", "facts", "hybrid")
 CATEGORIES: Final = ("PEOPLE", "TOOLS", "PROJECTS", "FACTS", "OPERATIONAL", "IDENTITY", "DAILY")
-UNANSWERABLE: Final = "UNANSWERABLE"
+WORLDS: Final = ("harbour", "orchard", "summit")
+"""Invented worlds that ship: two to build with, and a last one that nothing was tuned on."""
 TOP: Final = 6
 LEAST_PCT: Final = 80.0
 """Share of passes, in percent, at which a run is a success."""
@@ -293,10 +293,41 @@ def _rows(path: Path, text: str) -> list[Any]:
         raise InvalidArgument(f"{path} is neither JSON lines nor a JSON list: {error}") from error
 
 
-def questions_of(world: World) -> QuestionSet:
-    """Return a world's questions."""
-    asked = tuple(Question(each.query, each.expected, each.category) for each in world.questions)
-    return QuestionSet(world.name, asked, world.identity)
+@dataclass(frozen=True, slots=True)
+class World:
+    """Invented notes, what their owner writes down as facts, and questions."""
+
+    files: dict[str, str] = field(repr=False)
+    """Texts of the notes by path."""
+    seed: str = field(repr=False)
+    """A seed file, TOML."""
+    question_set: QuestionSet
+
+    def write(self, folder: Path) -> None:
+        """Write ``notes/``, ``seed.toml`` and ``questions.jsonl`` into a folder."""
+        for path, text in self.files.items():
+            target = folder / "notes" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        (folder / "seed.toml").write_text(self.seed, encoding="utf-8")
+        lines: list[dict[str, str | None]] = [{"identity": self.question_set.identity}]
+        lines += [asdict(question) for question in self.question_set.questions]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        (folder / "questions.jsonl").write_text(text, encoding="utf-8")
+
+
+def load_world(name: str) -> World:
+    """Read an invented world that ships with Lamina; InvalidArgument for a name that is none of `WORLDS`."""
+    if name not in WORLDS:
+        raise InvalidArgument(f"world={name!r} must be one of {', '.join(WORLDS)}")
+    found = json.loads(world_path(name).read_bytes())
+    questions = tuple(Question(*each) for each in found["questions"])
+    return World(found["files"], found["seed"], QuestionSet(name, questions, found["identity"]))
+
+
+def world_path(name: str) -> Path:
+    """Return the file of a world that ships."""
+    return Path(__file__).parent / "worlds" / f"{name}.json"
 
 
 def fill(memory: Memory, folder: Path) -> None:

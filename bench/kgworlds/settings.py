@@ -1,4 +1,4 @@
-"""What there is in the invented worlds: people, projects, tools and papers; no person, firm or place is meant by any name."""
+"""Names in the invented worlds: people, projects, tools and papers; no real person, firm or place is meant."""
 
 from __future__ import annotations
 

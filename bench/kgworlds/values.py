@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from lamina_engine.evaluation.kgworlds.places import Setting
+from bench.kgworlds.settings import Setting
 
 SAID_IN_WORDS: Final = 0.7
 """How often a note says in a sentence what a field says too."""

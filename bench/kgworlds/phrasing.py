@@ -1,4 +1,4 @@
-"""How the invented worlds say things: a phrasing for each question and each field, for each world its own.
+"""Phrasing of the invented worlds: of each question and each field, for each world its own.
 
 Every kind of question has three phrasings, and every field three spellings: one for each world. The third world's are
 used by no other. ``{x}`` is the thing asked about, in the short form that its people use.

@@ -1,4 +1,4 @@
-"""Makes the invented worlds from a seed: notes, a seed file for facts, and questions with the file that answers each.
+"""Generator of invented worlds: notes, a seed file of facts, and questions with the file that answers each.
 
 What the notes say is said in words, and a part of it again as fields: by turns in frontmatter, in ``key:: value`` lines,
 or in the seed file beside the notes. Questions are phrased apart from both. The same seed gives the same bytes.
@@ -10,17 +10,15 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
+from bench.kgworlds import values
+from bench.kgworlds.phrasing import ELSEWHERE, FIELDS, NOBODY, NOT_SAID, QUESTIONS
+from bench.kgworlds.settings import SETTINGS, Setting
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.evaluation.kgworlds import values
-from lamina_engine.evaluation.kgworlds.places import SETTINGS, Setting
-from lamina_engine.evaluation.kgworlds.wording import ELSEWHERE, FIELDS, NOBODY, NOT_SAID, QUESTIONS
 
 WORLDS: Final = tuple(setting.name for setting in SETTINGS)
 """Names of the worlds; the last is held out: its wording, fields and names are used for nothing else."""
-HELD_OUT: Final = WORLDS[-1]
 SEED: Final = 20260322
 _FORMS: Final = ("front", "inline", "seed")
 
@@ -74,23 +72,12 @@ class World:
         parts = [_table("entities", entity) for entity in self.entities]
         return "\n".join([*parts, *(_table("facts", fact) for fact in self.facts)])
 
-    def write(self, folder: Path) -> None:
-        """Write ``notes/``, ``seed.toml`` and ``questions.jsonl`` into a folder.
-
-        Raises
-        ------
-        OSError
-        """
-        for path, text in self.files.items():
-            target = folder / "notes" / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        (folder / "seed.toml").write_text(self.seed(), encoding="utf-8")
-        lines = [{"identity": self.identity}] + [
-            {"query": asked.query, "expected": asked.expected, "category": asked.category} for asked in self.questions
-        ]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (folder / "questions.jsonl").write_text(text, encoding="utf-8")
+    def document(self) -> dict[str, object]:
+        """Return the world as it ships: name, identity, notes by path, seed file and questions."""
+        asked = [[each.query, each.expected, each.category] for each in self.questions]
+        return {
+            "name": self.name, "identity": self.identity, "files": self.files, "seed": self.seed(), "questions": asked,
+        }  # fmt: skip
 
 
 def make_world(name: str, seed: int = SEED) -> World:
