@@ -221,7 +221,7 @@ def batch_of_columns(columns: RecordColumns, defaults: Record | None) -> ChunkBa
 
     if columns.has_vector is not None and not columns.has_vector.all() and columns.has_vector.any():
         raise InvalidArgument(
-            f"record {int(np.flatnonzero(~columns.has_vector)[0])} has no vector, others have; give all or none"
+            f"record {int(np.flatnonzero(~columns.has_vector)[0])} has no vector but others have; give one to all or none"
         )
     has_vectors = columns.vectors is not None and columns.has_vector is not None and bool(columns.has_vector.any())
     types, collections = _kinds(names("type"), names("collection"))
@@ -267,7 +267,7 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     unknown = sorted(set(changes) - set(lifecycle.CHANGEABLE))
     if unknown or not changes:
         raise InvalidArgument(
-            f"update was given {', '.join(unknown) or 'nothing'}; it changes {', '.join(lifecycle.CHANGEABLE)}"
+            f"update was given {', '.join(unknown) or 'nothing'}; it can change {', '.join(lifecycle.CHANGEABLE)}"
         )
     record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz)
     checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name != "created_at"}

@@ -80,7 +80,7 @@ def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str
                 if issue.get(name) is not None:
                     parse_instant(issue[name], what=name)
         except (ValueError, InvalidArgument) as error:  # msgspec's own error is a ValueError
-            problems.append(Problem(path.name, "record", f"line {number} is no issue ({error}); it was passed over"))
+            problems.append(Problem(path.name, "record", f"line {number} is not an issue ({error}); skipped"))
         else:
             yield issue["id"], issue
 
@@ -165,8 +165,8 @@ def _links(
             if to == name:
                 continue
             if to not in issues or not _text(kind):
-                told = f"{name} depends on {to!r}, as {kind!r}: no such issue is there, so no link was made"
-                problems.append(Problem(source, "dependency", told))
+                message = f"{name} depends on {to!r} ({kind!r}), which is not in the file; not linked"
+                problems.append(Problem(source, "dependency", message))
                 continue
             relation = registry.imported(ORIGIN, kind)
             first, second = (to, name) if relation.name == "causal" else (name, to)

@@ -83,7 +83,7 @@ class Decoded:
     encoding: str
     offsets: Offsets
     warning: str | None
-    """What had to be guessed or replaced, if anything."""
+    """Note on what was guessed or replaced, if anything."""
 
 
 def is_unicode(name: str) -> bool:
@@ -123,9 +123,9 @@ def _marked(data: bytes, codec: str, head: int) -> Decoded | Refusal:
         raw = body.decode(codec)
     except UnicodeDecodeError as error:
         if codec.startswith("utf-32"):
-            return Refusal("encoding", f"the byte order mark says {codec}, but byte {head + error.start} does not fit")
+            return Refusal("encoding", f"the byte order mark says {codec}, but byte {head + error.start} is invalid")
         raw = _decode_around_bad_bytes(body, codec)
-        warning = f"not all of it is {codec}: {len(_ESCAPED.findall(raw))} places stand as U+FFFD"
+        warning = f"not all of it is {codec}: {len(_ESCAPED.findall(raw))} places were replaced by U+FFFD"
     if "\0" in raw:
         return Refusal("binary", f"a NUL character in {codec} text, so this is binary")
     return _finish(raw, codec, head, len(data), warning)
@@ -152,7 +152,7 @@ def _unmarked(data: bytes) -> Decoded | Refusal:
     if high > MAX_HIGH_SHARE * len(data):
         return Refusal(
             "encoding",
-            f"not UTF-8, and {high} of {len(data)} bytes are beyond ASCII, too many to guess: save it as UTF-8",
+            f"not UTF-8, and {high} of {len(data)} bytes are not ASCII, too many to guess an encoding; save it as UTF-8",
         )
     try:
         raw, codec = data.decode("cp1252"), "cp1252"

@@ -120,7 +120,7 @@ def read_source(
     decoded = decode(data)
     if isinstance(decoded, Refusal):
         draft.type, draft.collection = classify(source, kind, rules)
-        return _with_problem(draft, decoded.code, f"{decoded.message}; the file was left out")
+        return _with_problem(draft, decoded.code, f"{decoded.message}; skipped")
     if decoded.warning:
         _with_problem(draft, "encoding", decoded.warning)
     front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
@@ -141,7 +141,7 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
     _choose_title(draft, found, redactor)
     pieces = split(masked.text, _without_title(found, draft.title), limits, whole=masked.spans)
     if not pieces:
-        _with_problem(draft, "empty", "nothing but white space to store")
+        _with_problem(draft, "empty", "only white space, nothing to store")
         return
     ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
     bounds = decoded.offsets.bytes_at([body, *ends])
@@ -284,8 +284,8 @@ def _without_content(draft: SourceDraft, kinds: Sequence[str], rules: Rules) -> 
     """Return a draft with the source's name and the reason, and nothing else."""
     type_, collection = classify(draft.source, draft.kind, rules)
     bare = SourceDraft(draft.source, draft.kind, [], type=type_, collection=collection)
-    what = ", ".join(kinds) or "a secret in the frontmatter"
-    return _with_problem(bare, "redacted_skip", f"holds {what}; the file was left out, as the redaction policy says")
+    what = ", ".join(kinds) or "a secret in its frontmatter"
+    return _with_problem(bare, "redacted_skip", f"holds {what}; skipped under the redaction policy")
 
 
 def _with_problem(draft: SourceDraft, name: str, message: str) -> SourceDraft:

@@ -122,7 +122,7 @@ def _read_by_key(block: str) -> tuple[dict[str, Json], list[str]]:
     problems: list[str] = []
     for number, key, source in _entries(block):
         if key is None:
-            problems.append(f"line {number} belongs to no key and was left out")
+            problems.append(f"line {number} belongs to no key; skipped")
             continue
         loaded, readable = _load(source)
         value, left_out = _to_json(loaded, [MAX_VALUES]) if readable else (None, True)
@@ -130,7 +130,7 @@ def _read_by_key(block: str) -> tuple[dict[str, Json], list[str]]:
             fields.update(value)
         else:
             fields[key] = _as_written(source)
-            problems.append(f"the value of {key[:40]!r} (line {number}) is no YAML and was kept as written")
+            problems.append(f"the value of {key[:40]!r} (line {number}) is not valid YAML; kept as written")
     return fields, problems
 
 

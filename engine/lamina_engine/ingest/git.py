@@ -62,17 +62,17 @@ def run_git(folder: Path, *arguments: str, timeout_s: float) -> bytes:
         raise GitFailed("broken", f"git cannot be run ({error})") from error
     if done.returncode == 0:
         return done.stdout
-    said = done.stderr.decode("utf-8", "replace").strip()
-    raise GitFailed(_reason(said), said.splitlines()[0] if said else f"git exited with {done.returncode}")
+    message = done.stderr.decode("utf-8", "replace").strip()
+    raise GitFailed(_reason(message), message.splitlines()[0] if message else f"git exited with {done.returncode}")
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     """Name what git complained about; its messages are in English under ``LC_ALL=C``."""
-    if "dubious ownership" in said or "unsafe repository" in said:
+    if "dubious ownership" in message or "unsafe repository" in message:
         return "untrusted"
-    if "must be run in a work tree" in said:
+    if "must be run in a work tree" in message:
         return "bare"
-    if "not a git repository" in said:
+    if "not a git repository" in message:
         return "no_repo"
     return "broken"
 
@@ -92,7 +92,7 @@ LOG = (
     *("log", "-z", "--format=%x01%H %at %P", "--topo-order", "--reverse", "--name-status", "-c"),
     *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-relative", "--no-color", "-l1000"),
 )
-"""Arguments of the log that `commits_of` reads; the range follows."""
+"""Arguments of the log that `parse_log` reads; the range follows."""
 
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
 
@@ -102,7 +102,7 @@ class PathHistory:
     """First and last commit of one file, through its renames."""
 
     first_us: int | None
-    """Author date of the commit that created it, us UTC; None where that commit is not at hand or the date absurd."""
+    """Author date of the commit that created it, us UTC; None where that commit is missing or its date absurd."""
     last_us: int | None
     """Author date of the last commit that touched it, us UTC."""
     last_commit: str
@@ -135,7 +135,7 @@ def follow_paths(commits: list[Commit], boundary: frozenset[str] = frozenset()) 
     ``boundary`` are commits whose parents a shallow clone lacks: what they add is older by an unknown time.
     """
     first: dict[str, int | None] = {}
-    # a branch beside a rename may still change the old name, so the date it had stays at hand
+    # a branch beside a rename may still change the old name, so its date is kept
     renamed: dict[str, int | None] = {}
     last: dict[str, Commit] = {}
     for commit in commits:
@@ -305,7 +305,7 @@ class Repository:
             name = run_git(self.root, "rev-parse", "--git-path", "shallow", timeout_s=self._timeout_s)
             return frozenset((self.root / os.fsdecode(name[:-1])).read_text(encoding="ascii").split())
         except (GitFailed, OSError, ValueError) as error:
-            raise IngestError(f"git cannot tell where the history of {str(self.root)!r} ends: {error}") from error
+            raise IngestError(f"git cannot find where the history of {str(self.root)!r} ends: {error}") from error
 
 
 def find_repository(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | None:

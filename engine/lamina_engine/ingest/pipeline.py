@@ -52,7 +52,7 @@ def ingest(
 ) -> IngestReport:
     """Ingest files, folders or standard input; options are checked before anything is read."""
     if kind not in ALL_KINDS:
-        raise InvalidArgument(f"kind={kind!r} is not known; allowed are {', '.join(ALL_KINDS)}")
+        raise InvalidArgument(f"kind={kind!r} is unknown; give one of {', '.join(ALL_KINDS)}")
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
     overrides = {name: value if value is None else memory.redact(value) for name, value in overrides.items()}
     ColumnMapping(columns)
@@ -126,12 +126,12 @@ def settings_digest(
 def _checked_overrides(given: Mapping[str, str | None]) -> dict[str, str | None]:
     for name, value in given.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise InvalidArgument(f"{name}={value!r} must be text that is not empty, or None to go by the sources")
+            raise InvalidArgument(f"{name}={value!r} must be non-empty text, or None to use what the sources say")
     overrides = {name: value if value is None else value.strip() for name, value in given.items()}
     if overrides["type"] is not None:
         overrides["type"] = clean_type(overrides["type"])
         if overrides["type"] is None:
-            raise InvalidArgument(f"type={given['type']!r} is no name; give words such as decision or error_pattern")
+            raise InvalidArgument(f"type={given['type']!r} is not a name; give words such as decision or error_pattern")
     return overrides
 
 
@@ -164,7 +164,7 @@ class _Run:
         folder = top if top.is_dir() else top.parent
         seen = WalkReport()
         entries = [e for e in walk(top, report=seen) if folder != top or self.kind_of(e) is not None]
-        self._take(seen.problems)
+        self._add_problems(seen.problems)
         everything = sources.load_sources(self.memory.view().snapshot)
         entries = self._without_sessions(entries, everything, folder)
         everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(SESSIONS_MARK)}
@@ -174,14 +174,14 @@ class _Run:
         present = {name: source.facts for name, source in known.items() if source.state != REMOVED}
         plan = sources.plan_scan(present, entries, self.settings_of)
         readings, problems = self._hash(plan.to_read)
-        self._take(problems)
+        self._add_problems(problems)
         unseen = {problem.source for problem in (*seen.problems, *problems)}
         changes = sources.resolve_changes(present, plan, readings, unseen=unseen)
         former = {move.source: known[move.former] for move in changes.moved}
         former |= {name: known[name] for name in changes.changed}
         taken = {source.path for source in former.values()}
         former |= sources.continued_sources(everything, folder, changes.added, readings, taken)
-        self._write_kept(known, changes, {e.path: e for e in plan.to_read}, readings)
+        self._write_unchanged(known, changes, {e.path: e for e in plan.to_read}, readings)
         reader = SourceReader(self, folder, everything, former, readings, [entry.path for entry in entries])
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
 
@@ -203,7 +203,7 @@ class _Run:
             (self.sessions if found else rest).append(entry)
         return rest
 
-    def _take(self, problems: Sequence[Problem]) -> None:
+    def _add_problems(self, problems: Sequence[Problem]) -> None:
         self.report.problems += problems
         self.report.skipped += len(problems)
 
@@ -222,15 +222,15 @@ class _Run:
         readings: dict[str, Reading] = {}
         problems: list[Problem] = []
         for done, entry in enumerate(entries):
-            self._tell("scanning", done, len(entries))
+            self._report_progress("scanning", done, len(entries))
             try:
                 readings[entry.path] = Reading(_digest_of(entry), self.settings_of(entry))
             except OSError as error:
-                said = error.strerror or error
-                problems.append(Problem(entry.path, "unreadable", f"cannot be read ({said}); it was left as it was"))
+                reason = error.strerror or error
+                problems.append(Problem(entry.path, "unreadable", f"cannot be read ({reason}); left unchanged"))
         return readings, problems
 
-    def _write_kept(
+    def _write_unchanged(
         self,
         known: Mapping[str, Source],
         changes: Changes,
@@ -257,7 +257,7 @@ class _Run:
         moved |= {path for path in added if path in former and former[path].state == PRESENT}
         todo = [entry for entry in entries if entry.path in added or entry.path in changed or entry.path in moved]
         for done, entry in enumerate(todo):
-            self._tell("reading", done, len(todo))
+            self._report_progress("reading", done, len(todo))
             if not reader.read(entry):
                 self.report.skipped += 1
             elif entry.path in moved:
@@ -267,7 +267,7 @@ class _Run:
             else:
                 self.report.added += 1
         self.writer.flush()
-        self._tell("reading", len(todo), len(todo))
+        self._report_progress("reading", len(todo), len(todo))
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
         """Return a source's log row without its chunks and repository columns."""
@@ -283,7 +283,7 @@ class _Run:
             "settings": reading.settings,
         }
 
-    def _tell(self, stage: str, done: int, total: int) -> None:
+    def _report_progress(self, stage: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(Progress(stage, done, total))
 
@@ -304,7 +304,7 @@ class _Run:
 
     def _text(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
-            self._take([Problem(_STDIN, "too_large", f"more than {MAX_BYTES} bytes; it was left out")])
+            self._add_problems([Problem(_STDIN, "too_large", f"more than {MAX_BYTES} bytes; skipped")])
             return
         memory = self.memory
         kind = None if self.kind == "auto" else self.kind
@@ -325,8 +325,8 @@ class _Run:
         if not writer.ids:
             self.report.skipped += 1
         else:
-            self.report.added += writer.found_new
-            self.report.unchanged += not writer.found_new
+            self.report.added += writer.has_changes
+            self.report.unchanged += not writer.has_changes
 
 
 _VAULT_PARTS: Final = frozenset({"log", "index", "manifests", "CURRENT", "vault.toml", "writer.lock"})
@@ -339,8 +339,10 @@ def _existing(path: str) -> Path:
     except FileNotFoundError as error:
         raise IngestError(f"{path} does not exist; give a file or folder, or - for standard input") from error
     except (OSError, RuntimeError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise IngestError(f"{path} cannot be read ({said}); give a file or folder, or - for standard input") from error
+        reason = getattr(error, "strerror", None) or error
+        raise IngestError(
+            f"{path} cannot be read ({reason}); give a file or folder, or - for standard input"
+        ) from error
     if top is None:
         raise IngestError("the path is empty; give a file or folder, or - for standard input")
     for below, parent in zip((top, *top.parents), top.parents, strict=False):

@@ -74,13 +74,11 @@ class SourceReader:
         try:
             document = self._document(entry, read_entry(entry), kind)
         except OSError as error:
-            self._problem(entry, "unreadable", f"{error}; it was left as it was")
+            self._problem(entry, "unreadable", f"{error}; left unchanged")
             return False
         except Exception as error:  # whatever one file does to a parser, the others are read
             logger.debug("preparing %s failed", entry.absolute, exc_info=True)
-            self._problem(
-                entry, "failed", f"could not be prepared ({type(error).__name__}: {error}); it was left as it was"
-            )
+            self._problem(entry, "failed", f"could not be prepared ({type(error).__name__}: {error}); left unchanged")
             return False
         self._run.writer.add(document)
         return bool(document.draft.chunks)
@@ -119,7 +117,7 @@ class SourceReader:
         writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
         try:
             for part in _guarded(read_records(entry.absolute, kind, columns=run.columns)):
-                # what is wrong with a line is said of the source, not of a path of this machine
+                # a bad line is reported under the source, not under a path of this machine
                 run.report.problems += [Problem(source, problem.code, problem.message) for problem in part.problems]
                 writer.add(zip(part.positions, part.records, strict=True))
             writer.flush()

@@ -69,7 +69,7 @@ def read_records(
     """
     kind = _ALIASES.get(kind, kind)
     if kind not in READ_KINDS:
-        raise InvalidArgument(f"kind={kind!r} is not known; give one of {', '.join(READ_KINDS)}")
+        raise InvalidArgument(f"kind={kind!r} is unknown; give one of {', '.join(READ_KINDS)}")
     if batch_rows < 1 or max_line_bytes < 1:
         raise InvalidArgument(f"batch_rows={batch_rows}, max_line_bytes={max_line_bytes}; give 1 or more")
     mapping = ColumnMapping(columns)
@@ -95,7 +95,7 @@ def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterato
             head = file.read(6)
             file.seek(0)
             if head.startswith(b"FEA1"):
-                raise IngestError(f"{str(path)!r} is Feather 1, which is no longer read; write it anew as Feather 2")
+                raise IngestError(f"{str(path)!r} is Feather 1, which is not supported; rewrite it as Feather 2")
             reader = pa.ipc.open_file(file) if head == b"ARROW1" else pa.ipc.open_stream(file)
             batches = map(reader.get_batch, range(reader.num_record_batches)) if head == b"ARROW1" else reader
             for batch in batches:
@@ -122,8 +122,8 @@ def _stream_chunks(
             with closing(rows):  # before the stream is
                 yield from _chunks(rows, mapping, name, batch_rows, _from_text if kind in ("csv", "tsv") else None)
     except OSError as error:
-        said = str(error) if isinstance(error, IngestError) else f"cannot be read ({error.strerror or error})"
-        raise IngestError(f"{name!r} {said}") from error
+        reason = str(error) if isinstance(error, IngestError) else f"cannot be read ({error.strerror or error})"
+        raise IngestError(f"{name!r} {reason}") from error
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def _chunks(
     convert: Callable[[str, Any], Any] | None = None,
 ) -> Iterator[RecordChunk]:
     """Gather rows and problems into parts."""
-    chunk, told, untold = RecordChunk(), 0, 0
+    chunk, reported, unreported = RecordChunk(), 0, 0
     for position, row in rows:
         try:
             if isinstance(row, str):
@@ -158,16 +158,16 @@ def _chunks(
             chunk.records.append(record)
             chunk.positions.append(position)
         except InvalidArgument as error:
-            told += 1
-            if told <= MAX_PROBLEMS:
-                chunk.problems.append(Problem(name, "record", f"{position}: {error}; left out"))
+            reported += 1
+            if reported <= MAX_PROBLEMS:
+                chunk.problems.append(Problem(name, "record", f"{position}: {error}; skipped"))
             else:
-                untold += 1
+                unreported += 1
         if len(chunk.records) >= batch_rows:
             yield chunk
             chunk = RecordChunk()
-    if untold:
-        chunk.problems.append(Problem(name, "record", f"{untold} more could not be read; left out"))
+    if unreported:
+        chunk.problems.append(Problem(name, "record", f"{unreported} more rows could not be read; skipped"))
     if chunk.records or chunk.problems:
         yield chunk
 
@@ -187,7 +187,7 @@ def _json_rows(stream: IO[bytes], limit: int) -> Rows:
         except UnicodeDecodeError:
             yield number, "the line is not valid UTF-8"
         except (ValueError, RecursionError) as error:
-            yield number, f"the line is no JSON ({error})"
+            yield number, f"the line is not JSON ({error})"
         else:
             if isinstance(row, dict):
                 yield number, row
@@ -299,7 +299,7 @@ class RecordWriter:
         self._known_dim: int | None = None
         self.ids: list[str] = []
         """Ids of all records written so far, in order."""
-        self.found_new = False
+        self.has_changes = False
         """True where some record was new or had changed."""
 
     def add(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
@@ -308,12 +308,12 @@ class RecordWriter:
             try:
                 record = self._checked(row)
             except InvalidArgument as error:
-                self._problem("record", f"{position}: {error}; the record was left out")
+                self._problem("record", f"{position}: {error}; record skipped")
                 continue
             except LaminaError:
                 raise
             except Exception as error:  # whatever one record does to the checks, the others are taken
-                self._problem("record", f"{position}: {type(error).__name__}: {error}; the record was left out")
+                self._problem("record", f"{position}: {type(error).__name__}: {error}; record skipped")
                 continue
             self._records.append(record)
             if len(self._records) >= GROUP_RECORDS:
@@ -334,7 +334,7 @@ class RecordWriter:
             self._identities.fill(batch)
             written = writing.write(self._memory, batch)
             ids |= zip((positions[i] for i in kept), written.ids, strict=True)
-            self.found_new |= bool(written.added or written.updated)
+            self.has_changes |= bool(written.added or written.updated)
             self._report.chunks += written.added + written.updated
             self._report.embedded += written.embedded
         self.ids += [ids[i] for i in sorted(ids)]
@@ -347,7 +347,7 @@ class RecordWriter:
         if record.vector is not None:
             dim = self._dim()
             if dim and len(record.vector) != dim:
-                raise InvalidArgument(f"its vector has dimension {len(record.vector)}, this vault's space has {dim}")
+                raise InvalidArgument(f"its vector has dimension {len(record.vector)}; this vault's vectors have {dim}")
         return record
 
     def _dim(self) -> int:
@@ -364,9 +364,7 @@ class RecordWriter:
         if self._memory.redactor.policy != "skip":
             return list(range(len(batch)))
         for kinds in findings.values():
-            self._problem(
-                "redacted_skip", f"a record holds a secret ({', '.join(sorted(set(kinds)))}); it was left out"
-            )
+            self._problem("redacted_skip", f"a record holds a secret ({', '.join(sorted(set(kinds)))}); skipped")
         return [i for i in range(len(batch)) if i not in findings]
 
     def _problem(self, code: str, message: str) -> None:

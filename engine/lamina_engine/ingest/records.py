@@ -141,7 +141,7 @@ def check_id(value: str | None) -> str | None:
     if not 0 < len(value) <= MAX_ID_CHARS:
         raise InvalidArgument(f"id={shown(value)} has {len(value)} characters; give 1 to {MAX_ID_CHARS}")
     if not value.isprintable() and _CONTROL.search(value):
-        raise InvalidArgument(f"id={shown(value)} has a control character; give an id without")
+        raise InvalidArgument(f"id={shown(value)} contains a control character; give an id without")
     return value
 
 
@@ -191,13 +191,13 @@ def merge_metadata(metadata: Row, extra: Row) -> Row:
     """Join metadata and extra keys; a key in both is refused, for either choice would lose one."""
     for name in extra:
         if name in metadata:
-            raise InvalidArgument(f"{name!r} stands both in the record and in its metadata; give it once")
+            raise InvalidArgument(f"{name!r} is both in the record and in its metadata; give it once")
     return {**metadata, **extra} if extra else metadata
 
 
 def no_constant(name: str) -> None:
     """Refuse NaN and infinities, which Python's JSON reader would take (its ``parse_constant``)."""
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def shown(value: object) -> str:
@@ -208,7 +208,11 @@ def shown(value: object) -> str:
 
 def misfit(where: str, value: object, allowed: str) -> InvalidArgument:
     """Build the error for a value of the wrong type."""
-    return InvalidArgument(f"{where}={shown(value)} is a {type(value).__name__}; give {allowed}")
+    if value is None:
+        return InvalidArgument(f"{where} is missing; give {allowed}")
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
+    return InvalidArgument(f"{where}={shown(value)} is {article} {kind}; give {allowed}")
 
 
 def _name(record: Mapping[str, object], name: str) -> str | None:
@@ -222,14 +226,14 @@ def _name(record: Mapping[str, object], name: str) -> str | None:
 
 def _check_text(value: object) -> str:
     if not isinstance(value, str):
-        allowed = "str that is not empty"
+        allowed = "non-empty text"
         if value is None:
             allowed += (
-                "; a file whose texts have another name wants columns (--column text=NAME), or its kind (--kind beads)"
+                "; if the text is in another field, map it (--column text=NAME) or name the file's kind (--kind beads)"
             )
         raise misfit("text", value, allowed)
     if not value or value.isspace():
-        raise InvalidArgument(f"text={value[:20]!r} has no words; give text that is not empty")
+        raise InvalidArgument(f"text={value[:20]!r} is blank; give non-empty text")
     return _check_unicode(value, "text")
 
 
@@ -255,7 +259,7 @@ def _check_vector(value: object) -> NDArray[np.float32] | None:
         vector = np.array(given, dtype=np.float32)
     wrong = np.flatnonzero(~np.isfinite(vector))
     if wrong.size:
-        raise InvalidArgument(f"vector[{wrong[0]}]={given[wrong[0]]} is no finite float32; give {allowed}")
+        raise InvalidArgument(f"vector[{wrong[0]}]={given[wrong[0]]} is not a finite float32; give {allowed}")
     return vector
 
 
@@ -264,7 +268,7 @@ def _check_unicode(text: str, where: str) -> str:
         if not text.isascii():
             text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"{where}={shown(text)} has half a surrogate pair; give valid Unicode") from error
+        raise InvalidArgument(f"{where}={shown(text)} contains an unpaired surrogate; give valid Unicode") from error
     return text
 
 
@@ -276,7 +280,9 @@ class ColumnMapping:
         self.targets: dict[str, list[str]] = {}
         for target, name in self.columns.items():
             if target not in FIELDS:
-                raise InvalidArgument(f"columns maps to {target!r}; the fields are {', '.join(sorted(FIELDS))}")
+                raise InvalidArgument(
+                    f"columns maps to {target!r}, which is no field; the fields are {', '.join(sorted(FIELDS))}"
+                )
             if not isinstance(name, str):
                 raise misfit(f"columns[{target!r}]", name, "the name of a column")
             self.targets.setdefault(name, []).append(target)

@@ -108,7 +108,9 @@ def _columns_of(
             if not targets:
                 extra[name] = array
         if "text" not in arrays:
-            raise SchemaMismatch(f"the table has no column 'text', only {shown(names)}; name it or map it by columns")
+            raise SchemaMismatch(
+                f"the table has no column 'text', only {shown(names)}; rename a column or map one with columns"
+            )
         for target, array in arrays.items():
             check_type(target, array.type)
         if batch.num_rows:
@@ -124,7 +126,7 @@ def _checked(
     texts = arrays["text"].to_pylist()
     for i, text in enumerate(texts):
         if not text or text.isspace():
-            bad[i] = f"text={text!r:.20} has no words; give text that is not empty"
+            bad[i] = f"text={text!r:.20} is blank; give non-empty text"
     got = RecordColumns(text=texts, rows=np.arange(first, first + n))
     for name in NAME_FIELDS:
         if name in arrays:
@@ -159,7 +161,7 @@ def _without(got: RecordColumns, bad: dict[int, str], source: str) -> RecordColu
         vectors=None if got.vectors is None else got.vectors[keep],
         has_vector=None if got.has_vector is None else got.has_vector[keep],
         metadata=_pick(got.metadata, left),
-        problems=[Problem(source, "record", f"row {got.rows[i]}: {bad[i]}; left out") for i in sorted(bad)],
+        problems=[Problem(source, "record", f"row {got.rows[i]}: {bad[i]}; skipped") for i in sorted(bad)],
     )
 
 
@@ -213,7 +215,7 @@ def _instants(array: pa.Array, tz: str, bad: dict[int, str]) -> list[int | None]
     raw = np.where(inside & present, raw, 0)
     us = raw // (per_s // 10**6) if per_s > 10**6 else raw * (10**6 // per_s)
     for i in np.flatnonzero(present & ~inside).tolist():
-        bad.setdefault(i, "created_at lies outside the years 1 to 9999; give a moment within, or null")
+        bad.setdefault(i, "created_at lies outside the years 1 to 9999; give an earlier or later date, or null")
     values: list[int | None] = us.tolist()
     for i in np.flatnonzero(~present).tolist():
         values[i] = None
@@ -261,7 +263,7 @@ def _vectors(array: pa.Array, bad: dict[int, str]) -> tuple[NDArray[np.float32] 
     rows = rows[fits]
     finite = np.isfinite(block).all(axis=1)
     for i in rows[~finite].tolist():
-        bad.setdefault(i, "vector has a number that is no finite float32; give finite numbers")
+        bad.setdefault(i, "vector has a number that is not a finite float32; give finite numbers")
     if rows.size == n:
         return block, has
     vectors = np.zeros((n, d), dtype=np.float32)

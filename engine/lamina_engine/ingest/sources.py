@@ -122,7 +122,7 @@ def plan_scan(
     found: dict[str, FileEntry] = {}
     for entry in entries:
         if entry.path in found:
-            raise InvalidArgument(f"two files are called {entry.path!r}; give each path once")
+            raise InvalidArgument(f"two entries have the path {entry.path!r}; give each path once")
         found[entry.path] = entry
     unchanged, to_read = [], []
     for path in sorted(found):

@@ -90,20 +90,22 @@ def read_task_file(data: bytes) -> TaskFile:
         try:
             found.nodes[name] = _node(name, text)
         except (ValueError, InvalidArgument) as error:
-            found.problems.append(f"node {name!r} is no task ({error}); it was passed over")
+            found.problems.append(f"node {name!r} is not a task ({error}); skipped")
     for text in edges:
         try:
             edge = _edge(text)
         except (ValueError, InvalidArgument) as error:
-            found.problems.append(f"an edge is none ({error}); it is kept as it stands")
+            found.problems.append(f"invalid edge ({error}); kept as written")
             edge = None
         if edge is not None and edge.source in found.nodes and edge.target in found.nodes:
             found.edges.append(edge)
         else:
             found.loose.append(bytes(text).decode())
             if edge is not None:
-                told = f"edge {edge.source!r} {edge.relation} {edge.target!r} dangles: it is kept, and not walked"
-                found.problems.append(told)
+                message = (
+                    f"edge {edge.source!r} {edge.relation} {edge.target!r} has a missing end; kept, but not followed"
+                )
+                found.problems.append(message)
     return found
 
 
@@ -125,11 +127,11 @@ def _node(name: str, text: msgspec.Raw) -> Node:
         raise ValueError("its id is empty")
     if values.get("task_id", name) != name:
         raise ValueError(f"its task_id is {values['task_id']!r}")
-    told = isinstance(title, str) and isinstance(description, str)
-    if not told or (success is not None and not isinstance(success, bool)):
+    is_text = isinstance(title, str) and isinstance(description, str)
+    if not is_text or (success is not None and not isinstance(success, bool)):
         raise ValueError("title and description must be text, success true, false or null")
-    body, *said = _MARK.split(description)
-    marks = tuple(zip(said[::2], said[1::2], strict=True))
+    body, *parts = _MARK.split(description)
+    marks = tuple(zip(parts[::2], parts[1::2], strict=True))
     extra = {key: value for key, value in raw.items() if key not in NODE_FIELDS}
     return Node(name, title, _time(values, raw, "timestamp"), success, body, marks, extra)
 
@@ -150,7 +152,7 @@ def _time(values: Mapping[str, Any], raw: Raw, key: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{key} is {value!r}, no number of seconds")
+        raise ValueError(f"{key} is {value!r}, not a number of seconds")
     parse_instant(value, what=key)
     return raw[key]
 

@@ -50,7 +50,7 @@ class TasksReport:
     invalidated: int = 0
     links: LinkCounts = field(default_factory=LinkCounts)
     aside: str | None = None
-    """Where a corrupt file was put."""
+    """New path of a corrupt file."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -65,18 +65,18 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
     try:
         file = taskfile.read_task_file(path.read_bytes())
     except CorruptTasks as error:
-        report.aside = str(_put_aside(path))
-        told = f"{path} is no task file ({error}); it was put aside as {report.aside}"
+        report.aside = str(_rename_corrupt(path))
+        message = f"{path} is not a task file ({error}); renamed to {report.aside}"
         if not recover:
-            raise IngestError(f"{told}; start anew, or restore a copy") from error
-        report.problems.append(Problem(path.name, "corrupt", told))
+            raise IngestError(f"{message}; start over, or restore a copy") from error
+        report.problems.append(Problem(path.name, "corrupt", message))
         return report
     except OSError as error:
         raise IngestError(
             f"{path} cannot be read ({error.strerror or error}); give the JSON file of a task graph"
         ) from error
-    _strays(file, registry)
-    report.problems += [Problem(path.name, "record", told) for told in file.problems]
+    _set_aside_edges(file, registry)
+    report.problems += [Problem(path.name, "record", message) for message in file.problems]
     report.ids = list(file.nodes)
     if file.nodes:
         _write_nodes(memory, file, report)
@@ -85,7 +85,7 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
     return report
 
 
-def _put_aside(path: Path) -> Path:
+def _rename_corrupt(path: Path) -> Path:
     number = 1
     while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
         number += 1
@@ -93,21 +93,21 @@ def _put_aside(path: Path) -> Path:
     return aside
 
 
-def _strays(file: TaskFile, registry: Registry) -> None:
+def _set_aside_edges(file: TaskFile, registry: Registry) -> None:
     """Set edges aside that cannot be links: of unknown relations, and of a task to itself."""
     kept: list[Edge] = []
     for edge in file.edges:
         try:
             registry.imported(ORIGIN, edge.relation)
-            told = f"task {edge.source!r} is linked to itself" if edge.source == edge.target else None
+            message = f"task {edge.source!r} is linked to itself" if edge.source == edge.target else None
         except InvalidArgument as error:
-            told = str(error)
-        if told is None:
+            message = str(error)
+        if message is None:
             kept.append(edge)
         elif edge.source == edge.target:
-            file.problems.append(f"{told}; no link was made")
+            file.problems.append(f"{message}; not linked")
         else:
-            file.problems.append(f"{told}; the edge is kept as it stands")
+            file.problems.append(f"{message}; edge kept as written")
             file.loose.append(taskfile.edge_text(edge))
     file.edges = kept
 
@@ -132,13 +132,16 @@ def _write_nodes(memory: Memory, file: TaskFile, report: TasksReport) -> None:
     marks: list[tuple[str, str, str, bool]] = []
     after = _status(memory.view(), memory.view().rows_of_ids(names))
     for name, was, now in zip(names, former, after, strict=True):
-        said = known.get(name, [])
-        told = [(memory.redact(stamp), memory.redact(reason)) for stamp, reason in file.nodes[name].marks]
-        new = told[len(said) :] if told[: len(said)] == said else [mark for mark in told if mark not in said]
+        former_marks = known.get(name, [])
+        marked = [(memory.redact(stamp), memory.redact(reason)) for stamp, reason in file.nodes[name].marks]
+        if marked[: len(former_marks)] == former_marks:
+            new = marked[len(former_marks) :]
+        else:
+            new = [mark for mark in marked if mark not in former_marks]
         marks += [(name, stamp, reason, False) for stamp, reason in new]
-        if not new and was == INVALIDATED and now == ACTIVE and told:
+        if not new and was == INVALIDATED and now == ACTIVE and marked:
             # its text changed: the new version is as little true as the old one
-            marks.append((name, *told[-1], True))
+            marks.append((name, *marked[-1], True))
         report.invalidated += bool(new)
     if marks:
         _invalidate(memory, marks)
@@ -300,12 +303,12 @@ def rest_of(view: View) -> dict[str, Any]:
 
 
 def _keep_rest(memory: Memory, file: TaskFile) -> None:
-    told, _ = memory.redact_json(taskfile.encode({"top": file.top, "meta": file.meta, "edges": file.loose}))
-    if msgspec.json.decode(told) == rest_of(memory.view()):
+    clean, _ = memory.redact_json(taskfile.encode({"top": file.top, "meta": file.meta, "edges": file.loose}))
+    if msgspec.json.decode(clean) == rest_of(memory.view()):
         return
     with memory.write() as (transaction, _):
         none = np.array([-1], np.int64)
-        writing.add_events(transaction, REST, [""], none, transaction.stamps(1), [None], [told])
+        writing.add_events(transaction, REST, [""], none, transaction.stamps(1), [None], [clean])
 
 
 def export_tasks(memory: Memory, path: Path, rows: Rows) -> int:

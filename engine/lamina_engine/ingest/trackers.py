@@ -82,7 +82,7 @@ def read_documents(path: Path, what: str) -> list[Any]:
         try:
             found = [msgspec.json.decode(line) for line in content.split(b"\n") if line.strip()]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise IngestError(f"{path} is no JSON ({error}); give {what}") from error
+            raise IngestError(f"{path} is not JSON ({error}); give {what}") from error
     return found if isinstance(found, list) else [found]
 
 
@@ -94,8 +94,7 @@ def check_records(
         try:
             records = list(reader(value))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            told = f"{what} {number} cannot be used ({error}); it was passed over"
-            problems.append(Problem(source, "record", told))
+            problems.append(Problem(source, "record", f"{what} {number} is unusable ({error}); skipped"))
         else:
             yield from records
 
@@ -135,7 +134,7 @@ def tracker_instant(value: Any, what: str) -> int | None:
     if value is None or value == "" or (isinstance(value, str) and value.startswith("0001-")):  # gh's "not yet"
         return None
     if not isinstance(value, str):
-        raise InvalidArgument(f"{what}={value!r} is no date")
+        raise InvalidArgument(f"{what}={value!r} is not a date")
     return parse_instant(value, what=what)
 
 
@@ -180,10 +179,10 @@ def import_github(memory: Memory, path: Path) -> TrackerReport:
 def _github_records(value: Any) -> Iterator[Record]:
     """Yield a request or an issue, and its comments; ValueError where it is unusable."""
     if not isinstance(value, dict):
-        raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
+        raise ValueError("not a JSON object")  # noqa: TRY004 - reported like every other unusable record
     number, title = value.get("number"), text_at(value.get("title"))
     if isinstance(number, bool) or not isinstance(number, int) or title is None:
-        raise ValueError("it has no number and title")
+        raise ValueError("it lacks a number or a title")
     url = text_at(value.get("url")) if "://github" in str(value.get("url")) else None
     url = text_at(value.get("html_url")) or url or text_at(value.get("url"))
     place = _URL.match(url or "")
@@ -274,12 +273,12 @@ def import_jira(memory: Memory, path: Path) -> TrackerReport:
 def _jira_records(value: Any) -> Iterator[Record]:
     """Yield an issue and its comments; ValueError where it is unusable."""
     if not isinstance(value, dict):
-        raise ValueError("it is no object")  # noqa: TRY004 - told like every other record that cannot be used
+        raise ValueError("not a JSON object")  # noqa: TRY004 - reported like every other unusable record
     inside = value.get("fields")
     fields: dict[str, Any] = inside if isinstance(inside, dict) else value
     key, summary = text_at(value.get("key")), text_at(fields.get("summary"))
     if key is None or summary is None:
-        raise ValueError("it has no key and summary")
+        raise ValueError("it lacks a key or a summary")
     opened, resolved = (
         tracker_instant(fields.get("created"), "created"),
         tracker_instant(fields.get("resolutiondate"), "resolutiondate"),
@@ -337,7 +336,7 @@ def _import_beads(memory: Memory, path: Path, report: IngestReport, *, recover: 
 
     if recover:
         raise InvalidArgument(
-            "recover=True is for kind='tasks'; a file of issues is read line by line, broken ones told"
+            "recover=True is for kind='tasks'; a file of issues is read line by line, and bad lines are reported"
         )
     found = import_beads(memory, path)
     _count(report, found.added, found.updated, found.unchanged, found.links.added)
@@ -368,7 +367,7 @@ def _import_jira(memory: Memory, path: Path, report: IngestReport, *, recover: b
 def _refuse_recover(recover: bool) -> None:
     if recover:
         raise InvalidArgument(
-            "recover=True is for kind='tasks'; of an export each record is read alone, broken ones told"
+            "recover=True is for kind='tasks'; an export is read record by record, and bad ones are reported"
         )
 
 

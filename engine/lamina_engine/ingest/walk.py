@@ -41,7 +41,7 @@ def compile_globs(patterns: Sequence[str] | None, what: str) -> re.Pattern[str] 
     if patterns is None:
         return None
     if isinstance(patterns, str):
-        raise InvalidArgument(f"{what}={patterns!r} is one text; give a list of patterns such as ['*.md']")
+        raise InvalidArgument(f"{what}={patterns!r} is a single text; give a list of patterns such as ['*.md']")
     parts = []
     for pattern in patterns:
         body = pattern.rstrip("/").removeprefix("./")
@@ -163,7 +163,7 @@ def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
     try:
         with os.fdopen(os.open(entry.absolute, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise IngestError(f"{entry.path!r} is no longer a regular file; it is left out")
+                raise IngestError(f"{entry.path!r} is no longer a regular file; skipped")
             data = file.read(max_bytes + 1)
     except OSError as error:
         if isinstance(error, IngestError):
@@ -206,7 +206,7 @@ class _Walker:
     def tree(self) -> None:
         """Walk the root, then the links found, then the links found behind those."""
         if is_vault(self.root):
-            self.problem(".", "vault", "the folder is a vault of Lamina; its own files are not ingested")
+            self.problem(".", "vault", "the folder is a Lamina vault; its own files are not ingested")
             return
         self.folders("", self.root)
         while self.links:
@@ -215,7 +215,7 @@ class _Walker:
                 try:
                     self.follow(path, absolute)
                 except OSError as error:
-                    self.problem(path, "unreadable", f"its target cannot be looked at ({error.strerror or error})")
+                    self.problem(path, "unreadable", f"its target cannot be examined ({error.strerror or error})")
 
     def folders(self, path: str, absolute: Path) -> None:
         """Walk a folder and all below it. The caller has checked the folder itself."""
@@ -245,18 +245,18 @@ class _Walker:
         """Classify one entry; return a folder to walk."""
         if not is_unicode(entry.name):
             shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-            self.problem(shown, "encoding", "the name is not valid UTF-8; rename it to have it read")
+            self.problem(shown, "encoding", "the name is not valid UTF-8; rename the file to have it read")
             return None
         absolute = Path(entry.path)
         try:
             if entry.is_symlink():
                 self.links.append((path, absolute))
             elif entry.is_dir(follow_symlinks=False):
-                return (path, absolute) if self.wants_folder(path, absolute) else None
+                return (path, absolute) if self.admits_folder(path, absolute) else None
             else:
                 self.file(path, absolute, entry.stat(follow_symlinks=False))
         except OSError as error:
-            self.problem(path, "unreadable", f"it cannot be looked at ({error.strerror or error})")
+            self.problem(path, "unreadable", f"cannot be examined ({error.strerror or error})")
         return None
 
     def follow(self, path: str, link: Path) -> None:
@@ -265,10 +265,10 @@ class _Walker:
             target = link.resolve(strict=True)
             info = target.stat()
         except (OSError, RuntimeError) as error:  # before 3.13 a loop of links is a RuntimeError
-            self.problem(path, "symlink", f"the link leads nowhere ({error}); it was not followed")
+            self.problem(path, "symlink", f"broken link ({error}); not followed")
             return
         if not target.is_relative_to(self.root):
-            self.problem(path, "symlink", "the link leads out of the folder; it was not followed")
+            self.problem(path, "symlink", "the link leads out of the folder; not followed")
         elif (info.st_dev, info.st_ino) in self.seen:
             self.report.skipped["linked"] += 1
         elif self.is_private(target):
@@ -277,7 +277,7 @@ class _Walker:
             self.report.skipped["excluded"] += 1
         elif not stat.S_ISDIR(info.st_mode):
             self.file(path, target, info)
-        elif self.wants_folder(path, target):
+        elif self.admits_folder(path, target):
             self.folders(path, target)
 
     def is_private(self, target: Path) -> bool:
@@ -285,7 +285,7 @@ class _Walker:
         below = target.relative_to(self.root)
         return ".git" in below.parts or any(is_vault(self.root / parent) for parent in below.parents)
 
-    def wants_folder(self, path: str, absolute: Path) -> bool:
+    def admits_folder(self, path: str, absolute: Path) -> bool:
         """Return whether the rules admit a folder; count it where they do not."""
         name = path.rpartition("/")[2]
         if name.startswith("."):
@@ -334,7 +334,7 @@ class _Walker:
         kind = KINDS.get(_suffix(path.rpartition("/")[2]))
         self.seen.add((info.st_dev, info.st_ino))
         if info.st_size > self.max_bytes and kind not in RECORD_KINDS:
-            self.problem(path, "too_large", f"{info.st_size} bytes, {self.max_bytes} are allowed; it was left out")
+            self.problem(path, "too_large", f"{info.st_size} bytes, over the limit of {self.max_bytes}; skipped")
             return
         times = (info.st_mtime_ns, info.st_ctime_ns)
         self.entries.append(FileEntry(path, absolute, info.st_size, *times, info.st_ino, kind))

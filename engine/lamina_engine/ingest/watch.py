@@ -73,7 +73,7 @@ def _watch(
             changed = set()
         else:
             before, known = known, _identities(roots)
-        # told with the next batch: what came is watched by then
+        # reported with the next batch: new roots are watched by then
         changed |= {root for root in roots if known[root] != before[root]}
 
 
@@ -116,7 +116,7 @@ def _batches(
     except OSError as error:
         raise IngestError(
             f"{', '.join(paths)} cannot be watched ({error}); raise the limits of the operating system "
-            "(fs.inotify.max_user_watches), or ingest now and then"
+            "(fs.inotify.max_user_watches), or run ingest from time to time"
         ) from error
 
 
@@ -134,7 +134,7 @@ def _counts(path: str, root: str, apart: Path | None) -> bool:
 _MOST_DOUBLED: Final = 6
 """A root that fails is tried again after 2, 4, … 64 looks, or at once when it changes."""
 _PASSING: Final = {IngestError: "unreadable", EmbeddingError: "model", VaultLocked: "locked"}
-"""What may be over by the next time, and the code of the problem that it is told as."""
+"""Errors that may pass, and the code of the problem that reports each."""
 
 
 @dataclass(slots=True)
@@ -145,8 +145,8 @@ class _Root:
     """Looks until it is read; None where it need not be."""
     failed: int = 0
     """Times in a row that it could not be read."""
-    told: frozenset[Problem] = frozenset()
-    """Problems of its last run, which are not told again."""
+    reported: frozenset[Problem] = frozenset()
+    """Problems of its last run, which are not reported again."""
 
     def is_due(self, changed: bool) -> bool:
         """Count one check; return whether the root is to be read."""
@@ -196,22 +196,22 @@ def _follow(
             except (*_PASSING, EmbedderMismatch) as error:
                 if first or isinstance(error, EmbedderMismatch):
                     raise
-                report = _failed(path, root, error)
+                report = _failure_report(path, root, error)
             if _is_news(report, root) or first:
                 yield report
         first = False
 
 
-def _failed(path: str, root: _Root, error: Exception) -> IngestReport:
+def _failure_report(path: str, root: _Root, error: Exception) -> IngestReport:
     root.failed += 1
     root.waits = 2 ** min(root.failed, _MOST_DOUBLED)
     code = next(code for kind, code in _PASSING.items() if isinstance(error, kind))
-    return IngestReport(skipped=1, problems=[Problem(path, code, f"{error}; it is tried again")])
+    return IngestReport(skipped=1, problems=[Problem(path, code, f"{error}; will retry")])
 
 
 def _is_news(report: IngestReport, root: _Root) -> bool:
     """Remove known problems from a report; return whether it still has something new."""
     met = frozenset(report.problems)
-    report.problems = [problem for problem in report.problems if problem not in root.told]
-    root.told = met
+    report.problems = [problem for problem in report.problems if problem not in root.reported]
+    root.reported = met
     return bool(report.chunks or report.moved or report.removed or report.updated or report.problems)

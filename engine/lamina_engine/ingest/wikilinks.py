@@ -78,10 +78,10 @@ class LinkResolver:
         fits = [parts for parts in self._by_name.get(folded[-1], ()) if _ends_with(parts, folded)]
         if rooted:
             fits = [parts for parts in fits if len(parts) == len(wanted)]
-        return [self._paths[parts] for parts in _best(fits, wanted)]
+        return [self._paths[parts] for parts in _narrow_paths(fits, wanted)]
 
 
-def _best(fits: list[tuple[str, ...]], wanted: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _narrow_paths(fits: list[tuple[str, ...]], wanted: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Narrow fitting paths; each preference counts only where it leaves some."""
     for prefer in (_is_whole_path, _same_spelling):
         fits = [parts for parts in fits if prefer(parts, wanted)] or fits
@@ -141,7 +141,7 @@ def _ambiguous(source: str, target: str, candidates: Sequence[str]) -> Problem:
     return Problem(
         source,
         "wikilink",
-        f"[[{target}]] fits {len(candidates)} notes alike ({shown}); no link was made: write more of the path",
+        f"[[{target}]] matches {len(candidates)} notes equally ({shown}); not linked; write more of the path",
     )
 
 

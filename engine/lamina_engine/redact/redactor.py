@@ -116,7 +116,7 @@ class Redactor:
     def clean(self, text: str) -> tuple[str, list[Finding]]:
         """Mask the secrets of a text (not under "allow"); return it with the findings, by offsets in the original."""
         findings = self.find(text)
-        return (self._masked(text, findings) if self.policy != "allow" else text), findings
+        return (self._apply_masks(text, findings) if self.policy != "allow" else text), findings
 
     def clean_batch(self, texts: Sequence[str]) -> list[tuple[int, str, list[Finding]]]:
         """Mask the secrets of many texts in one pass.
@@ -142,7 +142,7 @@ class Redactor:
             text = texts[index]
             findings = self._find_all(text, at_places)
             if findings:
-                changed.append((index, text if self.policy == "allow" else self._masked(text, findings), findings))
+                changed.append((index, text if self.policy == "allow" else self._apply_masks(text, findings), findings))
         return changed
 
     def clean_value(self, value: Any) -> tuple[Any, list[Finding]]:
@@ -195,7 +195,7 @@ class Redactor:
         """Find and mask until nothing new appears; offsets stay the original's."""
         findings = _merge(self._candidates(text, at_places))
         while findings:
-            masked = self._masked(text, self._without_allowed(findings))
+            masked = self._apply_masks(text, self._without_allowed(findings))
             more = _merge(self._candidates(masked, places(masked)))
             widened = _merge([*findings, *_original_spans(self._without_allowed(findings), more, self.mask)])
             if widened == findings:
@@ -218,7 +218,7 @@ class Redactor:
                 if start < stop:
                     yield Finding(start, stop, kind)
 
-    def _masked(self, text: str, findings: list[Finding]) -> str:
+    def _apply_masks(self, text: str, findings: list[Finding]) -> str:
         parts: list[str] = []
         at = 0
         for finding in findings:

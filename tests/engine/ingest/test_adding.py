@@ -239,7 +239,7 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
 
 @pytest.mark.usefixtures("small_parts")
 def test_what_stands_before_a_bad_part_is_written_and_the_error_names_the_row(plane_vault: Vault) -> None:
-    with pytest.raises(InvalidArgument, match="row 30: text=' ' has no words"):
+    with pytest.raises(InvalidArgument, match="row 30: text=' ' is blank"):
         plane_vault.add(long_table(40, bad=30))
     assert rows(plane_vault) == 21
     assert not plane_vault._memory.indexer.more_follows

@@ -67,7 +67,7 @@ def test_bad_json_lines_are_reported_with_their_number() -> None:
     records, positions, messages = gather(read_records(lines(*bad, '{"text": "last"}'), "ndjson"))
     assert (records, positions) == ([{"text": "last"}], [len(bad) + 1])
     assert [int(message.partition(":")[0]) for message in messages] == list(range(1, len(bad) + 1))
-    assert all(message.endswith("left out") for message in messages)
+    assert all(message.endswith("skipped") for message in messages)
 
 
 def test_lines_over_the_limit_are_skipped() -> None:
@@ -447,7 +447,7 @@ def test_groups_are_committed_in_order(monkeypatch: pytest.MonkeyPatch, lexical_
     writer.add((i, {"id": f"r{i}", "text": f"text {i}"}) for i in range(7))
     assert writer.ids == [f"r{i}" for i in range(6)]
     writer.flush()
-    assert (writer.ids, writer.found_new, report.chunks) == ([f"r{i}" for i in range(7)], True, 7)
+    assert (writer.ids, writer.has_changes, report.chunks) == ([f"r{i}" for i in range(7)], True, 7)
     assert {chunk.project for chunk in lexical_vault.list()} == {"p"}
 
 

@@ -101,7 +101,7 @@ def test_a_bad_task_among_many_is_reported(bad: dict[str, Any]) -> None:
     assert list(found.nodes) == ["a"]
     assert len(found.problems) == 2
     assert "'x'" in found.problems[0]
-    assert "dangles" in found.problems[1]
+    assert "has a missing end" in found.problems[1]
     assert len(found.loose) == 1
 
 
