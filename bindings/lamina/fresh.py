@@ -58,9 +58,9 @@ class Fresh:
         expired from 25 (or deleted). Chunks without a file go by their age. What cannot be found out is ``unknown``.
         Verdicts are written down where the vault is open for writing. O(chunks + commits since the oldest of them).
         """
-        from lamina_engine.freshness.scan import freshness
+        from lamina_engine.freshness.scan import check_freshness
 
-        return freshness(
+        return check_freshness(
             self._memory,
             repo=repo,
             collection=collection,
@@ -138,9 +138,9 @@ class Fresh:
             from lamina_engine.chunks.lifecycle import review
 
             return review(self._memory, id, reason)
-        from lamina_engine.freshness.refresh import reviewed
+        from lamina_engine.freshness.refresh import confirm_review
 
-        return reviewed(self._memory, id, reason)
+        return confirm_review(self._memory, id, reason)
 
     def snooze(self, id: str, until: Instant | None, *, tz: str | None = None) -> Chunk:
         """Keep a chunk out of recall until a moment; None wakes it. It stays listed, and `recall` finds it again then.

@@ -105,7 +105,7 @@ def open_vault(
             settings=settings,
         )
     if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
-        from lamina_engine.freshness.tiers import settings as freshness_settings
+        from lamina_engine.freshness.tiers import read_settings as freshness_settings
 
         freshness_settings(memory.settings.given)  # a wrong value is told now, not by the first scan
     return Vault(memory)

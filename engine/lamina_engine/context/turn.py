@@ -142,9 +142,9 @@ def _result(found: Found, penalties: Mapping[str, float] | None, model: str, now
 
 def _penalties(memory: Memory) -> Mapping[str, float] | None:
     """Return what tiers multiply scores by; None where freshness is switched off."""
-    from lamina_engine.freshness.tiers import settings
+    from lamina_engine.freshness.tiers import read_settings
 
-    found = settings(memory.settings.given)
+    found = read_settings(memory.settings.given)
     return found.multipliers if found.enabled else None
 
 

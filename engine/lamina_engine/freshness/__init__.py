@@ -1,1 +1,1 @@
-"""What is still true: chunks judged by what became of their source, refreshed from it, or put away."""
+"""Freshness: tiers of chunks by the history of their files; refresh and archive."""

@@ -1,4 +1,4 @@
-"""Putting away what nobody needs any more: out of recall, still listed, restored at any time; told before it is done."""
+"""Archive: chunks out of recall, still listed, restored at any time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXEMPT: Final = ("antipattern", "deductive", "hub", "preference")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveReport:
-    """What was put away, or would be."""
+    """Report of an archive, or of its dry run."""
 
     chunks: int
     ids: tuple[str, ...]
@@ -50,12 +50,7 @@ def archive(
     types: Mapping[str, float | None] | None = None,
     dry_run: bool = True,
 ) -> ArchiveReport:
-    """Archive named chunks, or those that a policy finds old; see ``Vault.archive``.
-
-    Raises
-    ------
-    InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked
-    """
+    """Archive named chunks, or those that a policy finds old; see ``Vault.archive``."""
     if not isinstance(dry_run, bool):
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (only tell) or False (archive)")
     if ids is not None and filter_ is not None:
@@ -66,7 +61,7 @@ def archive(
         named = [find_row(view, identity) for identity in ids_of(ids, alone=True)]
         rows = np.unique(np.array([row for row in named if view.state.status[row] == ACTIVE], np.int64))
     else:
-        rows = _old(view, filter_, after_days, limits, memory.clock.now_us(), memory.config.tz)
+        rows = _old_rows(view, filter_, after_days, limits, memory.clock.now_us(), memory.config.tz)
     names = tuple(view.snapshot.values("chunks", "id", rows))
     if not dry_run and len(rows):
         why = "archived by name" if ids is not None else f"not touched for {after_days:g} days or more"
@@ -86,7 +81,7 @@ def _limits(after_days: float, types: Mapping[str, float | None] | None) -> dict
     return limits
 
 
-def _old(
+def _old_rows(
     view: View,
     filter_: Mapping[str, Any] | None,
     after_days: float,
@@ -94,7 +89,7 @@ def _old(
     now_us: int,
     tz: str,
 ) -> Rows:
-    """Return active rows that were neither written, dated nor recalled within their limit; no pinned or snoozed ones."""
+    """Return active rows, unpinned and awake, not written, dated or recalled within their limit."""
     node = where.parse(filter_, tz)
     candidates = np.equal(view.state.status, ACTIVE) & (view.state.pinned == 0)
     candidates[view.state.asleep(now_us)] = False

@@ -1,13 +1,15 @@
-"""What became of files since a commit: one pass over a repository's log answers for every chunk of a scan.
+"""History and work tree of a repository, read once for all chunks of a scan.
 
 The log is read once, parents before children, and only as far back as the oldest commit that any chunk was written at.
-Each path then has its own short list of commits, and a file is followed along it through renames and deletions.
+A renamed file keeps its history.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,9 +18,11 @@ from typing import TYPE_CHECKING, Final
 
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
+from lamina_engine.ingest.git import Repository
+from lamina_engine.ingest.origins import read_file
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.git import Change, Commit, Repository
+    from lamina_engine.ingest.git import Change, Commit
 
 HERE: Final = "here"
 """The commit is part of the history that is checked out."""
@@ -30,19 +34,19 @@ MISSING: Final = "missing"
 """The history is cut off before it: a shallow clone."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_AT_ONCE: Final = 500
+_BATCH_COMMITS: Final = 500
 """Commits named on one command line: systems limit its length."""
-Later = Callable[[int], bool]
+CommitFilter = Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What became of one file."""
+    """A file followed through later commits."""
 
     commits: int
     """Commits that touched it."""
     path: str
-    """Where it is now, or was before it was deleted."""
+    """Its path now, or before it was deleted."""
     renamed: bool
     deleted: bool
 
@@ -50,70 +54,42 @@ class Trace:
 class History:
     """A repository's log, indexed by path.
 
-    Parameters
-    ----------
-    repository : Repository
-        As it is now.
-    bases : collection of str
-        Commits that chunks were written at.
-    whole : bool
-        Read all of it: something is to be counted from a date, not from a commit.
-
-    Raises
-    ------
-    IngestError
-        When git fails or takes too long.
-
-    Notes
-    -----
     O(commits since the oldest base), and for each file O(log of the commits that touched it).
     """
 
-    def __init__(self, repository: Repository, bases: Collection[str], *, whole: bool = False) -> None:
+    def __init__(self, repository: Repository, bases: Collection[str], *, complete: bool = False) -> None:
         self._repository = repository
         self._present = self._existing(sorted(base for base in bases if _COMMIT.fullmatch(base)))
-        beyond = None if whole or not self._present else self._common()
+        beyond = None if complete or not self._present else self._common()
         self.commits: list[Commit] = repository.log(beyond)
         self._position = {commit.id: i for i, commit in enumerate(self.commits)}
         self._beyond = beyond
         known = ([self._position[p] for p in c.parents if p in self._position] for c in self.commits)
         self._parents: list[list[int]] = list(known)
-        self._alone = _alone(self._parents)
+        self._single = _single_tips(self._parents)
         self._cut = repository.boundary()
-        self._left: set[str] = set()
+        self._renamed: set[str] = set()
         """Paths that some commit renames to another."""
         self._touching = self._index()
-        self._standing: dict[str, str] = {}
-        self._laters: dict[str, Later] = {}
+        self._located: dict[str, str] = {}
+        self._laters: dict[str, CommitFilter] = {}
 
-    def standing(self, base: str) -> str:
-        """Return where a commit stands: `HERE`, `ELSEWHERE`, `REWRITTEN` or `MISSING`.
+    def locate(self, base: str) -> str:
+        """Return whether a commit is `HERE`, `ELSEWHERE`, `REWRITTEN` or `MISSING`."""
+        if base not in self._located:
+            self._located[base] = self._locate(base)
+        return self._located[base]
 
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
-        if base not in self._standing:
-            self._standing[base] = self._stands(base)
-        return self._standing[base]
-
-    def since(self, base: str) -> Later:
-        """Return what tells whether a commit came after a base, that is, cannot be reached from it.
-
-        Raises
-        ------
-        IngestError
-            When git fails or takes too long.
-        """
+    def since(self, base: str) -> CommitFilter:
+        """Return a filter of the commits after a base: those that cannot be reached from it."""
         if base not in self._laters:
             self._laters[base] = self._since(base)
         return self._laters[base]
 
-    def after(self, moment_us: int) -> Later | None:
-        """Return what tells whether a commit was written since a moment; None where the history does not reach back so far.
+    def after(self, moment_us: int) -> CommitFilter | None:
+        """Return a filter of the commits since a moment; None where the history is cut off.
 
-        By author dates: rewriting gives old work new committer dates. git's dates are whole seconds, so the second of
+        By author dates: rewriting gives old work new committer dates. git's dates are complete seconds, so the second of
         the moment counts, as it does for ``git log --since``.
         """
         moment_us -= moment_us % US_PER_S
@@ -128,13 +104,12 @@ class History:
 
         return later
 
-    def follow(self, path: str, later: Later) -> Trace:
-        """Follow a file from where it was through all later commits.
+    def follow(self, path: str, later: CommitFilter) -> Trace:
+        """Follow a file through all later commits.
 
-        A file that a branch still calls by its former name is the same file; one that is created anew under the former
-        name is not.
+        A file that a branch still calls by its former name is the same file; a new one under the former name is not.
         """
-        if path not in self._left:  # the same without renames, which nearly all files are: no order to keep
+        if path not in self._renamed:  # the same without renames, which nearly all files are: no order to keep
             kept = [(i, change) for i, change in self._touching.get(path, ()) if later(i)]
             return Trace(len({i for i, _ in kept}), path, False, bool(kept) and set(kept[-1][1].status) == {"D"})
         names = {path}
@@ -167,15 +142,15 @@ class History:
     def _existing(self, bases: list[str]) -> list[str]:
         """Return the commits that the repository has at all."""
         found: list[str] = []
-        for part in _parts(bases):
+        for part in _batches(bases):
             out = self._repository.git("rev-list", "--no-walk=unsorted", "--ignore-missing", *part, "--")
             found += out.decode("ascii").split()
         return sorted(set(found))
 
     def _common(self) -> str | None:
-        """Return the best commit that every base and what is checked out have behind them; None where there is none."""
+        """Return the best common ancestor of every base and the head, if there is one."""
         common = self._repository.head
-        for part in _parts(self._present):
+        for part in _batches(self._present):
             if common is None:
                 return None
             try:
@@ -185,7 +160,7 @@ class History:
             common = out.decode("ascii").strip() or None
         return common
 
-    def _stands(self, base: str) -> str:
+    def _locate(self, base: str) -> str:
         if base in self._position or base == self._beyond or base == self._repository.head:
             return HERE
         if base not in self._present:
@@ -196,7 +171,7 @@ class History:
         # where history is cut off, nobody can tell whether the commit lies before the cut
         return MISSING if self._repository.shallow else REWRITTEN
 
-    def _since(self, base: str) -> Later:
+    def _since(self, base: str) -> CommitFilter:
         start = self._position.get(base)
         if start is not None:
             floor, reached = self._reached(start)
@@ -208,7 +183,7 @@ class History:
         return lambda i: self.commits[i].id in ids
 
     def _reached(self, start: int) -> tuple[int, frozenset[int]]:
-        """Return what a commit has behind it: all positions below the first number, and those of the set."""
+        """Return the ancestors of a commit: all positions below the first number, and the set."""
         reached: set[int] = set()
         waiting = [-start]
         while waiting:
@@ -216,7 +191,7 @@ class History:
             if i in reached:
                 continue
             reached.add(i)
-            if not waiting and self._alone[i]:
+            if not waiting and self._single[i]:
                 return i, frozenset(reached)
             for parent in self._parents[i]:
                 heapq.heappush(waiting, -parent)
@@ -230,13 +205,13 @@ class History:
             for change in commit.changes:
                 touching[change.path].append((i, change))
                 if change.former is not None:
-                    self._left.add(change.former)
+                    self._renamed.add(change.former)
                     touching[change.former].append((i, change))
         return touching
 
 
-def _alone(parents: list[list[int]]) -> list[bool]:
-    """Tell for each commit whether all before it in the log lie behind it: there no other line of work is open."""
+def _single_tips(parents: list[list[int]]) -> list[bool]:
+    """Return for each commit whether no other line of work is open beside it."""
     tips: set[int] = set()
     found = []
     for i, behind in enumerate(parents):
@@ -246,7 +221,71 @@ def _alone(parents: list[list[int]]) -> list[bool]:
     return found
 
 
-def _parts(names: Iterable[str]) -> Iterator[list[str]]:
+def _batches(names: Iterable[str]) -> Iterator[list[str]]:
     every = list(names)
-    for start in range(0, len(every), _AT_ONCE):
-        yield every[start : start + _AT_ONCE]
+    for start in range(0, len(every), _BATCH_COMMITS):
+        yield every[start : start + _BATCH_COMMITS]
+
+
+class WorkTree:
+    """The work tree of one repository, read once."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self._blobs: dict[str, str | None] = {}
+
+    def is_tracked(self, path: str) -> bool:
+        """Return whether the index has a path."""
+        return path in self.repository.blobs()
+
+    def exists(self, path: str) -> bool:
+        """Return whether something is at a path."""
+        return os.path.lexists(self.repository.root / path)
+
+    def is_deleted(self, path: str) -> bool:
+        """Return whether a tracked file was removed, not merely left out of a sparse checkout."""
+        return path in self._deleted
+
+    def moved_to(self, path: str) -> str | None:
+        """Return where a staged rename put a file."""
+        return self._moves.get(path)
+
+    def blob(self, path: str) -> str | None:
+        """Return the blob id of a file's bytes; None for an unreadable or huge file."""
+        if path not in self._blobs:
+            data = read_file(self.repository.root / path)
+            self._blobs[path] = None if data is None else self.repository.blob_of(data)
+        return self._blobs[path]
+
+    def differs(self, path: str, blob: str) -> bool | None:
+        """Return whether a file's bytes differ from a blob; None where they cannot be read."""
+        found = self.blob(path)
+        if found is None or found == blob:
+            return None if found is None else False
+        data = read_file(self.repository.root / path)
+        return None if data is None else not self.repository.is_same(data, blob)
+
+    @functools.cached_property
+    def _deleted(self) -> frozenset[str]:
+        out = self.repository.git("ls-files", "-d", "-z", "--full-name")
+        return frozenset(os.fsdecode(name) for name in out.split(b"\0") if name)
+
+    @functools.cached_property
+    def _moves(self) -> dict[str, str]:
+        if self.repository.head is None:
+            return {}
+        options = ("--cached", "-z", "--name-status", "-M", "--no-ext-diff", "--no-textconv", "--diff-filter=R")
+        try:
+            out = self.repository.git("diff", *options, self.repository.head, "--")
+        except IngestError:  # blobs that similarity needs may be missing in a partial clone
+            return {}
+        fields = [os.fsdecode(field) for field in out.split(b"\0") if field]
+        return dict(zip(fields[1::3], fields[2::3], strict=False))
+
+
+def remote_of(repository: Repository) -> str | None:
+    """Return the URL that a repository was cloned from, if it has one."""
+    try:
+        return repository.git("config", "--get", "remote.origin.url").decode("utf-8", "replace").strip() or None
+    except IngestError:  # it has no remote
+        return None

@@ -1,4 +1,4 @@
-"""What a scan of freshness says, chunk by chunk, in the order in which it wants attention."""
+"""Report of a scan: verdicts in the order of attention they need, and counts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MANUAL: Final = "manual"
 REASONS: Final = (
     COMMITS, CONTENT_CHANGED, DELETED, RENAMED, HISTORY_REWRITTEN, AGE, NO_PATH, NO_REPO, NO_GIT, NO_HISTORY, MANUAL,
 )  # fmt: skip
-"""Codes that say what a verdict rests on."""
+"""Codes of the reasons of verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreshnessItem:
-    """One chunk, judged."""
+    """Verdict on one chunk."""
 
     id: str
     source: str | None
@@ -42,15 +42,15 @@ class FreshnessItem:
     """Commits that touched its file since it was written; None where nothing was counted."""
     needs_review: bool
     found: bool
-    """Whether the scan says so."""
+    """True where the scan itself found a reason for a review."""
     manual: bool
-    """Whether a person, or a merged request, asked for a review; no scan takes that back."""
+    """True where a person, or a merged request, asked for a review; no scan takes that back."""
     content_changed: bool | None
-    """Whether the file's bytes are others than were read; None where that is not known."""
+    """True where the file's bytes differ from those read; None where that is unknown."""
     counted_by: str | None
     """``commit``, or ``date`` where the commit it was written at is not known or no longer part of any history."""
     path: str | None
-    """Where its file is now, below its repository."""
+    """Path of its file now, below its repository."""
     repository: str | None
     commit: str | None
     """Commit that was checked out when it was written."""
@@ -66,28 +66,21 @@ class FreshnessItem:
 
 @dataclass(frozen=True, slots=True)
 class FreshnessReport:
-    """A scan.
-
-    Attributes
-    ----------
-    items : tuple of FreshnessItem
-        Those that the caller asked to see: expired first, then stale, aging, fresh, unknown; within a tier by source.
-    counts : dict of str to int
-        By tier, how many were judged; their sum is ``checked``.
-    reasons : dict of str to dict of str to int
-        By tier, how many for each reason.
-    """
+    """Report of a scan."""
 
     items: tuple[FreshnessItem, ...]
+    """The listed ones: expired first, then stale, aging, fresh, unknown; within a tier by source."""
     counts: dict[str, int]
+    """Judged chunks by tier; their sum is ``checked``."""
     reasons: dict[str, dict[str, int]]
+    """By tier, the chunks for each reason."""
     checked: int
     needs_review: int
     scanned_at: str
     enabled: bool
     """False where freshness is switched off: nothing was looked at."""
     recorded: int
-    """How many verdicts were written down because they are new."""
+    """Number of new verdicts written to the log."""
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +97,7 @@ def make_report(
     recorded: int = 0,
     problems: Iterable[str] = (),
 ) -> FreshnessReport:
-    """Order verdicts and count them; ``tier`` says which are shown, all are counted."""
+    """Order verdicts and count them; only those of ``tier`` are listed."""
     place = {name: i for i, name in enumerate(ORDER)}
     every = sorted(items, key=lambda item: (place[item.tier], item.reason_code, item.source or "", item.row))
     by_tier: dict[str, Counter[str]] = {name: Counter() for name in ORDER}

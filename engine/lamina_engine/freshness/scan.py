@@ -1,22 +1,26 @@
-"""A scan: every active chunk of a vault judged, and what is new about any of them written down."""
+"""Scan of a vault: verdicts on active chunks, merged requests, and the log of new verdicts."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from lamina_engine.arguments import path_of
 from lamina_engine.chunks.writing import add_events
+from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument, VaultLocked, VaultReadOnly
-from lamina_engine.freshness.judging import Judge, Place
-from lamina_engine.freshness.marks import REVIEW, Marks, marks
+from lamina_engine.freshness.history import remote_of
+from lamina_engine.freshness.judge import Judge, Place
 from lamina_engine.freshness.report import FreshnessItem, FreshnessReport, make_report
-from lamina_engine.freshness.requests import MergedRequests
-from lamina_engine.freshness.subjects import Subject, subjects
-from lamina_engine.freshness.tiers import Settings, settings
+from lamina_engine.freshness.subjects import REVIEW, ReviewMarks, Subject, read_review_marks, read_subjects
+from lamina_engine.freshness.tiers import FreshnessSettings, read_settings
 from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.origins import Repositories
@@ -24,13 +28,14 @@ from lamina_engine.recall import mask, where
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
+    from lamina_engine.ingest.git import Repository
     from lamina_engine.memory import Memory
     from lamina_engine.store.snapshot import Rows
 
 Verdict = tuple[str, str, int, bool, str | None]
 
 
-def freshness(
+def check_freshness(
     memory: Memory,
     *,
     repo: str | os.PathLike[str] | None = None,
@@ -40,20 +45,12 @@ def freshness(
     filter_: Mapping[str, Any] | None = None,
     git_check: bool = True,
 ) -> FreshnessReport:
-    """Judge the active chunks of a vault; see ``Vault.freshness``.
-
-    Raises
-    ------
-    InvalidArgument
-        For a tier or filter that is not known.
-    InvalidConfig
-        For a variable of the environment that cannot be used.
-    """
+    """Scan the active chunks of a vault; see ``Vault.freshness``."""
     if tier is not None and tier not in TIERS:
         raise InvalidArgument(f"tier={tier!r} is not known; allowed are {', '.join(TIERS)}")
-    said = settings(memory.settings.given)
+    settings = read_settings(memory.settings.given)
     now_us = memory.clock.now_us()
-    if not said.enabled:
+    if not settings.enabled:
         return make_report((), now_us, enabled=False)
     view = memory.view()
     parts = [
@@ -63,39 +60,36 @@ def freshness(
     ]
     node = where.parse({"AND": [part for part in parts if part]}, memory.config.tz)
     rows = np.flatnonzero(mask.evaluate(node, view, np.equal(view.state.status, ACTIVE)))
-    items, recorded, problems = scan(memory, view, rows, said, repo=repo, git_check=git_check)
+    items, recorded, problems = scan_rows(memory, view, rows, settings, repo=repo, git_check=git_check)
     return make_report(items, now_us, tier=tier, recorded=recorded, problems=problems)
 
 
-def scan(
+def scan_rows(
     memory: Memory,
     view: View,
     rows: Rows,
-    said: Settings,
+    settings: FreshnessSettings,
     *,
     repo: str | os.PathLike[str] | None = None,
     git_check: bool = True,
 ) -> tuple[list[FreshnessItem], int, list[str]]:
-    """Judge some rows, and write down what is new where the vault is open for writing.
+    """Judge some rows, and log new verdicts where the vault is writable.
 
-    Returns
-    -------
-    items, recorded, problems
-        Verdicts in the order of the rows, how many of them are new, and what kept repositories from being read.
+    Returns the verdicts in the order of the rows, the number of new ones, and problems of repositories.
     """
-    spoken = marks(view)
-    every = subjects(view, rows)
-    judge = make_judge(memory, said, spoken, repo=repo, git_check=git_check)
-    found = judge.judge(every)
-    asked = _asked(view, found, judge, spoken) if git_check else {}
-    if asked:
-        judge.ask(asked)
-        found = judge.judge(every)
+    marks = read_review_marks(view)
+    subjects = read_subjects(view, rows)
+    judge = make_judge(memory, settings, marks, repo=repo, git_check=git_check)
+    found = judge.judge(subjects)
+    requested = _requested_reviews(view, found, judge, marks) if git_check else {}
+    if requested:
+        judge.request_reviews(requested)
+        found = judge.judge(subjects)
     items = [item for _, item in found]
     recorded, problems = 0, list(judge.problems)
     if memory.store.mode == "w":
         try:
-            recorded = record(memory, view, items, asked)
+            recorded = record_verdicts(memory, view, items, requested)
         except (VaultReadOnly, VaultLocked) as error:  # what was found is true all the same
             problems.append(f"what was found could not be written down: {error}")
     return items, recorded, list(dict.fromkeys(problems))
@@ -103,41 +97,43 @@ def scan(
 
 def make_judge(
     memory: Memory,
-    said: Settings,
-    spoken: Marks,
+    settings: FreshnessSettings,
+    marks: ReviewMarks,
     *,
     repo: str | os.PathLike[str] | None = None,
     git_check: bool = True,
 ) -> Judge:
-    """Return what judges chunks of a vault by its own half-lives and the thresholds given."""
+    """Return a judge by a vault's half-lives and the given thresholds."""
     decay = memory.profiles.get(memory.config.profile).decay
     only = None if repo is None else Repositories().at(path_of(repo, "repo").resolve())
-    return Judge(memory.clock.now_us(), said.thresholds, decay, spoken, git_check=git_check, repo=only)
+    return Judge(memory.clock.now_us(), settings.thresholds, decay, marks, git_check=git_check, repo=only)
 
 
-def _asked(view: View, found: Sequence[tuple[Subject, FreshnessItem]], judge: Judge, spoken: Marks) -> dict[int, str]:
-    """Return, by row, the merged request because of which somebody should look at a chunk."""
+def _requested_reviews(
+    view: View, found: Sequence[tuple[Subject, FreshnessItem]], judge: Judge, marks: ReviewMarks
+) -> dict[int, str]:
+    """Return, by row, the merged request that asks for a review of a chunk."""
     requests = MergedRequests(view)
     if not requests.files:
         return {}
-    asked: dict[int, str] = {}
+    requested: dict[int, str] = {}
     for subject, item in found:
-        if subject.row in spoken.asked or not (subject.named or item.path):
+        if subject.row in marks.requested or not (subject.named or item.path):
             continue
         place = judge.place(subject)
         here = place if isinstance(place, Place) else None
-        since_us = max(subject.since_us, spoken.cleared_us.get(subject.row, subject.since_us))
+        since_us = max(subject.since_us, marks.cleared_us.get(subject.row, subject.since_us))
         why = requests.touching(subject, here, since_us, (here.path if here else None, item.path, subject.named))
         if why is not None:
-            asked[subject.row] = why
-    return asked
+            requested[subject.row] = why
+    return requested
 
 
-def record(memory: Memory, view: View, items: Sequence[FreshnessItem], asked: Mapping[int, str]) -> int:
-    """Write down the verdicts that differ from the last ones, and what merged requests ask for; return how many."""
-    known = _last(view, [item.row for item in items])
+def record_verdicts(memory: Memory, view: View, items: Sequence[FreshnessItem], requested: Mapping[int, str]) -> int:
+    """Write new verdicts and requested reviews to the log; return the number of verdicts."""
+    known = _last_verdicts(view, [item.row for item in items])
     new = [item for item in items if known.get(item.row) != _verdict(item)]
-    if not (new or asked):
+    if not (new or requested):
         return 0
     with memory.write() as (transaction, now):
         new = [item for item in new if now.state.status[item.row] == ACTIVE]
@@ -146,11 +142,13 @@ def record(memory: Memory, view: View, items: Sequence[FreshnessItem], asked: Ma
         values: dict[str, Any] = {name: list(column) for name, column in zip(names, columns, strict=True)}
         values |= {"chunk": [item.id for item in new], "row": [item.row for item in new]}
         transaction.append("freshness", values, transaction.stamps(len(new)))
-        rows = [row for row in asked if now.state.status[row] == ACTIVE and not now.freshness.manual[row]]
+        rows = [row for row in requested if now.state.status[row] == ACTIVE and not now.freshness.manual[row]]
         if rows:
-            about = np.array(rows, np.int64)
-            ids = now.snapshot.values("chunks", "id", about)
-            add_events(transaction, REVIEW, ids, about, transaction.stamps(len(rows)), [asked[row] for row in rows])
+            chunk_rows = np.array(rows, np.int64)
+            ids = now.snapshot.values("chunks", "id", chunk_rows)
+            add_events(
+                transaction, REVIEW, ids, chunk_rows, transaction.stamps(len(rows)), [requested[row] for row in rows]
+            )
     return len(new)
 
 
@@ -159,16 +157,126 @@ def _verdict(item: FreshnessItem) -> Verdict:
     return item.tier, item.reason_code, commits, item.found, item.path
 
 
-def _last(view: View, rows: Iterable[int]) -> dict[int, Verdict]:
-    """Return the last verdict that was written down for each of some rows."""
+def _last_verdicts(view: View, rows: Iterable[int]) -> dict[int, Verdict]:
+    """Return the last logged verdict of each of some rows."""
     snapshot = view.snapshot
-    wanted = np.zeros(view.rows, np.bool_)
-    wanted[list(rows)] = True
+    relevant = np.zeros(view.rows, np.bool_)
+    relevant[list(rows)] = True
     known: dict[int, Verdict] = {}
     for segment in snapshot.segments("freshness"):
-        about = segment.numbers("row").astype(np.int64)
-        offsets = np.flatnonzero((about >= 0) & wanted[np.clip(about, 0, max(view.rows - 1, 0))]) if view.rows else ()
+        chunk_rows = segment.numbers("row").astype(np.int64)
+        offsets = (
+            np.flatnonzero((chunk_rows >= 0) & relevant[np.clip(chunk_rows, 0, max(view.rows - 1, 0))])
+            if view.rows
+            else ()
+        )
         names = ("tier", "reason", "commits", "review", "path")
         columns = [segment.values(name, np.asarray(offsets, np.int64)) for name in names]
-        known.update(zip(about[offsets].tolist(), zip(*columns, strict=True), strict=True))
+        known.update(zip(chunk_rows[offsets].tolist(), zip(*columns, strict=True), strict=True))
     return known
+
+
+_KEYS: Final = ("merged_at", "files")
+_REMOTE: Final = re.compile(r"[:/]([^/:\s]+/[^/:\s]+?)(?:\.git)?/?\s*$")
+_PAGE: Final = re.compile(r"https?://[^/]+/([^/\s]+/[^/\s]+)/(?:-/)?(?:pull|pulls|merge_requests)/")
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRequest:
+    """One request that was merged."""
+
+    number: str
+    merged_us: int
+    files: frozenset[str]
+    project: str | None
+    repository: str | None
+    """``owner/name`` in lower case, where the request says it."""
+
+
+class MergedRequests:
+    """Merged requests of a vault, by the files they touched."""
+
+    def __init__(self, view: View) -> None:
+        self._by_file: dict[str, list[MergedRequest]] = defaultdict(list)
+        self._remotes: dict[str, str | None] = {}
+        for request in _read_requests(view):
+            for path in request.files:
+                self._by_file[path].append(request)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Every path that some request touched."""
+        return frozenset(self._by_file)
+
+    def touching(self, subject: Subject, place: Place | None, since_us: int, paths: Sequence[str | None]) -> str | None:
+        """Return the newest request merged after a moment that touched a subject's file, in words."""
+        found = [
+            (request, path)
+            for path in dict.fromkeys(filter(None, paths))
+            for request in self._by_file.get(path, ())
+            if request.merged_us > since_us and self._is_about(request, subject, place)
+        ]
+        if not found:
+            return None
+        request, path = max(found, key=lambda pair: (pair[0].merged_us, pair[0].number, pair[1]))
+        return f"merged request #{request.number} touches {path}"
+
+    def _is_about(self, request: MergedRequest, subject: Subject, place: Place | None) -> bool:
+        """Return whether a request and a subject can be of one repository, not only of equal paths."""
+        remote = self._remote(place.repository) if place is not None else None
+        if remote is not None and request.repository is not None:
+            return remote == request.repository
+        return request.project is None or subject.project is None or request.project == subject.project
+
+    def _remote(self, repository: Repository) -> str | None:
+        root = repository.root.as_posix()
+        if root not in self._remotes:
+            named = _REMOTE.search(remote_of(repository) or "")
+            self._remotes[root] = named[1].lower() if named else None
+        return self._remotes[root]
+
+
+def _read_requests(view: View) -> list[MergedRequest]:
+    import pyarrow.compute as pc
+
+    found = []
+    for segment in view.snapshot.segments("chunks"):
+        texts = segment.column("metadata")
+        hit = np.ones(segment.rows, np.bool_)
+        for key in _KEYS:
+            has = pc.fill_null(pc.match_substring(texts, f'"{key}"'), False)
+            hit &= np.asarray(has.to_numpy(zero_copy_only=False), np.bool_)
+        stop = min(segment.rows, view.rows - segment.start)
+        offsets = np.flatnonzero(hit[:stop] & (view.state.status[segment.start : segment.start + stop] == ACTIVE))
+        values = zip(segment.values("metadata", offsets), segment.values("project", offsets), strict=True)
+        found += [
+            request for text, project in values if (request := _parse_request(msgspec.json.decode(text), project))
+        ]
+    return found
+
+
+def _parse_request(metadata: Mapping[str, Any], project: str | None) -> MergedRequest | None:
+    """Read a request from a chunk's metadata; None where it is none that was merged."""
+    files = metadata.get("files")
+    if not isinstance(files, list) or not metadata.get("merged_at"):
+        return None
+    try:
+        merged_us = parse_instant(metadata["merged_at"])
+    except InvalidArgument:
+        return None
+    paths = [each.get("path") if isinstance(each, Mapping) else each for each in files]
+    return MergedRequest(
+        number=str(metadata.get("number", "")),
+        merged_us=merged_us,
+        files=frozenset(path for path in paths if isinstance(path, str) and path),
+        project=project,
+        repository=_repository_name(metadata),
+    )
+
+
+def _repository_name(metadata: Mapping[str, Any]) -> str | None:
+    name = metadata.get("repository")
+    if isinstance(name, str) and name.count("/") == 1:
+        return name.lower()
+    page = _PAGE.match(str(metadata.get("url", "")))
+    return page[1].lower() if page else None

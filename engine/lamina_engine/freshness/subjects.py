@@ -1,4 +1,4 @@
-"""What a scan looks at: active chunks, and for each the file it came from or speaks of, as far as the vault knows one."""
+"""Subjects of a scan: active chunks, their files, and reviews of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from lamina_engine.index.state import FORGOTTEN
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.pipeline import SESSIONS_MARK
 from lamina_engine.ingest.sources import Source
@@ -40,7 +41,7 @@ class Subject:
     created_us: int | None
     recorded_us: int
     file: Path | None
-    """Where its file was; None where the vault knows of none."""
+    """Last known path of its file."""
     named: str | None
     """A path that the chunk names, below some repository: where ``file`` is elsewhere, or was never found."""
     commit: str | None
@@ -50,10 +51,10 @@ class Subject:
     since_us: int
     """When that was."""
     ingested: bool
-    """Whether it is a slice of its file, cut by `ingest`."""
+    """True for a slice of its file, cut by `ingest`."""
 
 
-def subjects(view: View, rows: Rows) -> list[Subject]:
+def read_subjects(view: View, rows: Rows) -> list[Subject]:
     """Return what there is to judge in some rows, in their order. O(rows).
 
     What came out of recorded sessions has no file in this sense: it goes by its age.
@@ -76,7 +77,7 @@ def subjects(view: View, rows: Rows) -> list[Subject]:
 def _subject(row: int, record: Mapping[str, Any], home: Source | None, origin: Mapping[str, Any] | None) -> Subject:
     file: Path | None = None
     commit, blob, since_us = record["commit"], record["blob"], record["recorded_at"]
-    named = _named(record)
+    named = _named_file(record)
     if origin is not None:
         file, named = Path(origin["repository"]) / origin["path"], origin["path"]
         commit, blob, since_us = origin["commit"], origin["blob"], origin["recorded_at"]
@@ -102,7 +103,7 @@ def _subject(row: int, record: Mapping[str, Any], home: Source | None, origin: M
     )
 
 
-def _named(record: Mapping[str, Any]) -> str | None:
+def _named_file(record: Mapping[str, Any]) -> str | None:
     """Return the file that a chunk's metadata names."""
     text = record["metadata"]
     if not text or f'"{SOURCE_FILE}"' not in text:
@@ -122,3 +123,39 @@ def _origins(view: View) -> dict[int, dict[str, Any]]:
     newest = {row: i for i, row in enumerate(rows) if row >= 0}
     records = snapshot.records("origins", np.array(list(newest.values()), np.int64), _ORIGIN)
     return dict(zip(newest, records, strict=True))
+
+
+REVIEW: Final = "review"
+REVIEWED: Final = "reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMarks:
+    """Reviews by row of the chunks log."""
+
+    requested: dict[int, str]
+    """Why somebody is to look at it."""
+    cleared_us: dict[int, int]
+    """When it was last said to be right."""
+
+
+def read_review_marks(view: View) -> ReviewMarks:
+    """Return the reviews in the events log. O(events); nothing is read where none is a review."""
+    requested: dict[int, str] = {}
+    cleared: dict[int, int] = {}
+    for segment in view.snapshot.segments("events"):
+        kind = segment.column("kind")
+        names = kind.dictionary.to_pylist()
+        relevant = np.array([name in (REVIEW, REVIEWED) for name in names], np.bool_)
+        if not relevant.any():
+            continue
+        offsets = np.flatnonzero(relevant[kind.indices.to_numpy(zero_copy_only=False)])
+        facts = (segment.values(name, offsets) for name in ("kind", "row", "reason", "recorded_at"))
+        for name, row, reason, recorded_us in zip(*facts, strict=True):
+            if name == REVIEWED:
+                requested.pop(row, None)
+                cleared[row] = recorded_us
+            else:
+                requested[row] = reason or "a review was asked for"
+    status = view.state.status
+    return ReviewMarks({row: reason for row, reason in requested.items() if status[row] != FORGOTTEN}, cleared)

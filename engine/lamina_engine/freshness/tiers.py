@@ -1,4 +1,4 @@
-"""From numbers to tiers: commits since a chunk was written, or its age in half-lives; and what a tier is worth.
+"""Freshness tiers: by commits since a chunk was written, or by its age in half-lives.
 
 Lower bounds are inclusive: 3 commits are aging, 10 stale, 25 expired.
 """
@@ -16,44 +16,29 @@ from lamina_engine.errors import InvalidConfig
 from lamina_engine.index.freshness import TIERS
 
 if TYPE_CHECKING:
-    from lamina_engine.index.view import View
-    from lamina_engine.store.snapshot import Rows
+    pass
 
 FRESH, AGING, STALE, EXPIRED, UNKNOWN = TIERS
 UNVERIFIED: Final = "unverified"
-"""What stands for the tier of a chunk that no scan has seen."""
+"""In place of a tier, for a chunk that no scan has seen."""
 ORDER: Final = (EXPIRED, STALE, AGING, FRESH, UNKNOWN)
-"""How a report lists tiers: what wants attention first."""
+"""Tiers by the attention they need, as reports list them."""
 MULTIPLIERS: Final[Mapping[str, float]] = MappingProxyType(
     {FRESH: 1.0, AGING: 0.9, STALE: 0.0, EXPIRED: 0.0, UNVERIFIED: 1.0, UNKNOWN: 0.8}
 )
-"""What a tier multiplies a score by where context is chosen for an agent; recall itself is not touched by it."""
+"""Score multipliers where context is chosen for an agent; they do not touch recall."""
 AGE_HALF_LIVES: Final = (1.0, 2.0, 4.0)
 """Ages, in half-lives, from which a chunk without a file is aging, stale, expired: recency below 1/2, 1/4, 1/16."""
 _BOUNDS: Final = {AGING: (1, 100), STALE: (2, 500), EXPIRED: (3, 1000)}
 _ENABLED: Final = "FRESHNESS_ENABLED"
 _THRESHOLD: Final = "FRESHNESS_COMMIT_THRESHOLD_"
 _PENALTY: Final = "FRESHNESS_PENALTY_"
-_TRUTH: Final = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "on": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "off": False,
-}
+_TRUE: Final = ("true", "1", "yes", "on")
+_FALSE: Final = ("false", "0", "no", "off")
 
 
 class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
-    """Commits from which a chunk is aging, stale, expired.
-
-    Raises
-    ------
-    InvalidConfig
-        When one is out of bounds, or they do not strictly ascend.
-    """
+    """Commits from which a chunk is aging, stale, expired."""
 
     aging: int = 3
     stale: int = 10
@@ -72,15 +57,15 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
             )
 
 
-class Settings(Struct, frozen=True):
-    """What the environment says about freshness."""
+class FreshnessSettings(Struct, frozen=True):
+    """Freshness settings of the environment."""
 
     enabled: bool = True
     thresholds: Thresholds = Thresholds()
     multipliers: Mapping[str, float] = MULTIPLIERS
 
 
-def tier_of(commits: int, thresholds: Thresholds | None = None) -> str:
+def tier_of_commits(commits: int, thresholds: Thresholds | None = None) -> str:
     """Return the tier of a chunk by the commits that touched its source since it was written."""
     limits = thresholds or Thresholds()
     if commits >= limits.expired:
@@ -102,49 +87,29 @@ def tier_of_age(age_days: float, half_life_days: float) -> str:
 
 
 def multiplier(tier: str | None, multipliers: Mapping[str, float] = MULTIPLIERS) -> float:
-    """Return what a tier multiplies a score by; None is a chunk that no scan has seen, an unheard-of tier is unknown."""
+    """Return the score multiplier of a tier; None is unverified, an unknown name is ``unknown``."""
     return multipliers.get(UNVERIFIED if tier is None else tier, multipliers[UNKNOWN])
 
 
-def freshness_of(view: View, rows: Rows) -> list[str | None]:
-    """Return the last scanned tier of some rows, None where no scan has seen one."""
-    return view.freshness.tiers_of(rows)
+def read_settings(environ: Mapping[str, str] | None = None) -> FreshnessSettings:
+    """Read ``FRESHNESS_ENABLED``, ``FRESHNESS_COMMIT_THRESHOLD_*`` and ``FRESHNESS_PENALTY_*``.
 
-
-def needs_review_of(view: View, rows: Rows) -> list[bool]:
-    """Return for some rows whether a scan or a person says that somebody should look."""
-    return view.freshness.review_of(rows)
-
-
-def settings(environ: Mapping[str, str] | None = None) -> Settings:
-    """Read ``FRESHNESS_ENABLED``, ``FRESHNESS_COMMIT_THRESHOLD_*`` and ``FRESHNESS_PENALTY_*``; empty counts as unset.
-
-    Thresholds are checked also where freshness is switched off: a mistake is not to wait until it is switched on.
-
-    Parameters
-    ----------
-    environ : mapping, optional
-        The process's own environment unless given; of an open vault, `Memory.settings`.``given``.
-
-    Raises
-    ------
-    InvalidConfig
-        For the first variable that cannot be used, by name.
+    Empty counts as unset. Thresholds are checked also where freshness is switched off, so that a mistake shows at once.
     """
     given = {name: text.strip() for name, text in (os.environ if environ is None else environ).items() if text.strip()}
     limits: dict[str, Any] = {
-        name: _whole(_THRESHOLD + name.upper(), given) for name in _BOUNDS if _THRESHOLD + name.upper() in given
+        name: _commit_count(_THRESHOLD + name.upper(), given) for name in _BOUNDS if _THRESHOLD + name.upper() in given
     }
     penalties = {
         name: _share(_PENALTY + name.upper(), given) for name in MULTIPLIERS if _PENALTY + name.upper() in given
     }
     enabled = given.get(_ENABLED, "true").lower()
-    if enabled not in _TRUTH:
+    if enabled not in (*_TRUE, *_FALSE):
         raise InvalidConfig(f"{_ENABLED}={given[_ENABLED]!r} must be true or false")
-    return Settings(_TRUTH[enabled], Thresholds(**limits), MappingProxyType({**MULTIPLIERS, **penalties}))
+    return FreshnessSettings(enabled in _TRUE, Thresholds(**limits), MappingProxyType({**MULTIPLIERS, **penalties}))
 
 
-def _whole(name: str, given: Mapping[str, str]) -> int:
+def _commit_count(name: str, given: Mapping[str, str]) -> int:
     if not (given[name].isascii() and given[name].isdigit()):
         raise InvalidConfig(f"{name}={given[name]!r} must be a whole number of commits")
     return int(given[name])

@@ -458,7 +458,7 @@ def test_a_damaged_base_is_not_passed_to_git(lexical_vault: Vault, git: Git) -> 
     repository = examine_repository(git.root)
     assert isinstance(repository, Repository)
     history = History(repository, {"--output=/tmp/x", "-n1", ""})
-    assert history.standing("--output=/tmp/x") == "rewritten"
+    assert history.locate("--output=/tmp/x") == "rewritten"
 
 
 def test_nothing_of_the_repository_is_run(lexical_vault: Vault, git: Git, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from lamina_engine.ingest.git import Repository, examine_repository
 from tests.engine.freshness.repositories import Git, body
 
 
-def history_of(git: Git, bases: set[str], *, whole: bool = False) -> History:
+def history_of(git: Git, bases: set[str], *, complete: bool = False) -> History:
     repository = examine_repository(git.root)
     assert isinstance(repository, Repository)
-    return History(repository, bases, whole=whole)
+    return History(repository, bases, complete=complete)
 
 
 def grown(git: Git, seed: int, steps: int) -> list[str]:
@@ -48,11 +48,11 @@ def test_counts_are_those_of_git_whatever_the_branches(tmp_path: Path, seed: int
     git = Git(tmp_path / "r")
     commits = grown(git, seed, 25)
     here = set(git("rev-list", "HEAD").split())
-    for history in (history_of(git, set(commits)), history_of(git, {commits[3]} | here, whole=True)):
+    for history in (history_of(git, set(commits)), history_of(git, {commits[3]} | here, complete=True)):
         for base in commits:
             if base not in here:
                 continue
-            assert history.standing(base) == HERE
+            assert history.locate(base) == HERE
             later = history.since(base)
             got = {history.commits[i].id for i in range(len(history.commits)) if later(i)}
             assert got == set(git("rev-list", f"{base}..HEAD").split())
@@ -65,7 +65,7 @@ def test_the_log_is_read_no_further_than_needed(git: Git) -> None:
     history = history_of(git, {base})
     assert len(history.commits) == 3
     assert history.follow("a.md", history.since(base)).commits == 3
-    assert len(history_of(git, {base}, whole=True).commits) == 24
+    assert len(history_of(git, {base}, complete=True).commits) == 24
     assert len(history_of(git, set()).commits) == 24
 
 
@@ -74,8 +74,8 @@ def test_histories_without_a_common_commit(git: Git) -> None:
     git("checkout", "-q", "--orphan", "fresh")
     git.commit()
     history = history_of(git, {old})
-    assert history.standing(old) == "elsewhere"
+    assert history.locate(old) == "elsewhere"
     assert history.follow("a.md", history.since(old)).commits == 1
     git("branch", "-q", "-D", "main")
-    assert history_of(git, {old}).standing(old) == REWRITTEN
-    assert history_of(git, {"0" * 40}).standing("0" * 40) == REWRITTEN
+    assert history_of(git, {old}).locate(old) == REWRITTEN
+    assert history_of(git, {"0" * 40}).locate("0" * 40) == REWRITTEN

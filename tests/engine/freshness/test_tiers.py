@@ -4,11 +4,18 @@ import pytest
 
 from lamina_engine.errors import InvalidConfig
 from lamina_engine.freshness import tiers
-from lamina_engine.freshness.tiers import MULTIPLIERS, Thresholds, multiplier, settings, tier_of, tier_of_age
+from lamina_engine.freshness.tiers import (
+    MULTIPLIERS,
+    Thresholds,
+    multiplier,
+    read_settings,
+    tier_of_age,
+    tier_of_commits,
+)
 
 
 def test_golden_bounds_of_commits() -> None:
-    got = {commits: tier_of(commits) for commits in (0, 2, 3, 9, 10, 24, 25, 26)}
+    got = {commits: tier_of_commits(commits) for commits in (0, 2, 3, 9, 10, 24, 25, 26)}
     assert got == {
         0: "fresh", 2: "fresh", 3: "aging", 9: "aging", 10: "stale", 24: "stale", 25: "expired", 26: "expired",
     }  # fmt: skip
@@ -26,12 +33,12 @@ def test_thresholds_out_of_order_or_bounds_are_refused(given: tuple[int, int, in
     environ = dict(zip(("AGING", "STALE", "EXPIRED"), map(str, given), strict=True))
     named = {f"FRESHNESS_COMMIT_THRESHOLD_{name}": text for name, text in environ.items()}
     with pytest.raises(InvalidConfig):
-        settings({**named, "FRESHNESS_ENABLED": "false"})
+        read_settings({**named, "FRESHNESS_ENABLED": "false"})
 
 
 def test_bounds_themselves_are_accepted() -> None:
-    assert tier_of(1, Thresholds(1, 2, 3)) == "aging"
-    assert tier_of(999, Thresholds(100, 500, 1000)) == "stale"
+    assert tier_of_commits(1, Thresholds(1, 2, 3)) == "aging"
+    assert tier_of_commits(999, Thresholds(100, 500, 1000)) == "stale"
 
 
 def test_multipliers_are_those_of_the_table() -> None:
@@ -43,8 +50,8 @@ def test_multipliers_are_those_of_the_table() -> None:
 
 
 def test_the_environment_sets_switch_thresholds_and_multipliers() -> None:
-    assert settings({}) == tiers.Settings()
-    got = settings(
+    assert read_settings({}) == tiers.FreshnessSettings()
+    got = read_settings(
         {"FRESHNESS_ENABLED": "False", "FRESHNESS_COMMIT_THRESHOLD_STALE": "12", "FRESHNESS_PENALTY_STALE": "0.5",
          "FRESHNESS_PENALTY_AGING": " "}
     )  # fmt: skip
@@ -66,4 +73,4 @@ def test_the_environment_sets_switch_thresholds_and_multipliers() -> None:
 )
 def test_a_variable_that_cannot_be_used_is_named(name: str, text: str) -> None:
     with pytest.raises(InvalidConfig, match=name):
-        settings({name: text})
+        read_settings({name: text})

@@ -1,4 +1,4 @@
-"""Files read again: what their chunks would become, and, when asked, made so, as if they were ingested anew.
+"""Rereading of files: their new chunks, compared with the old ones, and written on demand.
 
 A file is read whole: its chunks belong together. What the vault cannot read the same way again (a table read with a
 column mapping, a session) is left to `ingest`.
@@ -36,7 +36,7 @@ _FIELDS: Final = ("collection", "type", "project")
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class RereadFile:
     """One file, read again."""
 
     source: Source
@@ -48,8 +48,8 @@ class Reread:
 
 
 @dataclass(slots=True)
-class _Run:
-    """What `ChangedSources` needs of the run that it is part of; documents are collected, nothing is written."""
+class _CollectingRun:
+    """A run for a `SourceReader` that collects documents and writes nothing."""
 
     memory: Memory
     overrides: Mapping[str, str | None]
@@ -72,7 +72,7 @@ class _Run:
         return self.kind
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
-        """Return a source's row of the log, without what its chunks and its repository say."""
+        """Return a source's row of the log, without chunks and repository."""
         return {
             "source": source, "root": root, "state": state, "digest": reading.digest, "size": entry.size,
             "mtime_ns": settled_mtime_ns(entry.mtime_ns, self.scanned_us), "commit": None, "blob": None,
@@ -80,21 +80,15 @@ class _Run:
         }  # fmt: skip
 
 
-class Rereader:
-    """Reads files of a vault again.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    view : View
-        What it knows now.
-    """
+class FileRereader:
+    """Reads files of a vault again."""
 
     def __init__(self, memory: Memory, view: View) -> None:
         self._memory, self._view = memory, view
         self._everything = sources.load_sources(view.snapshot)
-        self._readers: dict[tuple[Any, ...], tuple[_Run, SourceReader, dict[str, Reading], dict[str, Source]]] = {}
+        self._readers: dict[
+            tuple[Any, ...], tuple[_CollectingRun, SourceReader, dict[str, Reading], dict[str, Source]]
+        ] = {}
         self.home: dict[str, Source] = {
             chunk: source
             for source in self._everything.values()
@@ -105,18 +99,18 @@ class Rereader:
         self.problems: list[Problem] = []
 
     def is_known(self, file: Path) -> bool:
-        """Tell whether a file is a source of its own."""
+        """Return whether a file is a source of its own."""
         known = self._everything.get(file.as_posix())
         return known is not None and known.state == sources.PRESENT
 
-    def read(self, source: Source, file: Path) -> Reread | str:
-        """Read a source again, from where its file is now; a text says why not."""
-        how = self._settings(source)
-        if how is None:
+    def read(self, source: Source, file: Path) -> RereadFile | str:
+        """Read a source again, from its file's present path; a text is the reason for a failure."""
+        settings_of_source = self._settings(source)
+        if settings_of_source is None:
             return "it cannot be read the same way again by itself; ingest it again"
         if read_file(file) is None:
             return f"{file.name} cannot be read"
-        kind, overrides, settings = how
+        kind, overrides, settings = settings_of_source
         run, reader, readings, former = self._reader(source, file, kind, overrides)
         folder = _folder(source, file)
         path = file.relative_to(folder).as_posix()
@@ -130,10 +124,10 @@ class Rereader:
             return (
                 "; ".join(problem.message for problem in run.report.problems[before:]) or "nothing could be read of it"
             )
-        return self._compared(source, run.collected.pop())
+        return self._compare(source, run.collected.pop())
 
-    def write(self, rereads: Sequence[Reread]) -> IngestReport:
-        """Write what was read, in groups that appear together, and make its links anew."""
+    def write(self, rereads: Sequence[RereadFile]) -> IngestReport:
+        """Write what was read, in groups that appear together, and rebuild its links."""
         report = IngestReport()
         writer = DocumentWriter(self._memory, report)
         for each in rereads:
@@ -148,11 +142,11 @@ class Rereader:
 
     def _reader(
         self, source: Source, file: Path, kind: str, overrides: Mapping[str, str | None]
-    ) -> tuple[_Run, SourceReader, dict[str, Reading], dict[str, Source]]:
+    ) -> tuple[_CollectingRun, SourceReader, dict[str, Reading], dict[str, Source]]:
         folder = _folder(source, file)
         key = (folder, kind, *overrides.values())
         if key not in self._readers:
-            run = _Run(self._memory, overrides, kind, self._memory.clock.now_us())
+            run = _CollectingRun(self._memory, overrides, kind, self._memory.clock.now_us())
             readings: dict[str, Reading] = {}
             former: dict[str, Source] = {}
             root = folder.as_posix()
@@ -162,7 +156,7 @@ class Rereader:
         return self._readers[key]
 
     def _settings(self, source: Source) -> tuple[str, Mapping[str, str | None], str] | None:
-        """Return how a source was read: its kind, what took the place of its own labels, and the digest of both.
+        """Return a source's kind, the labels given in place of its own, and the digest of both.
 
         The log keeps only a digest of that, so what its chunks say is tried. Where nothing fits (other rules about
         secrets, another zone) the labels its chunks have are kept.
@@ -182,7 +176,7 @@ class Rereader:
         records = self._view.snapshot.records("chunks", rows, _FIELDS)
         return {name: records[0][name] if records else None for name in _FIELDS}
 
-    def _compared(self, source: Source, document: Document) -> Reread:
+    def _compare(self, source: Source, document: Document) -> RereadFile:
         view = self._view
         batch, (ids,), lost = prepare_documents(view, [document])
         former = list(source.facts.chunks)
@@ -194,7 +188,7 @@ class Rereader:
         for name, text in new.items():
             if name in known:
                 fates[name] = (SAME, None) if known[name] == text else (CHANGED, text)
-        return Reread(source, document, fates, sum(name not in known for name in ids))
+        return RereadFile(source, document, fates, sum(name not in known for name in ids))
 
 
 _NOT_TEXT: Final = frozenset(
@@ -204,15 +198,15 @@ _NOT_TEXT: Final = frozenset(
 
 
 def _folder(source: Source, file: Path) -> Path:
-    """Return the folder that a file's path is told below: the root it was ingested from, where it still lies there."""
+    """Return the folder a file's path is relative to: its root, if it is still there."""
     root = Path(source.root)
     return root if root in file.parents else file.parent
 
 
 def _guesses(labels: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
-    """Yield what a caller may have said of a source, from nothing to all its labels."""
-    for said in itertools.product((False, True), repeat=len(_FIELDS)):
-        yield {name: labels[name] if told else None for name, told in zip(_FIELDS, said, strict=True)}
+    """Yield the labels that a caller may have given a source, from none to all."""
+    for chosen in itertools.product((False, True), repeat=len(_FIELDS)):
+        yield {name: labels[name] if keep else None for name, keep in zip(_FIELDS, chosen, strict=True)}
 
 
 def current_rows(view: View, ids: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:

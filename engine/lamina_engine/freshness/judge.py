@@ -1,7 +1,7 @@
-"""Verdicts: what git, the work tree and the calendar say about each chunk; never a guess.
+"""Verdicts on chunks by git, the work tree and the calendar; never a guess.
 
-The number of commits sets the tier, the bytes of the file decide whether somebody should look. What cannot be found out
-is ``unknown``, with the reason.
+The number of commits sets the tier, the bytes of the file decide whether it needs a review. Without an answer the tier is
+``unknown``, with the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import Final
 from lamina_engine.clock import US_PER_DAY, format_instant
 from lamina_engine.errors import IngestError
 from lamina_engine.freshness import report
-from lamina_engine.freshness.history import HERE, MISSING, REWRITTEN, History, Later
-from lamina_engine.freshness.marks import Marks
+from lamina_engine.freshness.history import HERE, MISSING, REWRITTEN, CommitFilter, History, WorkTree, remote_of
 from lamina_engine.freshness.report import FreshnessItem
-from lamina_engine.freshness.requests import remote_of
-from lamina_engine.freshness.subjects import Subject
-from lamina_engine.freshness.tiers import EXPIRED, FRESH, UNKNOWN, Thresholds, tier_of, tier_of_age
-from lamina_engine.freshness.worktree import WorkTree
+from lamina_engine.freshness.subjects import ReviewMarks, Subject
+from lamina_engine.freshness.tiers import EXPIRED, FRESH, UNKNOWN, Thresholds, tier_of_age, tier_of_commits
 from lamina_engine.ingest.git import NoRepository, Repository
 from lamina_engine.ingest.origins import Repositories
 from lamina_engine.profiles import Decay
@@ -33,8 +30,8 @@ _CODE_OF_REASON: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What was found out about one file since one base."""
+class FileVerdict:
+    """Verdict on one file since one base."""
 
     tier: str
     code: str
@@ -47,51 +44,35 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subject's file is."""
+    """Repository and path of a subject's file."""
 
     repository: Repository
     path: str
 
 
 class Judge:
-    """Judges subjects, each repository's history read once for all of them.
-
-    Parameters
-    ----------
-    now_us : int
-        The present.
-    thresholds : Thresholds
-        Commits from which a chunk is aging, stale, expired.
-    decay : Decay
-        Half-lives, for chunks without a file.
-    spoken : Marks
-        What people said of single chunks.
-    git_check : bool
-        False judges everything by age.
-    repo : Repository or NoRepository, optional
-        Judge only what lies in this work tree, or was written in one that is no longer where it was.
-    """
+    """Judges subjects; each repository's history is read once for all of them."""
 
     def __init__(
         self,
         now_us: int,
         thresholds: Thresholds,
         decay: Decay,
-        spoken: Marks,
+        marks: ReviewMarks,
         *,
         git_check: bool = True,
         repo: Repository | NoRepository | None = None,
     ) -> None:
         self._now_us, self._thresholds, self._decay = now_us, thresholds, decay
-        self._spoken, self._asked = spoken, dict(spoken.asked)
+        self._marks, self._requested = marks, dict(marks.requested)
         self._git_check, self._repo = git_check, repo
         self._repositories = Repositories()
         self._trees: dict[Path, WorkTree] = {}
         self._copies: dict[tuple[Path, Path], bool] = {}
         self._histories: dict[Path, History | None] = {}
-        self._facts: dict[tuple[Path, str, str | None, str | None, int], Facts] = {}
+        self._facts: dict[tuple[Path, str, str | None, str | None, int], FileVerdict] = {}
         self.problems: list[str] = []
-        """What kept a repository from being read."""
+        """Errors of repositories that could not be read."""
 
     def judge(self, subjects: Sequence[Subject]) -> list[tuple[Subject, FreshnessItem]]:
         """Return a verdict for every subject in scope, in their order."""
@@ -107,12 +88,15 @@ class Judge:
                 found.append((each, self._item(each, self._without_file(each, place), None)))
         return found
 
-    def ask(self, asked: Mapping[int, str]) -> None:
-        """Add what else is to be looked at, by row, and why."""
-        self._asked.update(asked)
+    def request_reviews(self, requested: Mapping[int, str]) -> None:
+        """Add requests for reviews, by row, with their reasons."""
+        self._requested.update(requested)
 
     def place(self, subject: Subject) -> Place | NoRepository | None:
-        """Return where a subject's file is, or why nothing is known; None where it has no file, or none in scope."""
+        """Return the place of a subject's file, or the reason there is none.
+
+        None where it names no file, or none in scope.
+        """
         repo = self._repo
         if isinstance(repo, NoRepository):
             return repo if subject.file is not None or subject.named else None
@@ -127,7 +111,7 @@ class Judge:
         named = (
             subject.named or subject.source
         )  # where the caller says in which work tree to look, a source may be a path
-        if repo is not None and named and self._knows(repo, named):
+        if repo is not None and named and self._has_file(repo, named):
             return Place(repo, named)
         if here is None and subject.named and repo is None:
             return NoRepository("no_repo", f"{subject.named} was found in no git repository")
@@ -138,15 +122,17 @@ class Judge:
         return self._trees.setdefault(repository.root, WorkTree(repository))
 
     def _is_copy(self, repo: Repository, other: Repository) -> bool:
-        """Tell whether two work trees are of one project: linked, cloned one from the other, or both from a third."""
+        """Return whether two work trees are of one project: linked, or clones of one another."""
         pair = (repo.root, other.root)
         if pair not in self._copies:
             mine, theirs = remote_of(repo), remote_of(other)
-            cloned = mine is not None and mine.removeprefix("file://").rstrip("/") in _places_of(other)
-            self._copies[pair] = cloned or (mine is not None and mine == theirs) or bool(_roots(repo) & _roots(other))
+            cloned = mine is not None and mine.removeprefix("file://").rstrip("/") in _clone_urls(other)
+            self._copies[pair] = (
+                cloned or (mine is not None and mine == theirs) or bool(_root_commits(repo) & _root_commits(other))
+            )
         return self._copies[pair]
 
-    def _knows(self, repository: Repository, path: str) -> bool:
+    def _has_file(self, repository: Repository, path: str) -> bool:
         if path.startswith("/") or ".." in path.split("/"):
             return False
         tree = self.tree(repository)
@@ -159,7 +145,7 @@ class Judge:
 
     def _read_histories(self, subjects: Sequence[Subject], places: Sequence[Place | NoRepository | None]) -> None:
         bases: dict[Path, set[str]] = {}
-        whole: set[Path] = set()
+        complete: set[Path] = set()
         repositories: dict[Path, Repository] = {}
         for each, place in zip(subjects, places, strict=True):
             if isinstance(place, Place):
@@ -167,24 +153,24 @@ class Judge:
                 repositories[root] = place.repository
                 bases.setdefault(root, set())
                 if each.commit is None:
-                    whole.add(root)
+                    complete.add(root)
                 else:
                     bases[root].add(each.commit)
         for root in sorted(repositories.keys() - self._histories.keys()):
             repository = repositories[root]
-            self._histories[root] = self._history(repository, bases[root], whole=root in whole)
+            self._histories[root] = self._history(repository, bases[root], complete=root in complete)
 
-    def _history(self, repository: Repository, bases: set[str], *, whole: bool) -> History | None:
+    def _history(self, repository: Repository, bases: set[str], *, complete: bool) -> History | None:
         try:
-            found = History(repository, bases, whole=whole)
-            if not whole and any(found.standing(base) == REWRITTEN for base in sorted(bases)):
-                found = History(repository, bases, whole=True)
+            found = History(repository, bases, complete=complete)
+            if not complete and any(found.locate(base) == REWRITTEN for base in sorted(bases)):
+                found = History(repository, bases, complete=True)
         except IngestError as error:
             self.problems.append(str(error))
             return None
         return found
 
-    def _of_file(self, subject: Subject, place: Place) -> Facts:
+    def _of_file(self, subject: Subject, place: Place) -> FileVerdict:
         root = place.repository.root
         key = (root, place.path, subject.commit, subject.blob, subject.since_us)
         if key not in self._facts:
@@ -194,23 +180,25 @@ class Judge:
             except IngestError as error:
                 self.problems.append(str(error))
                 found = None
-            self._facts[key] = found or Facts(UNKNOWN, report.NO_HISTORY, "git could not read the history")
+            self._facts[key] = found or FileVerdict(UNKNOWN, report.NO_HISTORY, "git could not read the history")
         return self._facts[key]
 
-    def _compare(self, subject: Subject, place: Place, history: History) -> Facts:
+    def _compare(self, subject: Subject, place: Place, history: History) -> FileVerdict:
         tree = self.tree(place.repository)
         if place.repository.head is None:
             return self._untracked(subject, tree, place.path, "its repository has no commit yet")
-        standing = HERE if subject.commit is None else history.standing(subject.commit)
-        if standing == MISSING:
+        place_in_history = HERE if subject.commit is None else history.locate(subject.commit)
+        if place_in_history == MISSING:
             return self._untracked(subject, tree, place.path, "a shallow clone does not reach back to its commit")
-        by_date = subject.commit is None or standing == REWRITTEN
+        by_date = subject.commit is None or place_in_history == REWRITTEN
         later = history.after(subject.since_us) if by_date else history.since(str(subject.commit))
         if later is None:
             return self._untracked(
                 subject, tree, place.path, "a shallow clone does not reach back to when it was written"
             )
-        return self._trace(subject, tree, place.path, history, later, rewritten=standing == REWRITTEN, by_date=by_date)
+        return self._trace(
+            subject, tree, place.path, history, later, rewritten=place_in_history == REWRITTEN, by_date=by_date
+        )
 
     def _trace(
         self,
@@ -218,22 +206,22 @@ class Judge:
         tree: WorkTree,
         before: str,
         history: History,
-        later: Later,
+        later: CommitFilter,
         *,
         rewritten: bool,
         by_date: bool,
-    ) -> Facts:
+    ) -> FileVerdict:
         trace = history.follow(before, later)
         path, moved = trace.path, tree.moved_to(trace.path) if not tree.is_tracked(trace.path) else None
         path = moved or path
         counted = "date" if by_date else "commit"
         if not tree.exists(path) and (not tree.is_tracked(path) or tree.is_deleted(path)):
-            words = f"{path} was deleted ({_commits(trace.commits)} since)"
-            return Facts(EXPIRED, report.DELETED, words, trace.commits, True, counted, path)
+            words = f"{path} was deleted ({_count_commits(trace.commits)} since)"
+            return FileVerdict(EXPIRED, report.DELETED, words, trace.commits, True, counted, path)
         if not tree.is_tracked(path):
             return self._untracked(subject, tree, path, "git does not track its file")
         changed = tree.differs(path, subject.blob) if subject.blob else None
-        tier = tier_of(trace.commits, self._thresholds)
+        tier = tier_of_commits(trace.commits, self._thresholds)
         words = self._counted(trace.commits, tier)
         code = report.COMMITS
         if rewritten:
@@ -242,45 +230,45 @@ class Judge:
             code, words = report.RENAMED, f"{before} is now {path}; {words}"
         elif changed and not trace.commits:
             code, words = report.CONTENT_CHANGED, f"{path} was edited and not committed"
-        return Facts(tier, code, words, trace.commits, changed, counted, path)
+        return FileVerdict(tier, code, words, trace.commits, changed, counted, path)
 
-    def _untracked(self, subject: Subject, tree: WorkTree, path: str, why: str) -> Facts:
+    def _untracked(self, subject: Subject, tree: WorkTree, path: str, why: str) -> FileVerdict:
         changed = tree.differs(path, subject.blob) if subject.blob else None
-        return Facts(UNKNOWN, report.NO_HISTORY, why, None, changed, None, path)
+        return FileVerdict(UNKNOWN, report.NO_HISTORY, why, None, changed, None, path)
 
     def _counted(self, commits: int, tier: str) -> str:
         limit = getattr(self._thresholds, tier, None)
-        return f"{_commits(commits)} since it was written" + (f" ({tier} from {limit})" if limit else "")
+        return f"{_count_commits(commits)} since it was written" + (f" ({tier} from {limit})" if limit else "")
 
     # ------------------------------------------------------------------ what the calendar says
 
-    def _without_file(self, subject: Subject, place: NoRepository | None) -> Facts:
+    def _without_file(self, subject: Subject, place: NoRepository | None) -> FileVerdict:
         if place is None:
             return self._by_age(subject)
-        return Facts(UNKNOWN, _CODE_OF_REASON.get(place.reason, report.NO_HISTORY), place.message)
+        return FileVerdict(UNKNOWN, _CODE_OF_REASON.get(place.reason, report.NO_HISTORY), place.message)
 
-    def _by_age(self, subject: Subject) -> Facts:
+    def _by_age(self, subject: Subject) -> FileVerdict:
         age_days = self._age_days(subject)
         if age_days is None:
-            return Facts(UNKNOWN, report.NO_PATH, "it names no file and has no date")
+            return FileVerdict(UNKNOWN, report.NO_PATH, "it names no file and has no date")
         half_life = half_life_days(self._decay, subject.type, subject.collection)
         tier = tier_of_age(age_days, half_life)
-        return Facts(tier, report.AGE, f"{age_days:.1f} days old, with a half-life of {half_life:g} days")
+        return FileVerdict(tier, report.AGE, f"{age_days:.1f} days old, with a half-life of {half_life:g} days")
 
     def _age_days(self, subject: Subject) -> float | None:
         return None if subject.created_us is None else max(0.0, (self._now_us - subject.created_us) / US_PER_DAY)
 
-    def _item(self, subject: Subject, facts: Facts, repository: Repository | None) -> FreshnessItem:
-        asked = self._asked.get(subject.row)
+    def _item(self, subject: Subject, facts: FileVerdict, repository: Repository | None) -> FreshnessItem:
+        request = self._requested.get(subject.row)
         code, words = facts.code, facts.words
         quiet = facts.tier == FRESH and code in (report.COMMITS, report.AGE) and not facts.commits
-        if asked is not None and quiet:
-            code, words = report.MANUAL, asked
+        if request is not None and quiet:
+            code, words = report.MANUAL, request
         found = bool(facts.commits) or bool(facts.changed)
         if (
             facts.code == report.DELETED
         ):  # unless somebody said, after it was gone, that the chunk is right all the same
-            found = self._spoken.cleared_us.get(subject.row, subject.since_us) <= subject.since_us
+            found = self._marks.cleared_us.get(subject.row, subject.since_us) <= subject.since_us
         return FreshnessItem(
             id=subject.id,
             source=subject.source,
@@ -288,9 +276,9 @@ class Judge:
             reason_code=code,
             reason=words,
             commits=facts.commits,
-            needs_review=found or asked is not None,
+            needs_review=found or request is not None,
             found=found,
-            manual=asked is not None,
+            manual=request is not None,
             content_changed=facts.changed,
             counted_by=facts.counted_by,
             path=facts.path,
@@ -305,12 +293,12 @@ class Judge:
         )
 
 
-def _places_of(repository: Repository) -> tuple[str, str]:
-    """Return what a clone calls the repository it was made from."""
+def _clone_urls(repository: Repository) -> tuple[str, str]:
+    """Return the paths by which a clone names the repository it was made from."""
     return repository.root.as_posix(), (repository.root / ".git").as_posix()
 
 
-def _roots(repository: Repository) -> frozenset[str]:
+def _root_commits(repository: Repository) -> frozenset[str]:
     """Return the commits that a history begins with; none where it is cut off."""
     if repository.head is None or repository.shallow:
         return frozenset()
@@ -321,5 +309,5 @@ def _roots(repository: Repository) -> frozenset[str]:
     return frozenset(out.decode("ascii").split())
 
 
-def _commits(count: int) -> str:
+def _count_commits(count: int) -> str:
     return f"{count:,} commit{'' if count == 1 else 's'}"
