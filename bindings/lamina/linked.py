@@ -264,12 +264,12 @@ class Linked:
         ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
         """
         from lamina.linkresults import reached
-        from lamina_engine.recall.walked import traverse
+        from lamina_engine.recall.expansion import traverse_question
 
         start = anchors if query is None else query
         if start is None or (query is not None and anchors is not None):
             raise InvalidArgument("traverse begins with a question or with anchors; give one of them")
-        found = traverse(
+        found = traverse_question(
             self._memory, start, intent=intent, depth=depth, beam=beam, budget=budget, relations=relations,
             without=without, invalidated=invalidated,
         )  # fmt: skip

@@ -118,7 +118,7 @@ class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):
-    """Walks from the first hits, after ClawMem's intent search; see `lamina_engine.recall.expand`."""
+    """Walks from the first hits, after ClawMem's intent search; see `lamina_engine.recall.expansion`."""
 
     intents: tuple[str, ...] = ()
     """Intents for which links are walked."""
@@ -167,7 +167,7 @@ class Boosts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the topics of the hits bring along, after Causantic; see `lamina_engine.recall.siblings`."""
+    """What the topics of the hits bring along, after Causantic; see `lamina_engine.recall.expansion`."""
 
     topics: Annotated[int, Meta(ge=0)] = 0
     """Topics, of the best hits first; 0 brings none."""

@@ -27,7 +27,7 @@ from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
 from lamina_engine.recall import mask, where
-from lamina_engine.recall.select import alive
+from lamina_engine.recall.mask import alive
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -68,7 +68,7 @@ class Tables(Cache):
         self.shown: dict[int, dict[str, Any]] = {}
         """What hits showed of rows, by row; see `lamina_engine.chunks.reading.hit_fields_at`."""
         self.contents: dict[int, bytes] = {}
-        """Content hashes of rows that were compared; see `lamina_engine.recall.diversify`."""
+        """Content hashes of rows that were compared; see `lamina_engine.recall.diversity`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._inverted: dict[str, InvertedSegment | None] = {}
         """None where the segment's file has no inverted lists."""

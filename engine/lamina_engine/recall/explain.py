@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
 from lamina_engine.chunks.reading import hit_fields_at
 from lamina_engine.index.view import View
-from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates
+from lamina_engine.recall.expansion import LinkedHit
 from lamina_engine.recall.factlane import Held
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
@@ -29,7 +28,7 @@ class Found(Struct, frozen=True):
     terms: dict[str, Any]
 
 
-def results(
+def explain(
     view: View,
     request: Request,
     c: Candidates,
@@ -37,10 +36,9 @@ def results(
     words: Words,
     folded: dict[int, list[str]],
     share: float,
-    brought: Mapping[int, Brought],
-    composed: Mapping[int, dict[str, Any]],
-    *,
-    held: Mapping[int, Held] = MappingProxyType({}),
+    brought: Mapping[int, LinkedHit],
+    composite: Mapping[int, dict[str, Any]],
+    held: Mapping[int, Held],
 ) -> list[Found]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
@@ -91,8 +89,8 @@ def results(
             record["boosts"] = boost
         if request.meant is not None:
             record["time"] = time_term(request.meant, chunk["created_at"])
-        if position in composed:
-            record["composite"] = composed[position]
+        if position in composite:
+            record["composite"] = composite[position]
         via = None if lexical_rank or vector_rank else "following"
         if held:
             record |= {"facts_share": profile.facts.share, "fact": 0.0}

@@ -7,7 +7,6 @@ of 100, beside coverage and cosine, which are parts of 1 too.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 _FULL: Final = 100.0
 _MOST: Final = 50
 """Answers that are looked up; of a file with many only the first counts."""
-_sources: weakref.WeakKeyDictionary[View, dict[str, list[int]]] = weakref.WeakKeyDictionary()
 
 
 class Held(Struct, frozen=True):
@@ -129,10 +127,10 @@ def _row_of_source(view: View, answer: Answer) -> int:
 
 
 def _by_source(view: View) -> dict[str, list[int]]:
-    """Return the standing rows of each file, by its path and by its bare name; made once for a version. O(rows)."""
-    found = _sources.get(view)
-    if found is None:
-        found = {}
+    """Return the active rows of each file, by its path and by its bare name; made once for a version. O(rows)."""
+
+    def make() -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
         for segment in view.snapshot.segments("chunks"):
             sources = segment.column("source").to_pylist()
             for row, source in enumerate(sources, segment.start):
@@ -140,5 +138,6 @@ def _by_source(view: View) -> dict[str, list[int]]:
                     path = str(source).casefold()
                     for name in {path, path.rpartition("/")[2]}:
                         found.setdefault(name, []).append(row)
-        _sources[view] = found
-    return found
+        return found
+
+    return view.cached("rows by source", make)

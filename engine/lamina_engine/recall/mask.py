@@ -1,4 +1,4 @@
-"""A parsed filter, evaluated over all rows: narrow columns by code, the rest only where the narrow ones agree."""
+"""Row masks: a parsed filter, a time window and the state of each row, evaluated over all rows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
-from lamina_engine.index.categories import NO_VALUE, CategoryTable
+from lamina_engine.index.categories import CategoryTable, facet
 from lamina_engine.index.freshness import TIERS, Freshness
-from lamina_engine.index.state import STATUS_NAMES, State
+from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES, State
+from lamina_engine.index.view import View
 from lamina_engine.recall import where
+from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.recall.where import All, Node, Not, Predicate, Some
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
-Mask = NDArray[np.bool_]
 _CHEAP: Final = (
     *CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", "freshness", "needs_review", *where.INSTANT_FIELDS,
 )  # fmt: skip
@@ -211,4 +212,59 @@ def _check_known(field: str, view: Rows) -> None:
     )
 
 
-__all__ = ["NO_VALUE", "Mask", "Rows", "evaluate"]
+def alive(view: View, node: Node, *, invalidated: bool, now_us: int | None = None) -> Mask:
+    """Return bool (rows,): what may be returned before any filter.
+
+    Active rows, and invalidated ones where the profile keeps them; everything but tombstones where the filter itself
+    speaks of status. What is snoozed at ``now_us`` is left out unless the filter speaks of that.
+    """
+    status = view.state.status
+    if where.mentions(node, "status"):
+        return np.not_equal(status, FORGOTTEN)
+    live = np.equal(status, ACTIVE)
+    if invalidated:
+        live |= np.equal(status, INVALIDATED)
+    if now_us is not None and view.state.snoozed and not where.mentions(node, "snoozed_until"):
+        live[view.state.asleep(now_us)] = False
+    return live
+
+
+def select(
+    view: View,
+    node: Node,
+    since_us: int | None,
+    until_us: int | None,
+    *,
+    invalidated: bool,
+    now_us: int | None = None,
+) -> Selection:
+    """Return the rows that a request may return; at ``now_us``, for what is snoozed.
+
+    Raises
+    ------
+    InvalidArgument
+        When the filter names a field that no chunk has.
+    """
+    unfiltered = isinstance(node, All) and not node.parts and since_us is None and until_us is None
+    if unfiltered and view.all_active:
+        return Selection(None, view.rows, (), must_is_all=True)
+    live = alive(view, node, invalidated=invalidated, now_us=now_us)
+    if not unfiltered:
+        live = evaluate(node, view, live)
+        live = _window(view, live, since_us, until_us)
+    must = tuple(facet(field, value) for field, value in where.required_terms(node))
+    only = where.is_only_required_terms(node) and since_us is None and until_us is None
+    return Selection(live, int(np.count_nonzero(live)), must, must_is_all=unfiltered or only)
+
+
+def _window(view: View, live: Mask, since_us: int | None, until_us: int | None) -> Mask:
+    """Keep rows with since <= created_at < until; undated ones are in no window."""
+    if since_us is None and until_us is None:
+        return live
+    created = view.created_us
+    live = live & (created != MISSING_US)
+    if since_us is not None:
+        live &= created >= since_us
+    if until_us is not None:
+        live &= created < until_us
+    return live

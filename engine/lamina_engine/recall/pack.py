@@ -1,13 +1,25 @@
-"""The cut: k hits, or as many as fit a budget of tokens counted on the text that is shown."""
+"""Token counts, and the cut to k hits or a token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lamina_engine import after_fork
+from lamina_kernels.layouts import I32, I64
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
 
 _CHARS_PER_TOKEN: Final = 4
 _WIDE: Final = 0x2E80
 """From here on (CJK and beyond) a character counts as a token of its own."""
+_UNKNOWN: Final = -1
+_SPARE: Final = 8
+"""Room for an eighth more rows is left where the counts are copied to grow."""
+_lock = after_fork.make_lock()
 
 
 def count_tokens(text: str) -> int:
@@ -47,3 +59,30 @@ def pack(rows: Sequence[int], k: int, budget: int | None, text_of: Callable[[int
             kept.append(position)
             budget -= tokens
     return kept
+
+
+def count_row_tokens(view: View, rows: I64) -> I32:
+    """Return int32 (n,): tokens of the text of some rows; see `lamina_engine.recall.pack.count_tokens`."""
+    counts = _counts_of(view)
+    found = counts[rows]
+    unknown = np.unique(rows[found == _UNKNOWN])
+    if unknown.size:
+        # two threads may count the same row, and write the same number
+        counts[unknown] = [count_tokens(str(text)) for text in view.snapshot.values("chunks", "text", unknown)]
+        found = counts[rows]
+    return found
+
+
+def _counts_of(view: View) -> I32:
+    """Return the counts of all rows as far as they are known; the array grows with the log."""
+    rows = view.snapshot.rows("chunks")
+    counts: I32 | None = view.tables.peek_cached("token counts")
+    if counts is None or len(counts) < rows:
+        with _lock:
+            counts = view.tables.peek_cached("token counts")
+            if counts is None or len(counts) < rows:
+                longer = np.full(rows + rows // _SPARE, _UNKNOWN, np.int32)
+                if counts is not None:
+                    longer[: len(counts)] = counts
+                counts = view.tables.put_cached("token counts", longer)
+    return counts

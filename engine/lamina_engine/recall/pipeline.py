@@ -13,32 +13,29 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks import access_journal
 from lamina_engine.chunks.reading import Chunk, select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.profiles import Lexical, Profile
+from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
 from lamina_engine.recall import mask, where
-from lamina_engine.recall.arranging import arrange
-from lamina_engine.recall.brought import Brought
 from lamina_engine.recall.candidates import Candidates, match_shown, score_candidates
-from lamina_engine.recall.diversify import diversify
-from lamina_engine.recall.expand import Expanded, by_intent, expand
-from lamina_engine.recall.explain import Found, results
+from lamina_engine.recall.diversity import arrange, diversify
+from lamina_engine.recall.explain import Found, explain
 from lamina_engine.recall.factlane import Held, fact_lane
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
+from lamina_engine.recall.mask import alive, select
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import score_composite
-from lamina_engine.recall.select import alive, select
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.recall.expansion import LinkedHit
 
 _PARALLEL_ROWS: Final = 8_192
 """From here on the lanes take longer than handing one of them to a thread."""
@@ -55,35 +52,27 @@ class Outcome(Struct, frozen=True):
     trace: dict[str, Any]
 
 
-class _Gathered(Struct):
-    """The candidates of a question, scored, and what they were scored by."""
+class _Ranked(Struct, frozen=True):
+    """The hits of a question, and what ranked them."""
 
     selection: Selection
     query: F32 | None
     share: float
     """The vector lane's part of the score; 0 without a query vector."""
     words: Words
-    lexical: Lane
-    vector: Lane
-    held: dict[int, Held]
+    lanes: tuple[Lane, Lane]
+    """Words, and vectors."""
+    held: Mapping[int, Held]
     """By row, what the facts lane found."""
     candidates: Candidates
-    order: list[int]
-    """Positions with a score above 0, best first."""
-
-
-class _Chosen(Struct):
-    """What a recall keeps of them, and why."""
-
-    gathered: _Gathered
-    candidates: Candidates
-    """With what links and topics brought in."""
     kept: list[int]
-    """Positions among them, best first."""
+    """Positions of the hits among them, best first."""
     folded: dict[int, list[str]]
-    expanded: Expanded
-    brought: Mapping[int, Brought]
-    parts: Mapping[int, dict[str, Any]]
+    brought: Mapping[int, LinkedHit]
+    """By position, what expansion added or raised."""
+    composite: Mapping[int, dict[str, Any]]
+    """By position, the terms of composite scoring."""
+    intent: str | None
 
 
 class Matched(Struct, frozen=True):
@@ -112,25 +101,14 @@ def recall(
     InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
     started = time.perf_counter()
-    memory.count_recall()
-    view, request = _asked(memory, text, profile, tz, as_of, options)
-    c = _chosen(memory, view, request)
-    g = c.gathered
-    found = results(
-        view,
-        request,
-        c.candidates,
-        c.kept,
-        g.words,
-        c.folded,
-        g.share,
-        c.brought,
-        c.parts,
-        held=g.held,
-    )
-    _note(memory, request, c)
-    trace = _trace(view, request, g, len(c.candidates.rows), c.folded, c.expanded)
-    return Outcome(found, request.profile.id, view.snapshot.version, (time.perf_counter() - started) * 1e3, trace)
+    view, request = _read_request(memory, text, profile, tz, as_of, options)
+    ranked = _rank(memory, view, request)
+    found = explain(
+        view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.brought,
+        ranked.composite, ranked.held,
+    )  # fmt: skip
+    took_ms = (time.perf_counter() - started) * 1e3
+    return Outcome(found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked))
 
 
 def matched(
@@ -142,94 +120,93 @@ def matched(
     as_of: Any = None,
     **options: Any,
 ) -> Matched:
-    """Run one recall, and return no more than which rows it found; see `recall`."""
-    memory.count_recall()
-    view, request = _asked(memory, text, profile, tz, as_of, options)
-    c = _chosen(memory, view, request)
-    _note(memory, request, c)
-    share, found = c.gathered.share, c.candidates
-    matches = (1.0 - share) * found.coverage[c.kept] + share * np.maximum(found.cosine[c.kept], 0.0)
-    return Matched(view, found.rows[c.kept], matches)
+    """Run one recall and return the rows of its hits only; see `recall`."""
+    view, request = _read_request(memory, text, profile, tz, as_of, options)
+    ranked = _rank(memory, view, request)
+    share, found, kept = ranked.share, ranked.candidates, ranked.kept
+    matches = (1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0)
+    return Matched(view, found.rows[kept], matches)
 
 
-def _chosen(memory: Memory, view: View, request: Request) -> _Chosen:
-    """Ask the lanes, and choose what is returned."""
-    chosen = request.profile
-    g = _gathered(memory, view, request)
-    order, folded = diversify(view, chosen, g.candidates, g.order, request.k)
-    if request.meant is not None and request.meant.strict:
-        order = filter_window(view, request.meant, g.candidates.rows, order, request.k)
-    expanded = expand(view, request, g.selection, g.query, g.candidates, order)
-    candidates, order, brought = expanded.candidates, expanded.order, expanded.brought
-    parts: Mapping[int, dict[str, Any]] = {}
-    if chosen.composite.on:
-        candidates, order, parts = score_composite(view, request, candidates, order, folded)
-    if chosen.diversity.slots:
-        arranged = arrange(view, request, candidates, order, brought)
-        kept, candidates, brought = arranged.kept, arranged.candidates, arranged.brought
-    else:
-        texts = _TextOf(view, candidates.rows)
-        kept = [order[i] for i in pack(order, request.k, request.token_budget, texts)]
-    candidates = match_shown(view, g.words, g.query, candidates, kept, len(g.candidates.rows))
-    return _Chosen(g, candidates, kept, folded, expanded, brought, parts)
-
-
-def _note(memory: Memory, request: Request, c: _Chosen) -> None:
-    """Note what is returned, for profiles in which chunks that are used age more slowly."""
-    if request.profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
-        access_journal.note(memory.root, c.candidates.rows[c.kept].tolist(), memory.clock.now_us())
-
-
-def _asked(
+def _read_request(
     memory: Memory, text: str, profile: str | Profile | None, tz: str | None, as_of: Any, options: Mapping[str, Any]
 ) -> tuple[View, Request]:
-    """Return what is read and what is asked of it, the time that the question means included."""
+    """Return the version that is read and the checked request, the question's time window included."""
+    memory.count_recall()
     view = memory.view()
-    chosen = (
-        profile
-        if isinstance(profile, Profile)
-        else memory.profiles.get(memory.config.profile if profile is None else profile)
-    )
+    if not isinstance(profile, Profile):
+        profile = memory.profiles.get(memory.config.profile if profile is None else profile)
     space = view.snapshot.space
     request = make_request(
-        text, chosen, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
+        text, profile, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
         tz=memory.config.tz if tz is None else tz, **options,
     )  # fmt: skip
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
-    meant = find_window(view, request)
-    return view, request if meant is None else msgspec.structs.replace(request, meant=meant)
+    window = find_window(view, request)
+    return view, request if window is None else msgspec.structs.replace(request, meant=window)
 
 
-def _gathered(memory: Memory, view: View, request: Request) -> _Gathered:
-    """Ask the lanes, and score what they found."""
-    window, shown = (request.since_us, request.until_us), request.profile.invalidated > 0.0
-    selection = select(view, request.where, *window, invalidated=shown, now_us=request.now_us)
+def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
+    """Ask the lanes, score what they find, and choose the hits."""
+    profile, window = request.profile, (request.since_us, request.until_us)
+    selection = select(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
     share = _vector_share(memory, view, request)
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
-    words, lexical, vector = _lanes(view, request, selection, query)
+    words, lanes = _ask_lanes(view, request, selection, query)
     held = fact_lane(view, request, selection, memory.config.facts)
-    candidates, order = score_candidates(view, request, words, (lexical, vector), query, share, selection, held)
-    return _Gathered(selection, query, share, words, lexical, vector, held, candidates, order)
+    candidates, order = score_candidates(view, request, words, lanes, query, share, selection, held)
+    scored = len(candidates.rows)
+    order, folded = diversify(view, profile, candidates, order, request.k)
+    if request.meant is not None and request.meant.strict:
+        order = filter_window(view, request.meant, candidates.rows, order, request.k)
+    brought: Mapping[int, LinkedHit] = {}
+    composite: Mapping[int, dict[str, Any]] = {}
+    intent = _intent(request)
+    if order and (profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents):
+        from lamina_engine.recall.expansion import expand  # walks are no part of most recalls
+
+        candidates, order, brought = expand(view, request, selection, query, candidates, order, intent)
+    if profile.composite.on:
+        candidates, order, composite = score_composite(view, request, candidates, order, folded)
+    if profile.diversity.slots:
+        kept, candidates, brought = arrange(view, request, candidates, order, brought)
+    else:
+        kept = _pack(view, request, candidates, order)
+    candidates = match_shown(view, words, query, candidates, kept, scored)
+    if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
+        from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
+
+        access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
+    return _Ranked(
+        selection, query, share, words, lanes, held, candidates, kept, folded, brought, composite, intent
+    )  # fmt: skip
 
 
-def _trace(
-    view: View, request: Request, g: _Gathered, scored: int, folded: Mapping[int, list[str]], expanded: Expanded
-) -> dict[str, Any]:
-    """Return what ``Hits.explain`` tells of a recall beside its hits."""
-    counts = {"lexical": len(g.lexical.rows), "vector": len(g.vector.rows), "scored": scored}
+def _pack(view: View, request: Request, candidates: Candidates, order: list[int]) -> list[int]:
+    def text_of(position: int) -> str:
+        row = candidates.rows[position : position + 1]
+        return str(view.snapshot.values("chunks", "text", row)[0])
+
+    return [order[i] for i in pack(order, request.k, request.token_budget, text_of)]
+
+
+def _trace(view: View, request: Request, ranked: _Ranked) -> dict[str, Any]:
+    """Return what ``Hits.explain`` shows beside the hits."""
+    lexical, vector = ranked.lanes
+    counts = {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(ranked.candidates.rows)}
     trace: dict[str, Any] = {
         "candidates": counts,
-        "selected": g.selection.count,
+        "selected": ranked.selection.count,
         "rows": view.rows,
-        "words": list(g.words.query.terms),
-        "folded": sum(map(len, folded.values())),
-        "brought": len(expanded.brought),
-        "intent": expanded.intent,
+        "words": list(ranked.words.query.terms),
+        "folded": sum(map(len, ranked.folded.values())),
+        "brought": len(ranked.brought),
+        "intent": ranked.intent,
     }
-    if g.held:
-        counts["facts"] = len(g.held)
+    if ranked.held:
+        counts["facts"] = len(ranked.held)
     if request.meant is not None:
         trace["time"] = request.meant.trace()
     return trace
@@ -259,7 +236,20 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
         return 0.0
     share = request.profile.vector_share
     share = memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
-    return by_intent(request, share)
+    intent = _intent(request)
+    if intent is None:
+        return share
+    words, meaning = LANES_BY_INTENT.get(intent, (1.0, 1.0))
+    return share * meaning / (share * meaning + (1.0 - share) * words)
+
+
+def _intent(request: Request) -> str | None:
+    """Return the question's intent in profiles that walk links, else None."""
+    if not request.profile.graph.intents:
+        return None
+    from lamina_engine.recall.intent import classify
+
+    return request.intent or classify(request.text).name
 
 
 def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
@@ -271,8 +261,10 @@ def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
     return vector if vector.any() else None
 
 
-def _lanes(view: View, request: Request, selection: Selection, query: F32 | None) -> tuple[Words, Lane, Lane]:
-    """Run the lanes, side by side where they are long."""
+def _ask_lanes(
+    view: View, request: Request, selection: Selection, query: F32 | None
+) -> tuple[Words, tuple[Lane, Lane]]:
+    """Run the lanes of words and vectors, side by side where they are long."""
     depth = request.pool
     later: Future[Lane] | None = None
     if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
@@ -291,7 +283,7 @@ def _lanes(view: View, request: Request, selection: Selection, query: F32 | None
         if query is not None:
             nearest = query
             vector = near.complete(vector, lambda rows: vector_lane(view, nearest, rows, depth))
-    return words, lexical, vector
+    return words, (lexical, vector)
 
 
 def _analyzer() -> Analyzer:
@@ -305,16 +297,6 @@ def _analyzer() -> Analyzer:
 @functools.lru_cache(maxsize=32)
 def _bm25(p: Lexical) -> Bm25:
     return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-
-
-class _TextOf:
-    """Gives the text that is shown for a position."""
-
-    def __init__(self, view: View, rows: I64) -> None:
-        self._view, self._rows = view, rows
-
-    def __call__(self, position: int) -> str:
-        return str(self._view.snapshot.values("chunks", "text", self._rows[position : position + 1])[0])
 
 
 def _pool() -> ThreadPoolExecutor:

@@ -271,9 +271,9 @@ def recompute_boosts(terms: Mapping[str, Any]) -> float:
 
 
 def _token_counts(view: View, rows: I64) -> I64:
-    from lamina_engine.recall.sizes import token_counts
+    from lamina_engine.recall.pack import count_row_tokens
 
-    return token_counts(view, rows).astype(np.int64)
+    return count_row_tokens(view, rows).astype(np.int64)
 
 
 def _is_of_session(view: View, session: str, rows: I64) -> BOOL:

@@ -31,7 +31,7 @@ from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.sessions import agent_codes
-from lamina_engine.recall.sizes import token_counts
+from lamina_engine.recall.pack import count_row_tokens
 from lamina_kernels.chains import Limits, best_chain, chains, scores
 from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
 from lamina_kernels.distances import angular_distance
@@ -237,7 +237,7 @@ def _walk(
             seen.add(ahead)
         some = np.array(line, np.int64)
         some = some[state.rows[some] >= 0]
-        sized.tokens[some] = token_counts(view, state.rows[some])
+        sized.tokens[some] = count_row_tokens(view, state.rows[some])
         sized.tokens[node] = max(int(sized.tokens[node]), 0)
 
     others = _block_others(view, state, sized, agent)
@@ -337,7 +337,7 @@ def _best_story(story: Story, walked: _Walk, matches: _Matches, settings: Chaini
         return replace(story, reason="no chain from the hits has two chunks that fit the budget")
     entries = slice(int(found.starts[best]), int(found.starts[best + 1]))
     rows, hops = walked.rows[entries], found.hops[entries].tolist()
-    sizes = token_counts(story.view, rows).tolist()
+    sizes = count_row_tokens(story.view, rows).tolist()
     items = [
         ChainItem(row, score, hop, size)
         for row, score, hop, size in zip(rows.tolist(), values[entries].tolist(), hops, sizes, strict=True)
@@ -356,6 +356,6 @@ def _search_story(
     rows = story.view.rows_of_ids([hit.chunk["id"] for hit in found])
     items = [
         ChainItem(row, hit.score, 0, size)
-        for row, hit, size in zip(rows.tolist(), found, token_counts(story.view, rows).tolist(), strict=True)
+        for row, hit, size in zip(rows.tolist(), found, count_row_tokens(story.view, rows).tolist(), strict=True)
     ]
     return replace(story, items=items, tokens=sum(item.tokens for item in items))

@@ -22,7 +22,7 @@ from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import Lane, ranked
 from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.select import select
+from lamina_engine.recall.mask import select
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 

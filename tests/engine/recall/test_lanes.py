@@ -20,7 +20,7 @@ from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.tables import Tables
 from lamina_engine.recall import lanes, where
 from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.select import select
+from lamina_engine.recall.mask import select
 from tests.conftest import NOW
 from tests.engine.recall.corpus import QUERIES, records, same_part
 

@@ -1,4 +1,4 @@
-"""The last choice of the episodic profile: variety, sizes, and topics' siblings below every direct hit."""
+""""""
 
 from __future__ import annotations
 

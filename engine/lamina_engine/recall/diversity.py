@@ -1,22 +1,34 @@
-"""What is done about hits that repeat each other: equal content is folded, near-equal too if asked, then variety."""
+"""Diversity of the hits: repeats folded, maximal marginal relevance, and choosing within a token budget."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
 from lamina_engine.recall.candidates import Candidates
-from lamina_kernels.diversity import maximal_marginal_relevance, near_duplicates
+from lamina_engine.recall.pack import count_row_tokens
+from lamina_kernels.diversity import fitting_relevance, maximal_marginal_relevance, near_duplicates, slotted_lambda
 from lamina_kernels.layouts import F32, I64
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lamina_engine.recall.expansion import LinkedHit
+    from lamina_engine.recall.request import Request
 
 _REORDERED: Final = 4
 """Times k: how far down hits are looked at for repetition."""
 _ROUNDING: Final = 1e-5
 _KEPT_VERSIONS: Final = 16_384
 """Some 2 MB."""
+_MOST: Final = 512
+"""Candidates among which variety is looked for; those after them are taken in order."""
+_BELOW: Final = 1.0 - 1e-9
+_NO_BUDGET: Final = 2**62
 
 
 def diversify(
@@ -101,3 +113,69 @@ def head_vectors(view: View, rows: I64) -> F32 | None:
     has = rows < view.vector_rows
     out[has] = view.vectors.gather(rows[has])
     return out
+
+
+def arrange(
+    view: View, request: Request, candidates: Candidates, order: list[int], brought: Mapping[int, LinkedHit]
+) -> tuple[list[int], Candidates, Mapping[int, LinkedHit]]:
+    """Return at most k hits that fit the budget together.
+
+    Parameters
+    ----------
+    order : list of int
+        Positions among the candidates, best first.
+    brought : mapping of int to LinkedHit
+        By position.
+    """
+    settings, budget = request.profile.diversity, request.token_budget
+    sizes = count_row_tokens(view, candidates.rows[order]).astype(np.int64)
+    if budget is not None:
+        fits = sizes <= budget
+        order, sizes = [p for p, fit in zip(order, fits.tolist(), strict=True) if fit], sizes[fits]
+    head = order[:_MOST]
+    left = _NO_BUDGET if budget is None else budget
+    if len(head) < settings.least or settings.mmr >= 1.0:
+        chosen = _fit_budget(sizes, left, request.k)
+    else:
+        rows = candidates.rows[head]
+        vectors = head_vectors(view, rows)
+        slots = request.k if budget is None else min(budget / max(float(np.median(sizes)), 1.0), request.k)
+        lam = slotted_lambda(settings.mmr, slots, settings.slots)
+        flat = np.zeros((len(head), 1), np.float32)
+        varied = fitting_relevance(
+            candidates.score[head], flat if vectors is None else vectors, sizes[: len(head)], left, lam, request.k
+        )
+        chosen = varied.tolist()
+        rest = _fit_budget(sizes[len(head) :], left - int(sizes[varied].sum()), request.k - len(chosen))
+        chosen += [len(head) + i for i in rest]
+    return _lower_siblings(candidates, [order[i] for i in chosen], brought)
+
+
+def _fit_budget(sizes: I64, budget: int, k: int) -> list[int]:
+    """Return at most k positions in order, passing over what does not fit the rest of the budget."""
+    kept: list[int] = []
+    for position, size in enumerate(sizes.tolist()):
+        if len(kept) >= k:
+            break
+        if size <= budget:
+            kept.append(position)
+            budget -= size
+    return kept
+
+
+def _lower_siblings(
+    candidates: Candidates, kept: list[int], brought: Mapping[int, LinkedHit]
+) -> tuple[list[int], Candidates, Mapping[int, LinkedHit]]:
+    """Return the hits with topic siblings below all direct ones: their scores say what their places say."""
+    siblings = [position for position in kept if position in brought and brought[position].sibling]
+    if not siblings:
+        return (kept, candidates, brought)
+    direct = [position for position in kept if position not in siblings]
+    score, known = candidates.score.copy(), dict(brought)
+    if direct:
+        ceiling = float(score[direct].min()) * _BELOW
+        for position in siblings:
+            if score[position] > ceiling:
+                score[position], known[position] = ceiling, replace(known[position], ceiling=ceiling)
+    siblings.sort(key=lambda position: -score[position])  # of equals the one chosen first stays first
+    return (direct + siblings, replace(candidates, score=score), known)

@@ -1,0 +1,467 @@
+"""Graph expansion of the top hits: neighbours, a best-first walk with pushed mass, and topic siblings.
+
+A chunk that only a link brought in never passes the best hit of the question itself, but for the ``task`` profile, whose
+formula lets a fresh neighbour pass an old hit. A topic sibling counts as much as its hit, times one less its angular
+distance to the topic's centre, and stands below every direct hit. Nothing is added for having been an expansion before:
+in the system this comes from, such feedback outgrew every score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph import leads
+from lamina_engine.graph.leads import CONTRADICTS
+from lamina_engine.recall.candidates import Candidates
+from lamina_engine.recall.intent import classify
+from lamina_engine.recall.lanes import Selection
+from lamina_engine.recall.score import blend_rows, score_rows, status_factors
+from lamina_kernels.layouts import F32, F64, I64
+from lamina_kernels.leads import Shares, merge
+
+if TYPE_CHECKING:
+    from lamina_engine.graph.adjacent import Adjacent
+    from lamina_engine.graph.leads import Step
+    from lamina_engine.graph.walks import Reached
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+    from lamina_engine.recall.request import Request
+    from lamina_engine.topics.generation import TopicRow
+    from lamina_kernels.layouts import BOOL, Walk
+
+
+_ALL_LIVE: Final = np.empty(0, np.uint8)
+_NOTHING: Final = leads.Pushed(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+_BY_DENSITY: Final = "tree"
+ANCHORS: Final = 10
+STRONG: Final = 0.5
+"""Share of the best hit's score from which on a hit is an anchor; a weaker one may be walked to."""
+
+
+class LinkedHit(Struct, frozen=True):
+    """Why a chunk is where it is: by a link, and not by its own match alone."""
+
+    row: int
+    semantic: float
+    """What takes the place of its own semantic score."""
+    via: str
+    """The path, in words: ``a1 -blocks-> b2``."""
+    path: tuple[dict[str, Any], ...]
+    contradicts: bool
+    sibling: bool = False
+    """True where a topic, and no link, brought it in: it stands below every direct hit."""
+    ceiling: float | None = None
+    """Score that it was lowered to for that."""
+
+
+class ExpansionBatch(NamedTuple):
+    """Rows that one thing brings in, each once.
+
+    Attributes
+    ----------
+    rows : int64 (m,)
+    semantic : float64 (m,)
+        What takes the place of their own semantic scores.
+    describe : callable
+        Gives the whole of one by its position; it reads ids.
+    """
+
+    rows: I64
+    semantic: F64
+    describe: Callable[[int], LinkedHit]
+
+
+class LazyLinkedHits(Mapping[int, LinkedHit]):
+    """What was brought in, by position among the candidates; each is told when it is first asked for.
+
+    Parameters
+    ----------
+    sources : mapping of int to tuple
+        By position: a batch's ``describe``, and the position in that batch.
+    """
+
+    def __init__(self, sources: Mapping[int, tuple[Callable[[int], LinkedHit], int]]) -> None:
+        self._sources = sources
+        self._known: dict[int, LinkedHit] = {}
+
+    def __getitem__(self, position: int) -> LinkedHit:
+        if position not in self._known:
+            describe, place = self._sources[position]
+            self._known[position] = describe(place)
+        return self._known[position]
+
+    def __contains__(self, position: object) -> bool:
+        return position in self._sources
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+def expand(
+    view: View,
+    request: Request,
+    selection: Selection,
+    query: F32 | None,
+    candidates: Candidates,
+    order: list[int],
+    intent: str | None,
+) -> tuple[Candidates, list[int], Mapping[int, LinkedHit]]:
+    """Follow links and topics from the hits, as the profile says.
+
+    Parameters
+    ----------
+    order : list of int
+        Positions of the hits among the candidates, best first, without repetitions; one at least.
+
+    Returns
+    -------
+    (candidates, order, brought)
+        ``brought`` has, by position, what was added or raised. What was added has no match of its own yet: see
+        `lamina_engine.recall.candidates.match_shown`.
+    """
+    profile = request.profile
+    sources: list[ExpansionBatch | None] = []
+    hits = np.array(order, np.int64)
+    if view.snapshot.rows("links"):
+        if profile.neighbours.most:
+            sources.append(_find_neighbours(view, request, selection, candidates, hits[: request.k]))
+        if intent in profile.graph.intents:
+            sources.append(_walk_links(view, request, selection, candidates, hits, query, str(intent)))
+    if profile.siblings.topics:
+        sources.append(_batch_hits(_find_siblings(view, request, selection, candidates, order)))
+    found = [batch for batch in sources if batch is not None]
+    if not found:
+        return candidates, order, {}
+    merged, at = _merge(candidates, found)
+    hits = np.union1d(hits, at)
+    rows, semantic = merged.rows[hits], merged.semantic[hits]
+    factor, score = merged.factor.copy(), merged.score.copy()
+    factor[at] = status_factors(view, profile, merged.rows[at])
+    score[hits], best = score_rows(view, request, rows, semantic, factor[hits])
+    places = [(batch.describe, place) for batch in found for place in range(len(batch.rows))]
+    brought = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))
+    return replace(merged, factor=factor, score=score), hits[best].tolist(), brought
+
+
+# ---------------------------------------------------------------------- neighbours
+
+
+def _find_neighbours(
+    view: View, request: Request, selection: Selection, c: Candidates, hits: I64
+) -> ExpansionBatch | None:
+    """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
+    from lamina_engine.graph.adjacent import around, chosen
+
+    settings = request.profile.neighbours
+    rows = c.rows[hits]
+    near = around(view, rows, settings.relations)
+    free = np.flatnonzero(~isin_sorted(np.sort(rows), near.rows) & mask_allowed(selection, near.rows))
+    if not free.size:
+        return None
+    near = near.only(free)
+    semantic = (settings.share * c.semantic[hits])[near.owners]
+    scores = blend_rows(view, request, near.rows, semantic)
+    picked = chosen(view, near, scores, semantic, settings.most, best=settings.best)
+    near, semantic = near.only(picked), semantic[picked]
+    return ExpansionBatch(near.rows, semantic, partial(_describe_neighbour, view, near, semantic))
+
+
+def _describe_neighbour(view: View, near: Adjacent, semantic: F64, position: int) -> LinkedHit:
+    from lamina_engine.graph.adjacent import step_to
+
+    return describe_path(int(near.rows[position]), float(semantic[position]), [step_to(view, near, position)])
+
+
+def _batch_hits(found: Sequence[LinkedHit]) -> ExpansionBatch | None:
+    if not found:
+        return None
+    rows = np.array([item.row for item in found], np.int64)
+    return ExpansionBatch(rows, np.array([item.semantic for item in found]), found.__getitem__)
+
+
+def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, I64]:
+    """Return the candidates with what links and topics bring in, and the position of each; a later batch overrides."""
+    rows = np.concatenate([batch.rows for batch in found])
+    at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
+    fresh = np.flatnonzero(c.rows[at] != rows)
+    new = rows[fresh]
+    at[fresh] = len(c.rows) + np.arange(len(new))
+    if len(found) > 1:  # a row of several batches has one place
+        place = {row: i for i, row in enumerate(new.tolist())}
+        at[fresh] = len(c.rows) + np.array([place[row] for row in new.tolist()], np.int64)
+    merged = c.append(new)
+    merged.semantic[at] = np.concatenate([batch.semantic for batch in found])
+    return merged, at
+
+
+# ---------------------------------------------------------------------- walks
+
+
+def _walk_links(
+    view: View, request: Request, selection: Selection, c: Candidates, hits: I64, query: F32 | None, intent: str
+) -> ExpansionBatch | None:
+    """Return what links lead to from the best hits, and what mass pushed from them comes to; None where nothing moves.
+
+    Parameters
+    ----------
+    c : Candidates
+        Their rows ascend.
+    hits : int64 (h,)
+        Positions of the hits among the candidates, best first; one at least.
+    """
+    settings = request.profile.graph
+    top = float(c.semantic[hits].max())
+    first = hits[: settings.anchors]
+    first = first[c.semantic[first] >= settings.strong * top]
+    if top <= 0.0 or not first.size:
+        return None
+    keep = request.profile.invalidated > 0.0
+    begun, scores = c.rows[first], c.semantic[first] / top
+    if not view.all_active:
+        begun, scores = leads.current(view, begun, scores)
+    begin = leads.starts(view, begun, scores, invalidated=keep)
+    walk = leads.walk(
+        view, begin, intent=intent, depth=settings.depth, beam_width=settings.beam, budget=settings.budget,
+        vector=query, invalidated=keep,
+    )  # fmt: skip
+    pushed = _NOTHING
+    if settings.pushed:
+        pushed = leads.pushed(view, begin, intent=intent, budget=settings.pushed, invalidated=keep)
+    rows = np.concatenate([leads.rows_led(view, walk, begin, settings.budget), pushed.rows])
+    semantic = merge(
+        c.rows, c.semantic, top,
+        Shares(settings.strong, settings.raised, settings.added, settings.raised_by_push, settings.added_by_push),
+        _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), begun,
+        rows[: walk.nodes.size], walk.scores, leads.contradicted(view, walk),
+        float(max(walk.scores.max(initial=0.0), begin.lone_scores.max(initial=0.0))),
+        pushed.rows, pushed.scores, float(pushed.scores.max(initial=0.0)),
+    )  # fmt: skip
+    places = np.flatnonzero(semantic >= 0.0)
+    if not places.size:
+        return None
+    rows, semantic = rows[places], semantic[places]
+    paths = leads.paths_of(intent)
+    return ExpansionBatch(
+        rows, semantic, partial(_describe_walked, view, walk, paths, pushed.paths, places, rows, semantic)
+    )
+
+
+def _describe_walked(
+    view: View, walk: Walk, paths: Sequence[tuple[str, ...]], along: I64, places: I64, rows: I64, semantic: F64, i: int
+) -> LinkedHit:
+    """Return what was led to, with the way there; of pushed mass only the relations are known."""
+    row, score, place = int(rows[i]), float(semantic[i]), int(places[i])
+    if place < walk.nodes.size:
+        return describe_path(row, score, leads.path_to(view, walk, place))
+    said = f"{' -> '.join(paths[along[place - walk.nodes.size]])} from the best hits"
+    return LinkedHit(row, score, said, (), contradicts=False)
+
+
+# ---------------------------------------------------------------------- topic siblings
+
+
+class TopicTable:
+    """Topics of one clustering, and their members by row of the chunks log."""
+
+    def __init__(self, view: View, generation: int) -> None:
+        from lamina_engine.topics.generation import read_members, read_topics
+
+        topics = read_topics(view.snapshot, generation)
+        members = read_members(view.snapshot, generation)
+        above = {topic.parent for topic in topics}
+        place = {topic.topic: i for i, topic in enumerate(topics)}
+        order = np.argsort(members.rows, kind="stable")
+        self.topics: list[TopicRow] = topics
+        self.rows: I64 = members.rows[order]
+        self.owners: I64 = np.array([place[name] for name in members.topics], np.int64)[order]
+        self.dense = np.array([origin == _BY_DENSITY for origin in members.origins], np.bool_)[order]
+        self.lowest = np.array([i for i, topic in enumerate(topics) if topic.topic not in above], np.int64)
+        self._near: dict[int, tuple[I64, F64]] = {}
+
+    def topic_of(self, view: View, row: int, threshold: float) -> int:
+        """Return the position of a row's topic, -1 for none."""
+        from lamina_engine.topics.assignment import assign
+        from lamina_engine.topics.points import unit_rows
+
+        at = int(np.searchsorted(self.rows, row))
+        if at < self.rows.size and self.rows[at] == row:
+            return int(self.owners[at])
+        if row >= view.vector_rows or not self.lowest.size:
+            return -1
+        centroids = np.stack([self.topics[i].centroid for i in self.lowest.tolist()])
+        found = int(assign(unit_rows(view.vectors.gather(np.array([row]))), centroids, threshold).topics[0])
+        return int(self.lowest[found]) if found >= 0 else -1
+
+    def members(self, view: View, topic: int, threshold: float) -> tuple[I64, F64]:
+        """Return rows of a topic and their angular distances to its centre, nearest first; equals by row."""
+        if topic not in self._near:
+            from lamina_engine.topics.assignment import angular
+            from lamina_engine.topics.points import unit_rows
+
+            mine = np.flatnonzero(self.owners == topic)
+            centroid = self.topics[topic].centroid[None]
+            distances = angular(unit_rows(view.vectors.gather(self.rows[mine])), centroid)[:, 0]
+            kept = self.dense[mine] | (distances < threshold)
+            mine, distances = mine[kept], distances[kept]
+            order = np.lexsort((self.rows[mine], distances))
+            self._near[topic] = self.rows[mine[order]], distances[order]
+        return self._near[topic]
+
+
+def _find_siblings(
+    view: View, request: Request, selection: Selection, candidates: Candidates, order: list[int]
+) -> list[LinkedHit]:
+    """Return what the topics of the hits bring along, none of it a candidate already.
+
+    Parameters
+    ----------
+    order : list of int
+        Positions of the hits among the candidates, best first.
+
+    Returns
+    -------
+    list of LinkedHit
+        Empty where the vault was never clustered, or not in the space in use, and for past moments: topics are of the
+        present.
+    """
+    settings = request.profile.siblings
+    table = _topic_table(view, settings.threshold)
+    if table is None:
+        return []
+    taken, used, found = set(candidates.rows.tolist()), set[int](), list[LinkedHit]()
+    for position in order:
+        if len(used) == settings.topics:
+            break
+        row = int(candidates.rows[position])
+        topic = table.topic_of(view, row, settings.threshold)
+        if topic < 0 or topic in used:
+            continue
+        used.add(topic)
+        rows, distances = table.members(view, topic, settings.threshold)
+        active = view.state.active()[rows] if selection.live is None else selection.live[rows]
+        free = [i for i in np.flatnonzero(active).tolist() if int(rows[i]) not in taken][: settings.most]
+        taken.update(rows[free].tolist())
+        found += _sibling_hits(
+            view, table.topics[topic], row, rows[free], distances[free], candidates.semantic[position]
+        )
+    return found
+
+
+def _topic_table(view: View, threshold: float) -> TopicTable | None:
+    from lamina_engine.topics.generation import current_space, latest
+
+    if view.is_past or not view.vector_rows or not view.snapshot.rows("topics"):
+        return None
+    detail = latest(view.snapshot)
+    if detail is None or detail.space != current_space(view):
+        return None
+    generation, known = detail.generation, view.tables.peek_cached("topic siblings")
+    if known is None or known[0] != (threshold, generation):
+        known = view.tables.put_cached("topic siblings", ((threshold, generation), TopicTable(view, generation)))
+    table: TopicTable = known[1]
+    return table
+
+
+def _sibling_hits(view: View, topic: TopicRow, hit: int, rows: I64, distances: F64, semantic: float) -> list[LinkedHit]:
+    names = [str(name) for name in view.snapshot.values("chunks", "id", np.append(rows, hit))]
+    start = names.pop()
+    out = []
+    for row, name, distance in zip(rows.tolist(), names, distances.tolist(), strict=True):
+        step: dict[str, Any] = {
+            "source": start, "target": name, "relation": "topic", "weight": 1.0 - distance, "outward": True,
+            "topic": topic.topic,
+        }  # fmt: skip
+        via = f"{start} -topic {topic.name}-> {name}"
+        out.append(LinkedHit(row, float(semantic) * (1.0 - distance), via, (step,), contradicts=False, sibling=True))
+    return out
+
+
+def describe_path(row: int, semantic: float, path: Sequence[Step]) -> LinkedHit:
+    """Return what a path of links brought in."""
+    start = path[0].source if path[0].outward else path[0].target
+    said = start
+    for step in path:
+        at = step.target if step.outward else step.source
+        said += f" -{step.relation}-> {at}" if step.outward else f" <-{step.relation}- {at}"
+    record = tuple(
+        {
+            "source": step.source, "target": step.target, "relation": step.relation, "weight": step.weight,
+            "outward": step.outward,
+        }
+        for step in path
+    )  # fmt: skip
+    return LinkedHit(row, semantic, said, record, contradicts=any(step.relation == CONTRADICTS for step in path))
+
+
+def mask_allowed(selection: Selection, rows: I64) -> BOOL:
+    """Return bool (n,): which rows a request may return."""
+    allowed = rows >= 0
+    if selection.live is not None:
+        allowed &= selection.live[rows]  # -1 reads the last row, which is no matter
+    return allowed
+
+
+def isin_sorted(ascending: I64, rows: I64) -> BOOL:
+    """Return bool (n,): which rows are among some others, of which there is one at least."""
+    found: BOOL = ascending[np.minimum(np.searchsorted(ascending, rows), len(ascending) - 1)] == rows
+    return found
+
+
+def traverse_question(
+    memory: Memory,
+    start: str | Mapping[str, float] | Sequence[str],
+    *,
+    intent: str | None = None,
+    depth: int = 2,
+    beam: int = 5,
+    budget: int = 30,
+    relations: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    invalidated: bool = True,
+) -> list[Reached]:
+    """Return what a question, or anchors, lead to; see `lamina_engine.graph.walks.traverse`.
+
+    Parameters
+    ----------
+    memory : Memory
+    start : str, mapping or sequence of str
+        A question, whose strong hits are the anchors, with their scores relative to the best; or ids, with or without
+        scores.
+    intent : {"why", "when", "entity", "what"}, optional
+        By the question's words unless given; ``what`` for anchors.
+
+    Raises
+    ------
+    ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
+    """
+    from lamina_engine.graph import walks
+    from lamina_engine.recall.pipeline import recall
+
+    view, vector = memory.view(), None
+    anchors: Mapping[str, float] | Sequence[str]
+    if isinstance(start, str):
+        found = recall(memory, start, k=ANCHORS, intent=intent).found
+        best = max((hit.score for hit in found), default=0.0)
+        anchors = {hit.chunk["id"]: hit.score / best for hit in found if hit.score >= STRONG * best > 0.0}
+        intent = intent or classify(start).name
+        if view.vector_rows and anchors and start.strip():
+            memory.check_space(view.snapshot, None)
+            vector = memory.embedder_for(view.snapshot.space).embed_query(start)
+    elif isinstance(start, Mapping | Sequence):
+        anchors = start
+    else:
+        raise InvalidArgument(f"traverse was given a {type(start).__name__}; give a question, ids, or ids with scores")
+    return walks.traverse(
+        view, anchors, intent=intent, depth=depth, beam=beam, budget=budget, vector=vector, relations=relations,
+        without=without, invalidated=invalidated,
+    )  # fmt: skip
