@@ -29,9 +29,9 @@ from lamina_engine.index.vectors import as_query
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.sessions import agent_codes
-from lamina_engine.recall.pack import count_row_tokens
 from lamina_kernels.chains import Limits, best_chain, chains, scores
 from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
 from lamina_kernels.distances import angular_distance
