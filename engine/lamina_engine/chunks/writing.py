@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
+from lamina_engine.store.log_writer import LogWriter
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.transaction import Transaction
 
@@ -88,11 +89,8 @@ def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
         part = (
             batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
         )
-        vectors, embedded = precompute_vectors(memory, memory.view(), part)
-        with memory.write() as (transaction, view):
-            written = append(memory, transaction, view, part, vectors)
-        written.embedded += embedded
-        total.add(written)
+        writer = ChunkWriter(memory, part, *precompute_vectors(memory, memory.view(), part))
+        total.add(writer.write())
     return total
 
 
@@ -100,46 +98,67 @@ def append(
     memory: Memory, transaction: Transaction, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
 ) -> ChunkCounts:
     """Append a batch within a transaction; see `write`."""
-    written = ChunkCounts(ids=[str(i) for i in batch.ids])
-    fresh, replaced, restored = _resolve(view, batch, written)
-    if restored:
-        rows = np.array(list(restored), np.int64)
-        stamps = transaction.stamps(len(rows))
-        add_events(
-            transaction,
-            "restore",
-            [batch.ids[p] for p in restored.values()],
-            rows,
-            stamps,
-            ["its source is back"] * len(rows),
-        )
-    if not fresh:
-        return written
-    picked = batch.select(fresh) if len(fresh) < len(batch) else batch
-    stamps = transaction.stamps(len(fresh))
-    first = transaction.rows("chunks")
-    matrix, late = _matrix(memory, view, picked, vectors)
-    written.embedded += late
-    row_at = {position: first + i for i, position in enumerate(fresh)} if replaced else {}
-    older = {row_at[p] - first: row if row >= 0 else row_at[-2 - row] for p, row in replaced.items()}
-    previous = previous_rows(view, picked, first, older)
-    values = picked.columns(previous)
-    instead = picked.fallback_created_at or stamps.tolist()
-    values["created_at"] = [
-        late if given is None else given for given, late in zip(picked.created_at, instead, strict=True)
-    ]
-    transaction.append("chunks", values, stamps)
-    if matrix is not None:
-        transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
-    _append_supersessions(transaction, view, picked, older, first, stamps)
-    if picked.origins:
-        add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
-    stage = functools.partial(memory.indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
-    if len(fresh) < _FEW_ROWS:
-        transaction.on_flush(stage)
-    else:
-        stage()
-    return written
+    return ChunkWriter(memory, batch, vectors).append_to(transaction, view)
+
+
+class _ChunkPlan(NamedTuple):
+    counts: ChunkCounts
+    fresh: list[int]
+    """Positions to write."""
+    replaced: dict[int, int]
+    """Row that each supersedes; -2 - p for the row that position p of the batch gets."""
+    restored: dict[int, int]
+    """Removed rows that are back, with a position of each."""
+
+
+class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
+    """Writes one batch, with vectors by version made before the lock was taken; others are made under it."""
+
+    def __init__(
+        self, memory: Memory, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]], embedded: int = 0
+    ) -> None:
+        super().__init__(memory)
+        self._batch, self._vectors, self._embedded = batch, vectors, embedded
+
+    def plan(self, view: View) -> _ChunkPlan:
+        """Separate new chunks from known ones, by id and content."""
+        counts = ChunkCounts(ids=[str(i) for i in self._batch.ids], embedded=self._embedded)
+        return _ChunkPlan(counts, *_resolve(view, self._batch, counts))
+
+    def append(self, transaction: Transaction, view: View, plan: _ChunkPlan) -> ChunkCounts:
+        """Append restorations, chunks, vectors, supersessions and origins, and stage the chunks' words."""
+        counts, fresh = plan.counts, plan.fresh
+        if plan.restored:
+            rows = np.array(list(plan.restored), np.int64)
+            names = [self._batch.ids[p] for p in plan.restored.values()]
+            reasons = ["its source is back"] * len(rows)
+            add_events(transaction, "restore", names, rows, transaction.stamps(len(rows)), reasons)
+        if not fresh:
+            return counts
+        picked = self._batch.select(fresh) if len(fresh) < len(self._batch) else self._batch
+        stamps = transaction.stamps(len(fresh))
+        first = transaction.rows("chunks")
+        matrix, late = _matrix(self.memory, view, picked, self._vectors)
+        counts.embedded += late
+        row_at = {position: first + i for i, position in enumerate(fresh)} if plan.replaced else {}
+        older = {row_at[p] - first: row if row >= 0 else row_at[-2 - row] for p, row in plan.replaced.items()}
+        previous = previous_rows(view, picked, first, older)
+        values = picked.columns(previous)
+        created = zip(picked.created_at, picked.fallback_created_at or stamps.tolist(), strict=True)
+        values["created_at"] = [fallback if given is None else given for given, fallback in created]
+        transaction.append("chunks", values, stamps)
+        if matrix is not None:
+            transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
+        _append_supersessions(transaction, view, picked, older, first, stamps)
+        if picked.origins:
+            add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
+        indexer = self.memory.indexer
+        stage = functools.partial(indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
+        if len(fresh) < _FEW_ROWS:
+            transaction.on_flush(stage)
+        else:
+            stage()
+        return counts
 
 
 def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[int], dict[int, int], dict[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from lamina_engine.clock import US_PER_S, format_instant, zone
 from lamina_engine.errors import AmbiguousEntity, EntityNotFound, InvalidArgument, LaminaError
 from lamina_engine.facts import resolve
 from lamina_engine.facts.columns import CLOSE, CONFIDENCE, FACT, RETRACT
-from lamina_engine.facts.interning import intern_ends
+from lamina_engine.facts.interning import EntityInterner, intern_ends
 from lamina_engine.facts.predicates import predicate_name
 from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, Fact, check_columns, to_columns
 from lamina_engine.facts.timeline import FIRST_TOKEN, ITSELF, WritePlan
 from lamina_engine.facts.view import FactView, fact_view, find_facts, read_states
+from lamina_engine.store.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -106,35 +107,58 @@ def write_columns(
     A fact that stands already is left alone, its confidence and its source too. A value of a functional predicate ends the
     one before it on the day (or at the instant) from which it holds.
     """
-    if not isinstance(origin, str) or not origin.strip():
-        raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
-    with memory.write() as (transaction, view):
+    writer = _FactWriter(
+        memory, given, origin, label or origin, strict=strict, skip_bad=skip_bad, index=index, repeat=repeat
+    )
+    return writer.write()
+
+
+class _FactPlan(NamedTuple):
+    columns: DraftColumns
+    chunks: list[str | None]
+    sources: list[str]
+    interner: EntityInterner
+    rows: WritePlan
+
+
+class _FactWriter(LogWriter[_FactPlan, FactsWritten]):
+    """Writes facts that come by column; see `write_columns`."""
+
+    def __init__(
+        self, memory: Memory, given: Mapping[str, Sequence[Any]], origin: str, label: str, *, strict: bool, skip_bad: bool,
+        index: bool, repeat: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(memory)
+        if not isinstance(origin, str) or not origin.strip():
+            raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
+        self._given, self._origin, self._label = given, origin, label
+        self._strict, self._skip_bad, self._index, self._repeat = strict, skip_bad, index, repeat
+
+    def plan(self, view: View) -> _FactPlan:
+        """Check the columns, resolve their names and decide row by row what is new and what it ends."""
         kg = fact_view(view)
-        columns = check_columns(memory, given, kg.registry, strict=strict)
-        if columns.bad and not skip_bad:
+        columns = check_columns(self.memory, self._given, kg.registry, strict=self._strict)
+        if columns.bad and not self._skip_bad:
             raise InvalidArgument(columns.error_message(*min(columns.bad.items())))
-        written = _write(
-            memory, transaction, view, kg, columns, origin, label or origin, skip_bad=skip_bad, repeat=repeat
-        )
-    resolve.sync_names(memory)
-    if index and written.added:
-        sync_log_indexes(memory)
-    return written
+        chunks, sources = _sources(view, columns["source"], self._label)
+        interner, subjects, targets = intern_ends(kg, self.memory.config.name, columns, chunks, skip_bad=self._skip_bad)
+        rows = WritePlan(kg, columns, subjects, targets, start_of_today(self.memory), repeat=self._repeat)
+        return _FactPlan(columns, chunks, sources, interner, rows)
 
+    def append(self, transaction: Transaction, view: View, plan: _FactPlan) -> FactsWritten:
+        """Append new entities, then facts and what they end."""
+        plan.interner.append(transaction, self._origin)
+        rows = append_plan(plan.rows, transaction, plan.sources, plan.chunks, self._origin)
+        return FactsWritten(
+            rows, plan.rows.added, plan.rows.unchanged, plan.rows.superseded, plan.interner.made,
+            [plan.columns.error_message(row, why) for row, why in sorted(plan.columns.bad.items())],
+        )  # fmt: skip
 
-def _write(
-    memory: Memory, transaction: Transaction, view: View, kg: FactView, columns: DraftColumns, origin: str, label: str, *,
-    skip_bad: bool, repeat: bool,
-) -> FactsWritten:  # fmt: skip
-    chunks, sources = _sources(view, columns["source"], label)
-    interner, subjects, targets = intern_ends(kg, memory.config.name, columns, chunks, skip_bad=skip_bad)
-    plan = WritePlan(kg, columns, subjects, targets, start_of_today(memory), repeat=repeat)
-    interner.append(transaction, origin)
-    rows = append_plan(plan, transaction, sources, chunks, origin)
-    return FactsWritten(
-        rows, plan.added, plan.unchanged, plan.superseded, interner.made,
-        [columns.error_message(row, why) for row, why in sorted(columns.bad.items())],
-    )  # fmt: skip
+    def sync_index(self, counts: FactsWritten) -> None:
+        """Sync the names of entities and, where facts were added, their full text."""
+        resolve.sync_names(self.memory)
+        if self._index and counts.added:
+            sync_log_indexes(self.memory)
 
 
 def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | None], list[str]]:

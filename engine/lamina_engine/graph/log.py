@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from lamina_engine.graph.ends import find_ends
 from lamina_engine.graph.links import claim_rows, claim_rows_at
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
+from lamina_engine.store.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -61,46 +62,50 @@ Key = tuple[str, str, str]
 """Source, target, relation."""
 
 
+class ClaimSet(NamedTuple):
+    """All that an origin claims about some relations, or about their links that start at some chunks."""
+
+    origin: str
+    relations: tuple[str, ...]
+    """Relations that the drafts are complete for: other claims of these are withdrawn."""
+    drafts: Sequence[Draft]
+    starts: frozenset[str] | None = None
+    """Full ids of the chunks that it is complete for; None for all."""
+
+
 def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
-    """Write links durably, all or none; what the origin says already is left alone."""
-    checked = [_check_draft(memory, draft, registry) for draft in drafts]
-    _check_origin(origin)
-    with memory.write() as (transaction, view):
-        wanted = _resolve_drafts(view, checked, registry)
-        written = _append(memory, transaction, _plan(view, wanted, origin), origin)
-    sync_index(memory)
-    return written
+    """Write links durably, all or none; what the origin claims already is left alone."""
+    return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], registry).write()
 
 
 def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
-    """Withdraw what an origin says about some links; what others say stands. Unknown links are passed over."""
+    """Withdraw an origin's claims about some links; claims of others stay. Unknown links are ignored."""
     drafts = [_check_draft(memory, Draft(*key), registry) for key in keys]
     with memory.write() as (transaction, view):
         wanted = set(_resolve_drafts(view, drafts, registry))
-        gone = [key for key in _claims_by_key(view, origin) if key in wanted]
-        _append_rows(memory, transaction, [], gone, origin)
-    return LinkCounts(withdrawn=len(gone))
+        withdrawn = [key for key in _claims_by_key(view, origin) if key in wanted]
+        _append_rows(memory, transaction, [], withdrawn, origin)
+    return LinkCounts(withdrawn=len(withdrawn))
 
 
 def sync(
-    memory: Memory,
-    drafts: Iterable[Draft],
-    *,
-    origin: str,
-    relations: Sequence[str],
-    registry: Registry = STANDARD,
+    memory: Memory, drafts: Iterable[Draft], *, origin: str, relations: Sequence[str], registry: Registry = STANDARD,
     redacted: bool = False,
-) -> LinkCounts:
-    """Make an origin say exactly this about some relations: write what is new, withdraw what it no longer stands by."""
-    checked = [_check_draft(None if redacted else memory, draft, registry) for draft in drafts]
-    _check_origin(origin)
-    with memory.write() as (transaction, view):
-        wanted = _resolve_drafts(view, checked, registry)
-        plan = _plan(view, wanted, origin)
-        plan.gone = [key for key in plan.claimed if key[2] in relations and key not in wanted]
-        written = _append(memory, transaction, plan, origin)
-    sync_index(memory)
-    return written
+) -> LinkCounts:  # fmt: skip
+    """Make these the only claims of an origin about some relations: write new ones, withdraw others.
+
+    ``redacted``: notes hold nothing but what the vault holds already.
+    """
+    claims = ClaimSet(origin, tuple(relations), list(drafts))
+    return _LinkWriter(memory, [claims], registry, redacted=redacted).write()
+
+
+def sync_starts(memory: Memory, claims: Sequence[ClaimSet], *, registry: Registry = STANDARD) -> LinkCounts:
+    """Make these the only claims about the links that start at some chunks, in one commit; see `sync`.
+
+    Notes hold nothing but what the vault holds already. O(links of the chunks).
+    """
+    return _LinkWriter(memory, claims, registry, redacted=True).write()
 
 
 def count(
@@ -126,33 +131,41 @@ def count(
     _append_rows(memory, transaction, drafts, [], origin)
 
 
-class ClaimSet(NamedTuple):
-    """All that an origin stands by about the links of some relations that start at some chunks."""
+class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
+    """Writes what origins claim, and withdraws what they no longer do."""
 
-    origin: str
-    relations: tuple[str, ...]
-    drafts: list[Draft]
-    starts: frozenset[str]
-    """Whole ids of the chunks that it is complete for."""
+    def __init__(
+        self, memory: Memory, claims: Sequence[ClaimSet], registry: Registry, *, redacted: bool = False
+    ) -> None:
+        super().__init__(memory)
+        redactor = None if redacted else memory
+        self._claims = [(each, [_check_draft(redactor, draft, registry) for draft in each.drafts]) for each in claims]
+        self._registry = registry
+        for each in claims:
+            _check_origin(each.origin)
 
+    def plan(self, view: View) -> list[_Plan]:
+        """Compare the drafts of each claim set with what its origin claims now."""
+        plans = []
+        for each, drafts in self._claims:
+            wanted = _resolve_drafts(view, drafts, self._registry)
+            claimed = _claims_by_key(view, each.origin, each.starts)
+            plan = _compare(each.origin, claimed, wanted)
+            plan.withdrawn = [key for key in claimed if key[2] in each.relations and key not in wanted]
+            plans.append(plan)
+        return plans
 
-def sync_starts(memory: Memory, stands: Sequence[ClaimSet], *, registry: Registry = STANDARD) -> LinkCounts:
-    """Make origins say exactly this about the links that start at some chunks, in one commit; see `sync`.
+    def append(self, transaction: Transaction, view: View, plan: list[_Plan]) -> LinkCounts:
+        """Append the rows of each claim set in the order of their keys."""
+        counts = LinkCounts()
+        for each in plan:
+            _append_rows(self.memory, transaction, [*each.new, *each.changed], each.withdrawn, each.origin)
+            counts.add(LinkCounts(len(each.new), len(each.changed), len(each.withdrawn), each.unchanged))
+        return counts
 
-    Notes hold nothing but what the vault holds already. O(links of the chunks).
-    """
-    written = LinkCounts()
-    checked = [(stand, [_check_draft(None, draft, registry) for draft in stand.drafts]) for stand in stands]
-    with memory.write() as (transaction, view):
-        for stand, drafts in checked:
-            _check_origin(stand.origin)
-            wanted = _resolve_drafts(view, drafts, registry)
-            claimed = _claims_by_key(view, stand.origin, stand.starts)
-            plan = _compare(claimed, wanted)
-            plan.gone = [key for key in claimed if key[2] in stand.relations and key not in wanted]
-            written.add(_append(memory, transaction, plan, stand.origin))
-    sync_index(memory)
-    return written
+    def sync_index(self, counts: LinkCounts) -> None:
+        """Save the graph again if much has been added."""
+        sync_index(self.memory)
 
 
 # ---------------------------------------------------------------------- checking
@@ -207,19 +220,15 @@ class _Claim(NamedTuple):
 
 @dataclass(slots=True)
 class _Plan:
-    claimed: dict[Key, _Claim]
-    new: list[Draft]
-    changed: list[Draft]
-    gone: list[Key]
-    unchanged: int
+    origin: str
+    new: list[Draft] = field(default_factory=list)
+    changed: list[Draft] = field(default_factory=list)
+    withdrawn: list[Key] = field(default_factory=list)
+    unchanged: int = 0
 
 
-def _plan(view: View, wanted: dict[Key, Draft], origin: str) -> _Plan:
-    return _compare(_claims_by_key(view, origin), wanted)
-
-
-def _compare(claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
-    plan = _Plan(claimed, [], [], [], 0)
+def _compare(origin: str, claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) -> _Plan:
+    plan = _Plan(origin)
     for key, draft in wanted.items():
         claim = claimed.get(key)
         if claim is None:
@@ -251,13 +260,8 @@ def _claims_by_key(view: View, origin: str, sources: Iterable[str] | None = None
     return dict(zip(zip(source, target, relation, strict=True), says, strict=True))
 
 
-def _append(memory: Memory, transaction: Transaction, plan: _Plan, origin: str) -> LinkCounts:
-    _append_rows(memory, transaction, [*plan.new, *plan.changed], plan.gone, origin)
-    return LinkCounts(len(plan.new), len(plan.changed), len(plan.gone), plan.unchanged)
-
-
 def _append_rows(
-    memory: Memory, transaction: Transaction, drafts: Sequence[Draft], gone: Sequence[Key], origin: str
+    memory: Memory, transaction: Transaction, drafts: Sequence[Draft], withdrawn: Sequence[Key], origin: str
 ) -> None:
     """Append rows in the order of their keys, whatever order they were found in."""
     now = memory.clock.now_us()
@@ -265,7 +269,7 @@ def _append_rows(
         (d.source, d.target, d.relation, d.weight, True, now if d.created_at is None else d.created_at, d.note)
         for d in drafts
     ]
-    rows += [(*key, 1.0, False, now, None) for key in gone]
+    rows += [(*key, 1.0, False, now, None) for key in withdrawn]
     rows.sort(key=lambda row: row[:3])
     if not rows:
         return
