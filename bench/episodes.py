@@ -52,7 +52,7 @@ def read(vault: lamina.Vault) -> Episodes:
         texts = view.snapshot.values("chunks", "metadata", session.rows)
         metadata = [msgspec.json.decode(text) if text else {} for text in texts]
         topics = [owner.get(row, NONE) for row in session.rows.tolist()]
-        lines.append(Line(session.session, session.project, session.rows, topics, metadata))
+        lines.append(Line(session.info.session, session.info.project, session.rows, topics, metadata))
     return Episodes(lines, count, _links(view))
 
 

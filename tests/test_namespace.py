@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import pytest
 
 import lamina
-from lamina import AsyncVault, Hits, LaminaError, Vault
+from lamina import Chunk, Hit, Hits, LaminaError, Vault
+from lamina.context import Context
+from lamina.facts import Facts
+from lamina.freshness import Freshness
+from lamina.links import Links
+from lamina.sessions import Sessions
+from lamina.topics import Topics
 
 PUBLIC = {
+    "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Reconstruction", "Results", "Session", "Story", "Timeline",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
+ACCESSORS = {
+    "facts": Facts, "links": Links, "topics": Topics, "sessions": Sessions, "context": Context, "freshness": Freshness,
+}  # fmt: skip
 METHODS = {
     "add", "close", "compact", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
-    "recall", "reindex", "restore", "snapshot", "stats", "update", "verify",
-    "build_links", "causes", "link", "links", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
-    "bootstrap", "inject",
-    "cluster", "topic", "topic_map", "topics",
-    "facts",
-    "archive", "freshness", "refresh", "review", "snooze",
-    "chain", "reconstruct", "sessions",
+    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "update", "verify",
+    "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
+    "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "reconstruct",
+    *ACCESSORS,
 }  # fmt: skip
-CANNOT_FAIL = {"close", "facts", "path"}
+CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
+CANNOT_FAIL = {"close", "path", *ACCESSORS}
 BUILT_IN = {
     "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
@@ -43,7 +52,9 @@ def methods_of(kind: type) -> dict[str, Any]:
 
 
 def function_of(member: Any) -> Callable[..., Any] | None:
-    found = member.fget if isinstance(member, property) else member
+    found = (
+        member.fget if isinstance(member, property) else member.func if isinstance(member, cached_property) else member
+    )
     return found if inspect.isfunction(found) else None
 
 
@@ -95,12 +106,17 @@ def test_options_after_the_first_are_given_by_name() -> None:
         assert {p.kind for p in options} == {inspect.Parameter.KEYWORD_ONLY}
 
 
-def test_the_awaitable_vault_has_every_method() -> None:
-    vault = AsyncVault.__new__(AsyncVault)
-    vault.vault = Vault.__new__(Vault)
-    for name, member in methods_of(Vault).items():
-        if not isinstance(member, property):
-            assert inspect.iscoroutinefunction(getattr(vault, name)), name
+@pytest.mark.parametrize("name", sorted(ACCESSORS))
+def test_every_call_of_an_accessor_says_what_it_raises(name: str) -> None:
+    kind = ACCESSORS[name]
+    assert ("__call__" in vars(kind)) == (name in CALLABLE)
+    for method, member in {**methods_of(kind), "__call__": vars(kind).get("__call__")}.items():
+        if member is not None:
+            assert "Raises\n------\n" in (inspect.getdoc(member) or ""), f"{name}.{method} does not say what it raises"
+
+
+def test_completion_offers_the_public_names_alone() -> None:
+    assert dir(lamina) == list(lamina.__all__)
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
@@ -117,4 +133,7 @@ def test_no_error_is_left_out() -> None:
 
 
 def test_hits_have_the_names_of_the_contract() -> None:
-    assert {"explain", "to_arrow", "to_pandas", "to_dict"} <= set(methods_of(Hits))
+    assert {"explain", "to_arrow", "to_pandas", "to_polars", "to_dict"} <= set(methods_of(Hits))
+    assert issubclass(Hit, Chunk)
+    names = "id text score source title type collection project session created_at recorded_at status freshness via terms metadata"
+    assert [name for name in names.split() if not hasattr(Hit, name)] == []

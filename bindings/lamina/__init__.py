@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lamina.results import Hit, Hits
+from lamina.results import Hits, Results
 from lamina.vault import Vault
 from lamina.vault import open_vault as open
 from lamina_engine.clock import FixedClock, SystemClock
@@ -38,24 +38,45 @@ from lamina_engine.errors import (
 )
 
 if TYPE_CHECKING:
-    from lamina.awaitable import AsyncVault, aopen
+    from lamina.aio import AsyncVault, aopen
     from lamina.clustering import HDBSCAN
     from lamina_engine.embed.callable import CallableEmbedder
     from lamina_engine.embed.endpoint import EndpointEmbedder
     from lamina_engine.redact.redactor import Redactor
+    from lamina_engine.results import (
+        Answer,
+        Cause,
+        Chunk,
+        Contradiction,
+        Event,
+        Fact,
+        Hit,
+        Link,
+        Neighbor,
+        Reconstruction,
+        Session,
+        Story,
+        Timeline,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [  # noqa: RUF022 - as sorted() has them
     "AmbiguousEntity",
     "AmbiguousId",
+    "Answer",
     "AsyncVault",
     "CallableEmbedder",
+    "Cause",
+    "Chunk",
     "ChunkNotFound",
+    "Contradiction",
     "EmbedderMismatch",
     "EmbeddingError",
     "EndpointEmbedder",
     "EntityNotFound",
+    "Event",
+    "Fact",
     "FixedClock",
     "HDBSCAN",
     "Hit",
@@ -64,12 +85,19 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "InvalidArgument",
     "InvalidConfig",
     "LaminaError",
+    "Link",
     "MissingExtra",
+    "Neighbor",
+    "Reconstruction",
     "Redactor",
     "ReindexGateError",
+    "Results",
     "SchemaMismatch",
+    "Session",
     "SessionNotFound",
+    "Story",
     "SystemClock",
+    "Timeline",
     "TopicNotFound",
     "Vault",
     "VaultCorrupt",
@@ -83,20 +111,33 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "open",
 ]
 
+_RESULTS = "lamina_engine.results"
 _LAZY = {
-    "aopen": "lamina.awaitable",
-    "AsyncVault": "lamina.awaitable",
+    "aopen": "lamina.aio",
+    "AsyncVault": "lamina.aio",
     "CallableEmbedder": "lamina_engine.embed.callable",
     "EndpointEmbedder": "lamina_engine.embed.endpoint",
     "HDBSCAN": "lamina.clustering",
     "Redactor": "lamina_engine.redact.redactor",
-}
+    **dict.fromkeys(
+        (
+            "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Reconstruction",
+            "Session", "Story", "Timeline",
+        ),
+        _RESULTS,
+    ),
+}  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import what few programs need when it is first asked for: ``import lamina`` stays fast."""
+def __getattr__(name: str) -> object:
+    """Import a name on first use, so that ``import lamina`` stays fast."""
     if name in _LAZY:
         from importlib import import_module
 
-        return getattr(import_module(_LAZY[name]), name)
+        value: object = getattr(import_module(_LAZY[name]), name)
+        return value
     raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

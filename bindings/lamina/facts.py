@@ -1,99 +1,52 @@
-"""Facts about people, projects and things, in time; ``vault.facts``."""
+"""Facts about people, projects and things, valid in time; ``vault.facts``."""
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from lamina.factnames import FactNames
-from lamina.factsources import FactSources
-from lamina.factwriting import RECORD, FactWriting
-from lamina_engine.clock import Instant
+from lamina.results import Results
+from lamina_engine.arguments import path_of
+from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from lamina.factresults import Answers, Fact
+    import pyarrow as pa
 
-__all__ = ["RECORD", "Facts", "Factual"]
+    from lamina.options import Direction, ObjectKind, PathLike
+    from lamina_engine.embed.chat import Budget, Chat, ChatSpec
+    from lamina_engine.facts.extract import ExtractReport
+    from lamina_engine.facts.predicates import Predicate
+    from lamina_engine.facts.questions import Answers
+    from lamina_engine.facts.schema import Entity, Resolution
+    from lamina_engine.facts.seeding import SeedReport
+    from lamina_engine.memory import Memory
+    from lamina_engine.results import Contradiction, Fact, FactsReport
+
+RECORD = (
+    "subject", "predicate", "object", "kind", "subject_type", "object_type", "category", "source", "confidence", "weight",
+    "valid_from", "valid_to",
+)  # fmt: skip
+"""Fields of a record of `Facts.add_many`; the first three are required."""
 
 
-class Factual:
-    """The facts of a vault."""
-
-    _memory: Any
-
-    @property
-    def facts(self) -> Facts:
-        """Exact answers about people, projects and things, in time; see `Facts`."""
-        return Facts(self._memory)
-
-
-class Facts(FactWriting, FactNames, FactSources):
-    """The facts of a vault: subject, predicate, object, since when and until when, and who said so.
+class Facts:
+    """Facts of a vault: subject, predicate and object, with a validity interval and a source.
 
     Examples
     --------
-    >>> import tempfile, lamina
-    >>> with lamina.open(tempfile.mkdtemp(), create=True) as vault:
-    ...     _ = vault.facts.add("Keystone", "port", "3055", source="keystone.md")
-    ...     [(fact.key, fact.value, fact.source) for fact in vault.facts.about("keystone")]
+    >>> _ = vault.facts.add("Keystone", "port", "3055", source="keystone.md")
+    >>> [(fact.key, fact.value, fact.source) for fact in vault.facts.about("keystone")]
     [('port', '3055', 'keystone.md')]
     """
 
-    def __init__(self, memory: Any) -> None:
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def about(
-        self,
-        entity: str,
-        valid_at: Instant | None = None,
-        as_of: Instant | None = None,
-        direction: str = "both",
-        *,
-        predicates: Collection[str] | None = None,
-        history: bool = False,
-        type: str | None = None,
-    ) -> builtins.list[Fact]:
-        """Return what is said of an entity: as subject first, then as object; by predicate, the earlier first.
+    def __repr__(self) -> str:
+        return f"<Facts of {self._memory.root.name!r}>"
 
-        Parameters
-        ----------
-        entity : str
-            A name, an alias or a canonical id.
-        valid_at : date, optional
-            What holds then; at ``as_of``, else now, unless given.
-        as_of : date, optional
-            As it was known then.
-        direction : {"both", "out", "in"}
-            Facts that it is the subject of, or the object of.
-        predicates : collection of str, optional
-            Only these, as they read from the entity.
-        history : bool
-            Also what holds no more, or not yet.
-        type : str, optional
-            Of the entity, where others have its name.
-
-        Raises
-        ------
-        EntityNotFound, AmbiguousEntity, InvalidArgument
-        """
-        from lamina.factresults import fact_of
-        from lamina_engine.facts.log import entity_row
-        from lamina_engine.facts.predicates import predicate_name
-        from lamina_engine.facts.view import fact_view_at
-
-        seen = self._instant(as_of, "as_of")
-        when = self._instant(valid_at, "valid_at")
-        if when is None:
-            when = seen if seen is not None else self._memory.clock.now_us()
-        wanted = None if predicates is None else {predicate_name(name) for name in predicates}
-        kg = fact_view_at(self._memory, seen)
-        row = entity_row(kg, entity, type)
-        found = kg.about(row, valid_at=None if history else when, direction=direction, predicates=wanted)  # type: ignore[arg-type]
-        return [fact_of(fact) for fact in found]
-
-    def list(
+    def __call__(
         self,
         subject: str | None = None,
         predicate: str | None = None,
@@ -102,45 +55,16 @@ class Facts(FactWriting, FactNames, FactSources):
         valid_at: Instant | None = None,
         history: bool = False,
         limit: int = 100,
-    ) -> builtins.list[Fact]:
-        """Return facts by what is given of them, in the order in which they were written.
-
-        Parameters
-        ----------
-        subject : str, optional
-            Of one entity.
-        predicate : str, optional
-        object : str, optional
-            A value, or the name of an entity.
-        valid_at : date, optional
-            What holds then; now unless given.
-        history : bool
-            Also what holds no more, or not yet.
-        limit : int
-            Most facts.
+    ) -> Results[Fact]:
+        """Return facts by subject, predicate and object; the same as `list`.
 
         Raises
         ------
         EntityNotFound, AmbiguousEntity, InvalidArgument
         """
-        from lamina.factresults import fact_of
-        from lamina_engine.facts.log import entity_row
-        from lamina_engine.facts.predicates import predicate_name
-        from lamina_engine.facts.view import fact_view_at
+        return self.list(subject, predicate, object, valid_at=valid_at, history=history, limit=limit)
 
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise InvalidArgument(f"limit={limit!r} must be a number from 1 on")
-        kg = fact_view_at(self._memory)
-        when = None if history else self._instant(valid_at, "valid_at")
-        if when is None and not history:
-            when = self._memory.clock.now_us()
-        entity = None if object is None else kg.resolve(object).entity
-        name = None if predicate is None else predicate_name(predicate)
-        row = None if subject is None else entity_row(kg, subject)
-        found = kg.find(subject=row, predicate=name, object=None if entity is None else entity.row, valid_at=when)
-        if object is not None and entity is None:
-            found = kg.find(subject=row, predicate=name, object=object, valid_at=when)
-        return [fact_of(fact) for fact in found[:limit]]
+    # ------------------------------------------------------------------ questions
 
     def ask(
         self,
@@ -157,32 +81,695 @@ class Facts(FactWriting, FactNames, FactSources):
         Parameters
         ----------
         question : str
+            As asked.
         k : int
-            Most answers.
+            Maximum number of answers.
         valid_at : date, optional
-            From what holds then; now unless given.
+            Use the facts valid then; now by default.
         as_of : date, optional
-            As it was known then.
+            Use the facts recorded by then.
         identity : str, optional
-            Whom the question means by "I" and "my"; see `lamina_engine.facts.questions.ask`.
+            The entity that "I" and "my" mean.
         fuzzy : bool
-            Also try names as beginnings, and names that differ by one letter.
+            Also match names by prefix, and with one letter changed.
 
         Returns
         -------
         Answers
-            Each with ``subject, predicate, object, score, method, source``; ``answered`` tells whether they are what was
-            asked for.
+            Each with ``subject, predicate, object, score, method, source``; ``answered`` is False where they are only
+            related facts.
 
         Raises
         ------
         InvalidArgument, VaultCorrupt
+
+        Examples
+        --------
+        >>> _ = vault.facts.add("Keystone", "port", "3055")
+        >>> vault.facts.ask("what port does Keystone run on?")[0].object
+        '3055'
         """
-        from lamina.factresults import answers_of
         from lamina_engine.facts.questions import ask
 
-        found = ask(
+        return ask(
             self._memory, question, k=k, valid_at_us=self._instant(valid_at, "valid_at"),
             as_of_us=self._instant(as_of, "as_of"), identity=identity, fuzzy=fuzzy,
         )  # fmt: skip
-        return answers_of(found)
+
+    def about(
+        self,
+        entity: str,
+        valid_at: Instant | None = None,
+        as_of: Instant | None = None,
+        direction: Direction = "both",
+        *,
+        predicates: Collection[str] | None = None,
+        history: bool = False,
+        type: str | None = None,
+    ) -> Results[Fact]:
+        """Return the facts of an entity: first as subject, then as object; by predicate, earliest first.
+
+        Parameters
+        ----------
+        entity : str
+            A name, an alias or a canonical id.
+        valid_at : date, optional
+            Facts valid then; by default at ``as_of``, else now.
+        as_of : date, optional
+            Facts recorded by then.
+        direction : {"both", "out", "in"}
+            Facts with the entity as subject, or as object.
+        predicates : collection of str, optional
+            Only these, read from the entity.
+        history : bool
+            Include facts that are no longer, or not yet, valid.
+        type : str, optional
+            Type of the entity, where several share its name.
+
+        Returns
+        -------
+        Results of Fact
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add("Ann", "works_at", "Acme", object_type="company")
+        >>> [fact.value for fact in vault.facts.about("Acme")]
+        ['Ann']
+        """
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.predicates import predicate_name
+        from lamina_engine.facts.view import fact_view_at
+        from lamina_engine.results import Fact
+
+        recorded = self._instant(as_of, "as_of")
+        moment = self._instant(valid_at, "valid_at")
+        if moment is None:
+            moment = recorded if recorded is not None else self._memory.clock.now_us()
+        names = None if predicates is None else {predicate_name(name) for name in predicates}
+        kg = fact_view_at(self._memory, recorded)
+        row = entity_row(kg, entity, type)
+        found = kg.about(row, valid_at=None if history else moment, direction=direction, predicates=names)
+        return Results(found, Fact)
+
+    def list(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        *,
+        valid_at: Instant | None = None,
+        history: bool = False,
+        limit: int = 100,
+    ) -> Results[Fact]:
+        """Return facts by subject, predicate and object, in the order in which they were written.
+
+        Parameters
+        ----------
+        subject : str, optional
+            Only facts of this entity.
+        predicate : str, optional
+            Only this predicate.
+        object : str, optional
+            A literal, or the name of an entity.
+        valid_at : date, optional
+            Facts valid then; now by default.
+        history : bool
+            Include facts that are no longer, or not yet, valid.
+        limit : int
+            Maximum number of facts.
+
+        Returns
+        -------
+        Results of Fact
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add("Keystone", "port", "3055")
+        >>> vault.facts.list(predicate="port")[0].subject
+        'Keystone'
+        """
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.predicates import predicate_name
+        from lamina_engine.facts.view import fact_view_at
+        from lamina_engine.results import Fact
+
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up")
+        kg = fact_view_at(self._memory)
+        moment = None if history else self._instant(valid_at, "valid_at")
+        if moment is None and not history:
+            moment = self._memory.clock.now_us()
+        entity = None if object is None else kg.resolve(object).entity
+        name = None if predicate is None else predicate_name(predicate)
+        row = None if subject is None else entity_row(kg, subject)
+        end = entity.row if entity is not None else object
+        return Results(kg.find(subject=row, predicate=name, object=end, valid_at=moment)[:limit], Fact)
+
+    def contradictions(
+        self, *, judge: ChatSpec | Literal[True] = None, budget: Budget | None = None
+    ) -> Results[Contradiction]:
+        """Return the pairs of facts that contradict or update each other, oldest finding first.
+
+        Values of a functional predicate that a later value ended are found without a model.
+
+        Parameters
+        ----------
+        judge : mapping, Chat or True, optional
+            A language model that first looks for contradictions; as in `extract`.
+        budget : Budget, optional
+            Limit of requests and tokens.
+
+        Returns
+        -------
+        Results of Contradiction
+
+        Raises
+        ------
+        InvalidConfig, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.contradictions()
+        <0 Contradictions>
+        """
+        from lamina_engine.facts.contradictions import contradictions_of
+        from lamina_engine.facts.view import fact_view_at
+        from lamina_engine.results import Contradiction
+
+        chat = _judge(judge)
+        if chat is not None:
+            from lamina_engine.facts.judged import judge_contradictions
+
+            judge_contradictions(self._memory, chat, budget=budget)
+        kg = fact_view_at(self._memory)
+        pairs = []
+        for found in contradictions_of(self._memory.view()):
+            old, new = kg.facts_at([found.old, found.new])
+            pairs.append(Contradiction(old, new, found.relation, found.confidence, found.reasoning))
+        return Results(pairs, Contradiction)
+
+    # ------------------------------------------------------------------ writing
+
+    def add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str | int | float,
+        valid_from: Instant | None = None,
+        valid_to: Instant | None = None,
+        source: str | None = None,
+        confidence: float = 1.0,
+        *,
+        weight: float = 1.0,
+        kind: ObjectKind = "auto",
+        type: str | None = None,
+        object_type: str | None = None,
+        category: str | None = None,
+        strict: bool = False,
+    ) -> Fact:
+        """Add a fact; one that is there already is left alone.
+
+        A new value of a functional predicate (see `declare`) ends the value before it: at ``valid_from``, or at the
+        beginning of the current day.
+
+        Parameters
+        ----------
+        subject : str
+            A name, an alias or a canonical id. An unknown name becomes an entity.
+        predicate : str
+            Such as ``runs_on``; spaces and capitals do not matter.
+        object : str or number
+            A literal, or the name of an entity.
+        valid_from, valid_to : date, optional
+            Half-open interval in which it holds.
+        source : str, optional
+            Id of the chunk that states it, or a path or label; ``user`` by default.
+        confidence, weight : float
+            In [0, 1]; above 0.
+        kind : {"auto", "entity", "literal"}
+            Kind of the object: by default as registered for the predicate, else an entity where one has this name.
+        type, object_type : str, optional
+            Types of subject and object; see `add_entity`.
+        category : str, optional
+            Type of the subject by default.
+        strict : bool
+            Refuse predicates that are not registered.
+
+        Returns
+        -------
+        Fact
+
+        Raises
+        ------
+        InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.add("Ann", "works_at", "Acme", valid_from="2026-02-01").valid_from.year
+        2026
+        """
+        from lamina_engine.facts.log import write
+        from lamina_engine.facts.schema import Draft
+        from lamina_engine.facts.view import fact_view_at
+
+        draft = Draft(
+            subject, predicate, _text(object), kind, type, object_type, category, source, confidence, weight,
+            self._instant(valid_from, "valid_from"), self._instant(valid_to, "valid_to"),
+        )  # fmt: skip
+        written = write(self._memory, [draft], strict=strict)
+        return fact_view_at(self._memory).facts_at(written.rows)[0]
+
+    def add_many(
+        self,
+        records: Iterable[Mapping[str, object]] | pa.Table,
+        *,
+        origin: str = "user",
+        strict: bool = False,
+        skip_bad: bool = True,
+        index: bool = True,
+    ) -> FactsReport:
+        """Add many facts in one commit.
+
+        Parameters
+        ----------
+        records : iterable of mapping, or pyarrow.Table
+            With ``subject``, ``predicate``, ``object`` and any of ``kind, subject_type, object_type, category, source,
+            confidence, weight, valid_from, valid_to``; see `add`.
+        origin : str
+            Who writes them.
+        strict : bool
+            Refuse predicates that are not registered.
+        skip_bad : bool
+            Leave out and report records that cannot be written; otherwise the first one raises and nothing is written.
+        index : bool
+            Index the texts at once; otherwise the next write does, and questions scan what is not indexed.
+
+        Returns
+        -------
+        FactsReport
+
+        Raises
+        ------
+        InvalidArgument, SchemaMismatch, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.add_many([{"subject": "Ann", "predicate": "role", "object": "lead"}]).added
+        1
+        """
+        from lamina_engine.facts.log import write_columns
+        from lamina_engine.results import FactsReport
+
+        columns = self._columns(records)
+        written = write_columns(self._memory, columns, origin=origin, strict=strict, skip_bad=skip_bad, index=index)
+        return FactsReport(
+            written.added, written.unchanged, written.superseded, written.entities, tuple(written.problems),
+            tuple(written.rows),
+        )  # fmt: skip
+
+    def close(
+        self, subject: str, predicate: str, object: str | None = None, valid_to: Instant | None = None
+    ) -> int:  # fmt: skip
+        """End open facts: one value, or all values of a predicate. Return the number of facts ended.
+
+        Parameters
+        ----------
+        subject, predicate : str
+            Whose facts, and which.
+        object : str, optional
+            Only this value.
+        valid_to : date, optional
+            The first moment at which they no longer hold; the beginning of the current day by default.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity
+            For the subject.
+        InvalidArgument
+            When a fact would end before it began.
+        VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> _ = vault.facts.add("Ann", "works_at", "Acme", valid_from="2026-02-01")
+        >>> vault.facts.close("Ann", "works_at")
+        1
+        """
+        from lamina_engine.facts.log import close
+
+        return close(self._memory, subject, predicate, object, valid_to=self._instant(valid_to, "valid_to"))
+
+    def retract(self, ids: int | Sequence[int]) -> int:
+        """Retract facts that were never true; return how many. Recalls as of an earlier moment still see them.
+
+        Parameters
+        ----------
+        ids : int or sequence of int
+            ``Fact.id`` of each.
+
+        Raises
+        ------
+        InvalidArgument, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.retract(vault.facts.add("Ann", "role", "pilot").id)
+        1
+        """
+        from lamina_engine.facts.log import retract
+
+        return retract(self._memory, [ids] if isinstance(ids, int) else ids)
+
+    def declare(
+        self,
+        predicate: str,
+        *,
+        functional: bool | None = None,
+        inverse: str | None = None,
+        object: Literal["any", "entity", "literal"] | None = None,
+    ) -> Predicate:
+        """Register a predicate, or change its registration; existing facts stay as they are.
+
+        Parameters
+        ----------
+        predicate : str
+            Its name.
+        functional : bool, optional
+            True where a subject has one value of it at a time.
+        inverse : str, optional
+            The predicate read from the object; facts are then found from both ends.
+        object : {"any", "entity", "literal"}, optional
+            Kind of its objects.
+
+        Raises
+        ------
+        InvalidArgument, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.declare("reports_to", inverse="manages", object="entity").inverse
+        'manages'
+        """
+        from lamina_engine.facts.predicates import declare
+
+        return declare(self._memory, predicate, functional=functional, inverse=inverse, object=object)
+
+    # ------------------------------------------------------------------ entities
+
+    def add_entity(self, name: str, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
+        """Create an entity, or return the existing one; with other names of its own.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        type : str, optional
+            Such as ``person`` or ``project``; by default the only type that entities of this name have, else ``concept``.
+        aliases : sequence of str
+            Other names.
+
+        Raises
+        ------
+        InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.add_entity("Keystone", "project", aliases=["KS"]).aliases
+        ('KS',)
+        """
+        from lamina_engine.facts.entities import add_entity
+
+        return add_entity(self._memory, name, type, aliases)
+
+    def alias(self, alias: str, entity: str, *, type: str | None = None) -> Entity:
+        """Give an entity another name. A name given to several entities is ambiguous, and reported as such.
+
+        Parameters
+        ----------
+        alias, entity : str
+            The new name; the entity's name or canonical id.
+        type : str, optional
+            Type of the entity, where several share its name.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone", "project")
+        >>> vault.facts.alias("the gateway", "Keystone").name
+        'Keystone'
+        """
+        from lamina_engine.facts.entities import add_alias
+
+        return add_alias(self._memory, alias, entity, type=type)
+
+    def unalias(self, alias: str, entity: str | None = None) -> int:
+        """Remove a name from one entity, or from all that have it; return the number of entities that lost it.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone", aliases=["KS"])
+        >>> vault.facts.unalias("KS")
+        1
+        """
+        from lamina_engine.facts.entities import remove_alias
+
+        return remove_alias(self._memory, alias, entity)
+
+    def merge(self, entity: str, into: str) -> Entity:
+        """Merge one entity into another: names, aliases and facts of the first become those of the second.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone"), vault.facts.add_entity("Keystone gateway")
+        >>> vault.facts.merge("Keystone gateway", "Keystone").aliases
+        ('Keystone gateway',)
+        """
+        from lamina_engine.facts.entities import merge_entities
+
+        return merge_entities(self._memory, entity, into)
+
+    def resolve(
+        self,
+        name: str,
+        *,
+        type: str | None = None,
+        prefix: bool = False,
+        edits: bool = False,
+        as_of: Instant | None = None,
+    ) -> Resolution:
+        """Return all entities that a name may mean, and how it was resolved.
+
+        Parameters
+        ----------
+        name : str
+            A canonical id, a name or an alias. Case and diacritics matter only where they distinguish entities.
+        type : str, optional
+            Only entities of this type.
+        prefix, edits : bool
+            Also match it as a prefix, and with one letter changed.
+        as_of : date, optional
+            Use the names recorded by then.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> vault.facts.resolve("nothing").how
+        'none'
+        """
+        from lamina_engine.facts.view import fact_view_at
+
+        kg = fact_view_at(self._memory, self._instant(as_of, "as_of"))
+        return kg.resolve(name, type=type, prefix=prefix, edits=edits)
+
+    def entity(self, name_or_id: str, *, type: str | None = None) -> Entity:
+        """Return the one entity of a name, an alias or a canonical id.
+
+        Raises
+        ------
+        EntityNotFound
+            When nothing has this name.
+        AmbiguousEntity
+            When several have it; `resolve` lists them.
+        InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone", "project")
+        >>> vault.facts.entity("keystone").type
+        'project'
+        """
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.view import fact_view_at
+
+        kg = fact_view_at(self._memory)
+        return kg.entity(entity_row(kg, name_or_id, type))
+
+    # ------------------------------------------------------------------ sources
+
+    def extract(
+        self,
+        text: str | None = None,
+        *,
+        source: str | None = None,
+        session: str | None = None,
+        collection: str | None = None,
+        created_at: Instant | None = None,
+        judge: ChatSpec | Literal[True] = None,
+        budget: Budget | None = None,
+    ) -> ExtractReport:
+        """Extract facts from the observation blocks of a text, or from the fields of the vault's notes.
+
+        A second run changes nothing; facts that their note no longer states are withdrawn.
+
+        Parameters
+        ----------
+        text : str, optional
+            The output of an observing model, whose blocks also become chunks; see `lamina_engine.facts.observations`.
+            Without it, the frontmatter and ``key:: value`` lines of all notes are read.
+        source, session, collection : str, optional
+            Fields of the new chunks.
+        created_at : date, optional
+            When it was observed; now by default.
+        judge : mapping, Chat or True, optional
+            A language model for chunks it has not seen yet: the options of an endpoint (``url``, ``model``, ``key``), or
+            True for ``$LAMINA_JUDGE_URL``.
+        budget : Budget, optional
+            Limit of requests and tokens.
+
+        Returns
+        -------
+        ExtractReport
+            With the observations that were dropped, and why.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.facts.extract().added
+        0
+        """
+        from lamina_engine.facts.extract import COLLECTION, extract
+
+        return extract(
+            self._memory, text, source=source, session=session, collection=collection or COLLECTION,
+            created_at_us=self._instant(created_at, "created_at"), judge=_judge(judge), budget=budget,
+        )  # fmt: skip
+
+    def seed(self, path: PathLike, *, strict: bool = False) -> SeedReport:
+        """Read a seed file (TOML or YAML) of entities, aliases, facts and relations; a second run changes nothing.
+
+        Parameters
+        ----------
+        path : path
+            See `lamina_engine.facts.seeding` for the format.
+        strict : bool
+            Refuse predicates that are not registered.
+
+        Raises
+        ------
+        IngestError, InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+        """
+        from lamina_engine.facts.seeding import seed
+
+        return seed(self._memory, path_of(path), strict=strict)
+
+    def load(self, path: PathLike) -> SeedReport:
+        """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote; a second run changes nothing.
+
+        Raises
+        ------
+        IngestError, InvalidArgument, AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
+        """
+        from lamina_engine.facts.seeding import SeedReport
+        from lamina_engine.facts.transfer import import_facts, import_openclaw, is_fact_file
+
+        if is_fact_file(path_of(path)):
+            return SeedReport(facts=import_facts(self._memory, path_of(path)))
+        return import_openclaw(self._memory, path_of(path))
+
+    # ------------------------------------------------------------------ arguments
+
+    def _instant(self, value: Instant | None, what: str) -> int | None:
+        return None if value is None else parse_instant(value, self._memory.config.tz, what=what)
+
+    def _columns(self, records: Iterable[Mapping[str, object]] | pa.Table) -> dict[str, Sequence[Any]]:
+        import pyarrow as pa
+
+        columns: dict[str, Sequence[Any]]
+        if isinstance(records, pa.Table):
+            _check_fields(records.column_names)
+            columns = {name: records.column(name).to_pylist() for name in records.column_names}
+        else:
+            rows = [*records]
+            for row in rows:
+                if not isinstance(row, Mapping):
+                    raise InvalidArgument(f"a record is of type {type(row).__name__}; give mappings or a pyarrow.Table")
+            given = dict.fromkeys(name for row in rows for name in row)
+            _check_fields(given)
+            optional = [name for name in RECORD[3:] if name in given]
+            columns = {name: [row.get(name) for row in rows] for name in (*RECORD[:3], *optional)}
+        columns["object"] = [value if isinstance(value, str) else _text(value) for value in columns["object"]]
+        for name, default in (("kind", "auto"), ("confidence", 1.0), ("weight", 1.0)):
+            if name in columns:
+                columns[name] = [default if value is None else value for value in columns[name]]
+        for name in ("valid_from", "valid_to"):
+            if name in columns:
+                columns[name] = self._instants(columns[name], name)
+        return columns
+
+    def _instants(self, values: Sequence[Any], what: str) -> Sequence[Any]:
+        """Parse dates, each distinct one once; an invalid one stays, and is reported with its record."""
+        parsed: dict[Any, Any] = {None: None}
+        for value in values:
+            if value not in parsed:
+                try:
+                    parsed[value] = self._instant(value, what)
+                except InvalidArgument:
+                    parsed[value] = value if isinstance(value, str) else str(value)
+        return [parsed[value] for value in values]
+
+
+def _judge(spec: ChatSpec | Literal[True]) -> Chat | None:
+    if spec is None:
+        return None
+    from lamina_engine.judging.queue import no_judge, resolve_judge
+
+    judge = resolve_judge(None if spec is True else spec)
+    if judge is None:
+        raise no_judge()
+    return judge
+
+
+def _text(value: Any) -> Any:
+    """Return a number as text; other types stay, and are refused later."""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value else value
+
+
+def _check_fields(given: Iterable[str]) -> None:
+    unknown = sorted(str(name) for name in given if name not in RECORD)
+    if unknown:
+        raise InvalidArgument(f"a fact has no field {unknown[0]!r}; it has {', '.join(RECORD)}")

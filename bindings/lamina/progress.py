@@ -6,18 +6,36 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Protocol, TypeVar
 
 _PATIENCE_S = 1.0
 
 
-Report = Callable[[Any], None]
-"""Receives the steps of a long run: an ingest's `Progress`, a reindex's `Step`; each has stage, done and total."""
+class ProgressStep(Protocol):
+    """One step of a long run, such as an ingest's `Progress` or a reindex's `Step`."""
+
+    @property
+    def stage(self) -> str:
+        """Name of the stage."""
+        ...
+
+    @property
+    def done(self) -> int:
+        """Units done in this stage."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """Units of this stage."""
+        ...
+
+
+S = TypeVar("S", bound=ProgressStep)
 
 
 @contextlib.contextmanager
-def reporter(progress: bool | Report) -> Iterator[Report | None]:
-    """Give the engine something to report to: nothing, the caller's function, or a bar on stderr."""
+def reporter(progress: bool | Callable[[S], None]) -> Iterator[Callable[[S], None] | None]:
+    """Yield the listener of a run: none, the caller's function, or a bar on stderr."""
     if progress is False or (progress is True and not sys.stderr.isatty()):
         yield None
     elif progress is True:
@@ -28,7 +46,7 @@ def reporter(progress: bool | Report) -> Iterator[Report | None]:
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[Report]:
+def _bar() -> Iterator[Callable[[ProgressStep], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -44,7 +62,7 @@ def _bar() -> Iterator[Report]:
     )
     tasks: dict[str, TaskID] = {}
 
-    def report(step: Any) -> None:
+    def report(step: ProgressStep) -> None:
         if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
             return
         bar.start()

@@ -1,71 +1,137 @@
-"""What recall returns: hits that know why they are there."""
+"""Collections of result records: sequences that are tables, data frames and HTML too.
+
+Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)``, ``pl.DataFrame(hits)`` and DuckDB's ``from hits``
+read them as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
-_JSON_FIELDS = (
-    "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
-    "freshness", "via", "terms",
-)  # fmt: skip
+    from lamina_engine.results import Hit
+
+_HTML_ROWS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One recalled chunk. Instants are ISO 8601 with Z."""
-
-    id: str
-    text: str
-    score: float
-    source: str | None
-    title: str | None
-    type: str
-    collection: str
-    project: str | None
-    session: str | None
-    created_at: str | None
-    recorded_at: str
-    status: str
-    """active, or what a filter on status asked for."""
-    freshness: str | None
-    """Tier of the last scan of its source; None where none was made."""
-    via: str | None
-    """What brought it in where that was not its own match; None for a direct hit."""
-    terms: dict[str, Any]
-    """Every term of its score, by name; `lamina_engine.recall.explain.recompute` gives the score from them."""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    needs_review: bool = False
-    """Whether a scan of its source, or a person, says that somebody should look at it."""
+class Record(Protocol):
+    """A frozen result that has a form in JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that ``lamina recall --json`` prints."""
-        return {name: getattr(self, name) for name in _JSON_FIELDS}
+        """Return JSON values; instants as ISO 8601 with ``Z``."""
+        ...
 
 
-class Hits(Sequence[Hit]):
-    """A ranked list of hits.
+T_co = TypeVar("T_co", bound=Record, covariant=True)
+
+
+class Results(Sequence[T_co], Generic[T_co]):
+    """An immutable list of result records, all of one type."""
+
+    def __init__(self, records: Iterable[T_co], kind: type[T_co]) -> None:
+        self._records = tuple(records)
+        self._kind = kind
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> Results[T_co]: ...
+    def __getitem__(self, index: int | slice) -> T_co | Results[T_co]:
+        return Results(self._records[index], self._kind) if isinstance(index, slice) else self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[T_co]:
+        return iter(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Results):
+            return self._records == other._records
+        return isinstance(other, (list, tuple)) and self._records == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._kind.__name__}{'' if len(self) == 1 else 's'}>"
+
+    def _repr_html_(self) -> str:
+        from lamina.tables import html_of
+
+        return html_of(repr(self), [record.to_dict() for record in self._records[:_HTML_ROWS]], len(self))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the records as JSON values."""
+        return [record.to_dict() for record in self._records]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the records as an Arrow table: instants as ``timestamp[us, UTC]``, nested records as structs."""
+        from lamina.tables import table_of
+
+        return table_of(self._records, self._kind)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the table through the Arrow PyCapsule interface."""
+        stream: object = self.to_arrow().__arrow_c_stream__(requested_schema)
+        return stream
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the records as a pandas data frame.
+
+        Raises
+        ------
+        MissingExtra
+            When pandas is not installed.
+        """
+        from lamina.tables import require
+
+        require("pandas", "to_pandas")
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the records as a polars data frame.
+
+        Raises
+        ------
+        MissingExtra
+            When polars is not installed.
+        """
+        from lamina.tables import require
+
+        frame: pl.DataFrame = require("polars", "to_polars").from_arrow(self.to_arrow())
+        return frame
+
+
+class Hits(Results["Hit"]):
+    """The hits of a recall, best first.
 
     Attributes
     ----------
     query, profile : str
-        What was asked, and the id of the profile that answered.
+        The question, and the id of the profile that ranked the hits.
     snapshot : int
         Version of the vault that was read.
     as_of : str or None
-        The moment of recorded time that was asked for.
+        The recorded moment that was asked for, ISO 8601 with ``Z``.
     took_ms : float
-        Time of the recall.
+        Duration of the recall.
+
+    Examples
+    --------
+    >>> hits = vault.recall("which database", k=2)
+    >>> hits[0].id, len(hits), hits.to_arrow().schema.field("created_at").type
+    ('db', 2, TimestampType(timestamp[us, tz=UTC]))
     """
 
     def __init__(
         self,
-        hits: Sequence[Hit],
+        hits: Iterable[Hit],
         *,
         query: str,
         profile: str,
@@ -74,67 +140,27 @@ class Hits(Sequence[Hit]):
         took_ms: float,
         trace: dict[str, Any],
     ) -> None:
-        self._hits = tuple(hits)
-        self.query, self.profile, self.snapshot = query, profile, snapshot
-        self.as_of, self.took_ms = as_of, took_ms
+        from lamina_engine.results import Hit
+
+        super().__init__(hits, Hit)
+        self.query: str = query
+        self.profile: str = profile
+        self.snapshot: int = snapshot
+        self.as_of: str | None = as_of
+        self.took_ms: float = took_ms
         self._trace = trace
-
-    @overload
-    def __getitem__(self, index: int) -> Hit: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Hit]: ...
-    def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
-        return self._hits[index]
-
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self._hits)
 
     def __repr__(self) -> str:
         return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"
 
     def explain(self) -> dict[str, Any]:
-        """Return the record of the recall: its parameters, what each stage did, and the terms of every hit."""
+        """Return the record of the recall: its parameters, the counts of each stage, and the terms of every hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
         return {"query": self.query, "profile": self.profile, **self._trace, "hits": hits}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``lamina recall --json`` prints."""
+        """Return the document that ``lamina recall --json`` prints."""
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
-            "took_ms": round(self.took_ms, 3), "hits": [hit.to_dict() for hit in self],
+            "took_ms": round(self.took_ms, 3), "hits": self.to_dicts(),
         }  # fmt: skip
-
-    def to_arrow(self) -> pa.Table:
-        """Return the hits as an Arrow table; terms and metadata as JSON text."""
-        import msgspec
-        import pyarrow as pa
-
-        text = {"score": pa.float64(), "terms": pa.string(), "metadata": pa.string()}
-        names = (*_JSON_FIELDS, "recorded_at", "metadata")
-        columns = {}
-        for name in names:
-            values = [getattr(hit, name) for hit in self]
-            if name in ("terms", "metadata"):
-                values = [msgspec.json.encode(value, order="sorted").decode() for value in values]
-            columns[name] = pa.array(values, text.get(name, pa.string()))
-        return pa.table(columns)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the hits as a data frame (needs pandas).
-
-        Raises
-        ------
-        MissingExtra
-            When pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            from lamina_engine.errors import MissingExtra
-
-            raise MissingExtra("to_pandas needs pandas; install it with `pip install 'lamina[pandas]'`") from error
-        table = self.to_arrow()
-        return pd.DataFrame({name: table.column(name).to_pylist() for name in table.column_names})

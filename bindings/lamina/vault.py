@@ -1,26 +1,26 @@
-"""A vault, as its users hold it: a thin front over the engine."""
+"""A vault as its users hold it: a thin front over the engine."""
 
 from __future__ import annotations
 
 import builtins
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from lamina.cared import Cared
-from lamina.contextual import Contextual
-from lamina.episodic import Episodic
-from lamina.facts import Factual
-from lamina.following import Following
-from lamina.fresh import Fresh
-from lamina.linked import Linked
-from lamina.results import Hit, Hits
-from lamina.starting import uncollected
-from lamina.topical import Topical
-from lamina_engine.arguments import paths_of
+from lamina.context import Context
+from lamina.facts import Facts
+from lamina.freshness import Freshness
+from lamina.links import Links
+from lamina.results import Hits, Results
+from lamina.sessions import Sessions
+from lamina.startup import gc_paused
+from lamina.topics import Topics
+from lamina_engine.arguments import flag_of, path_of, paths_of
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 
@@ -28,52 +28,95 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike
 
-    from lamina_engine.chunks.reading import Chunk
-    from lamina_engine.embed.resolve import EmbedderSpec as Spec
+    from lamina.options import (
+        CauseDirection,
+        ChainDirection,
+        ClusterMethod,
+        ClusterSelection,
+        Direction,
+        ExportFormat,
+        IndexName,
+        Intent,
+        KeepEnd,
+        Lane,
+        LinkKind,
+        MapLayout,
+        OpenMode,
+        PathLike,
+        ProfileName,
+        SourceKind,
+        StoryMode,
+        Tier,
+        TimeMode,
+        TopicNames,
+        Trigger,
+        Where,
+    )
+    from lamina_engine.care.backup import BackupReport
+    from lamina_engine.care.compaction import CompactReport
+    from lamina_engine.care.findings import VerifyReport
+    from lamina_engine.care.forgetting import ForgetReport
+    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.embed.chat import Budget, ChatSpec
+    from lamina_engine.embed.resolve import EmbedderSpec
+    from lamina_engine.freshness.archive import ArchiveReport
+    from lamina_engine.freshness.refresh import RefreshReport
+    from lamina_engine.graph.generators import BuildReport
     from lamina_engine.ingest.report import IngestReport, Progress
-    from lamina_engine.recall.explain import Found
+    from lamina_engine.memory import Memory
     from lamina_engine.redact.redactor import Redactor
+    from lamina_engine.reindex.report import ReindexReport, Step
+    from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Reconstruction, Story, Timeline
+    from lamina_engine.stats import Stats
+    from lamina_engine.topics.catalog import TopicMembers
+    from lamina_engine.topics.clustering import ClusterReport
+    from lamina_engine.topics.hdbscan import Progress as ClusterProgress
+    from lamina_engine.topics.map import MapReport
 
 ENVIRONMENT = "LAMINA_VAULT"
 DEFAULT_PATH = ".lamina"
 
 
 def open_vault(
-    path: str | os.PathLike[str] | None = None,
+    path: PathLike | None = None,
     *,
-    mode: str = "w",
+    mode: OpenMode = "w",
     create: bool = False,
-    embedder: Spec = None,
+    embedder: EmbedderSpec = None,
     clock: Clock | None = None,
     redactor: Redactor | None = None,
     trust: bool = False,
     lock_timeout_s: float = 10.0,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Vault:
     """Open a vault.
 
     Parameters
     ----------
     path : path, optional
-        The vault's folder; ``$LAMINA_VAULT`` unless given, else ``./.lamina``.
+        The vault's folder; by default ``$LAMINA_VAULT``, else ``./.lamina``.
     mode : {"w", "r"}
         ``"r"`` never writes, and works on a read-only mount.
     create : bool
-        Make the vault where there is none.
+        Create the vault where there is none.
     embedder : Embedder, str, callable or mapping, optional
-        What makes vectors: ``"wordllama"`` (bundled, offline, the default), ``"minilm"``, ``"none"``, a function
+        Source of vectors: ``"wordllama"`` (bundled, offline, the default), ``"minilm"``, ``"none"``, a function
         ``list[str] -> float32 (n, d)``, or ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint.
     clock : Clock, optional
-        Where the present comes from; the machine's clock unless given.
+        Source of the current time; the machine's clock by default.
     redactor : Redactor, optional
-        What is done about secrets; they are masked unless given.
+        Treatment of secrets; they are masked by default.
     trust : bool
         Open a vault that another user owns.
     lock_timeout_s : float
-        How long a write waits for another writer, seconds.
+        Seconds that a write waits for another writer.
     settings : mapping, optional
-        Settings by name, such as ``{"DECAY_SEMANTIC_WEIGHT": 0.8}``: they win over the environment, which wins over ``.env``
-        in the working directory, which wins over ``[settings]`` of ``vault.toml``. See `lamina_engine.settings`.
+        Settings by name, such as ``{"DECAY_SEMANTIC_WEIGHT": 0.8}``. They take precedence over the environment, then
+        ``.env`` in the working directory, then ``[settings]`` of ``vault.toml``; see `lamina_engine.settings`.
+
+    Returns
+    -------
+    Vault
 
     Raises
     ------
@@ -87,7 +130,7 @@ def open_vault(
     ...     vault.recall("which database", k=1)[0].text
     'We moved to PostgreSQL 16.'
     """
-    with uncollected():
+    with gc_paused():
         from lamina_engine.index import native
 
         native.begin(*native.ARROW)
@@ -107,19 +150,28 @@ def open_vault(
     if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
         from lamina_engine.freshness.tiers import read_settings as freshness_settings
 
-        freshness_settings(memory.settings.given)  # a wrong value is told now, not by the first scan
+        freshness_settings(memory.settings.given)  # a wrong value raises here, not in the first scan
     return Vault(memory)
 
 
-def vault_path(path: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder that is meant: the path, else ``$LAMINA_VAULT``, else ``./.lamina``."""
+def vault_path(path: PathLike | None = None) -> Path:
+    """Return the folder of a vault: the path given, else ``$LAMINA_VAULT``, else ``./.lamina``."""
     return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
 
 
-class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topical):
-    """An open vault; made by `lamina.open`. Safe to use from several threads; a context manager."""
+class Vault:
+    """An open vault, made by `lamina.open`; a context manager, safe to use from several threads.
 
-    def __init__(self, memory: Any) -> None:
+    Facts, links, topics, sessions, context and freshness have accessors of their own, such as ``vault.facts``. Some of
+    their calls are also here under the names of everyday use: `link`, `neighbors`, `chain`, `bootstrap`, ...
+
+    Examples
+    --------
+    >>> vault
+    <Vault 'demo': 3 chunks>
+    """
+
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def __enter__(self) -> Self:
@@ -131,35 +183,75 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        name = self._memory.root.name
+        if self._memory.closed:
+            return f"<Vault {name!r}: closed>"
+        view = self._memory.view()
+        count = int(view.state.active().sum())
+        return f"<Vault {name!r}: {count:,} chunk{'' if count == 1 else 's'}>"
+
     def close(self) -> None:
-        """Let go of files and threads; what was committed is on disk already. A closed vault can be used no more."""
+        """Release files and threads. Committed writes are on disk already; a closed vault cannot be used again."""
         self._memory.close()
 
     @property
     def path(self) -> Path:
-        """The vault's folder."""
-        path: Path = self._memory.root
-        return path
+        """Folder of the vault."""
+        return self._memory.root
+
+    # ------------------------------------------------------------------ accessors
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Facts about people, projects and things; see `lamina.facts.Facts`."""
+        return Facts(self._memory)
+
+    @cached_property
+    def links(self) -> Links:
+        """Links between chunks, and walks along them; ``vault.links(id)`` lists those of a chunk."""
+        return Links(self._memory)
+
+    @cached_property
+    def topics(self) -> Topics:
+        """Topics of the chunks; ``vault.topics()`` lists them."""
+        return Topics(self._memory)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Sessions of agents; ``vault.sessions()`` lists them."""
+        return Sessions(self._memory)
+
+    @cached_property
+    def context(self) -> Context:
+        """Context blocks for agents; `bootstrap` and `inject` are short for its calls."""
+        return Context(self._memory)
+
+    @cached_property
+    def freshness(self) -> Freshness:
+        """Freshness of the chunks; ``vault.freshness()`` reports it."""
+        return Freshness(self._memory)
 
     # ------------------------------------------------------------------ writing
 
     def add(
         self,
-        records: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatchReader,
+        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatchReader,
         *,
         links: bool = False,
-        **fields: Any,
+        **fields: object,
     ) -> builtins.list[str]:
-        """Add memories; the call returns when they are durable and can be found.
+        """Add memories; the call returns when they are durable and can be recalled.
 
         Parameters
         ----------
         records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
             A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
-            created_at, success, tags, vector, metadata``; other keys go to metadata. Where ``source``, or ``source_file`` in
-            the metadata, is a file of a git repository, its commit and blob are noted: `freshness` counts from them.
+            created_at, success, tags, vector, metadata``; other keys go to the metadata. Where ``source``, or
+            ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
+            `freshness`.
         links : bool
-            Also bring the cheap links level, now and then; off, as links would then depend on how records were batched:
+            Also update the cheap links. Off by default, as links would then depend on how records are batched;
             `build_links` makes them all.
         **fields
             The same fields, for a text or as defaults for all records.
@@ -168,17 +260,22 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         -------
         list of str
             The id of each record, in order. A record that is there already keeps its id and changes nothing; one with a
-            known id and other content supersedes.
+            known id and new content supersedes the old version.
 
         Raises
         ------
         InvalidArgument
-            For a record that cannot be used; nothing of the call is written then.
+            For a record that cannot be used; nothing of the call is written.
         EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
 
         Notes
         -----
-        Complexity: O(records); one flush to disk per 65,536 of them.
+        O(records); one flush to disk per 65,536 of them.
+
+        Examples
+        --------
+        >>> vault.add("The nightly backup runs at 02:00 UTC.", type="guideline", id="backup")
+        ['backup']
         """
         from lamina_engine.ingest.adding import add
 
@@ -186,9 +283,9 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
 
     def ingest(
         self,
-        path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        path: PathLike | Iterable[PathLike],
         *,
-        kind: str = "auto",
+        kind: SourceKind = "auto",
         collection: str | None = None,
         type: str | None = None,
         project: str | None = None,
@@ -205,26 +302,25 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         path : path or iterable of paths
             Files or folders; ``"-"`` reads text (or JSON lines, by ``kind``) from standard input.
         kind : str
-            ``auto`` (by file name; JSON lines that say so are sessions), ``markdown``, ``text``, ``rst``, ``code``,
+            ``auto`` (by file name; JSON lines of transcripts are sessions), ``markdown``, ``text``, ``rst``, ``code``,
             ``jsonl``, ``csv``, ``tsv``, ``parquet``, ``arrow``; ``sessions`` (transcripts of Claude Code and Codex, chats
             exported from Claude.ai and ChatGPT, logs of ``User:`` and ``Assistant:``); ``beads`` (issues with their
-            dependencies), ``tasks`` (a Clawpy task file), ``github`` (what ``gh pr|issue list --json`` prints) and
-            ``jira`` (a search's JSON).
+            dependencies), ``tasks`` (a Clawpy task file), ``github`` (the output of ``gh pr|issue list --json``) and
+            ``jira`` (the JSON of a search).
         collection, type, project : str, optional
-            Take the place of what frontmatter and rules say.
+            Take precedence over frontmatter and rules.
         columns : mapping, optional
             For tables: record field -> column name.
         links : bool
-            Also link what was read: what follows in its source, in time, by wikilinks, by names and likeness; large vaults
-            wait for `build_links` with the costly ones.
+            Also link the chunks read: by order, time, wikilinks, names and similarity; in large vaults the costly kinds
+            wait for `build_links`.
         recover : bool
-            With ``tasks``: go on where the file is corrupt. It is put aside and told in ``problems``; else it is put aside
-            and an error.
+            With ``tasks``: set a corrupt file aside, report it in ``problems`` and continue; otherwise raise.
         facts : bool
-            Also make facts of what notes say in frontmatter and in ``key:: value`` lines, and take back what they no longer
-            say; see `lamina_engine.facts.fields`.
+            Also extract facts from frontmatter and ``key:: value`` lines, and withdraw those no longer stated; see
+            `lamina_engine.facts.fields`.
         progress : bool or callable
-            True shows a bar on stderr (when it is a terminal); a callable receives `Progress` records.
+            True shows a bar on stderr (when it is a terminal); a callable receives each step.
 
         Returns
         -------
@@ -234,7 +330,12 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         Raises
         ------
         IngestError
-            When the path itself cannot be read; single bad files are in ``problems``.
+            When the path itself cannot be read; single bad files are listed in ``problems``.
+        InvalidArgument, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> report = vault.ingest("notes/")  # doctest: +SKIP
         """
         from lamina.progress import reporter
         from lamina_engine.ingest.pipeline import ingest
@@ -254,23 +355,108 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
                 progress=report,
             )
 
-    def update(self, id: str, **changes: Any) -> Chunk:
-        """Supersede a chunk: a new version with the same id; what is not named stays. The old one stays in its history.
+    def follow(
+        self,
+        path: PathLike | Iterable[PathLike],
+        *,
+        kind: SourceKind = "auto",
+        collection: str | None = None,
+        type: str | None = None,
+        project: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        links: bool = True,
+        recover: bool = False,
+        settled_s: float = 0.2,
+        stop: threading.Event | None = None,
+    ) -> Iterator[IngestReport]:
+        """Ingest files, and again whenever they change; needs ``lamina[watch]``.
+
+        Parameters
+        ----------
+        path : path or iterable of paths
+            Files or folders. A deleted one leaves its chunks as they are, and is read again when it comes back.
+        kind, collection, type, project, columns, links, recover
+            As in `ingest`.
+        settled_s : float
+            Seconds without a change before files are read; at most ten times that while changes go on.
+        stop : Event, optional
+            Ends the iteration within half a second once another thread sets it.
+
+        Returns
+        -------
+        iterator of IngestReport
+            It waits for changes, so it ends only by ``stop``, by Ctrl-C or when it is closed. First one report per path,
+            then one for each change of the vault or new problem; unreadable files, a locked vault and a model that does
+            not answer are listed in ``problems`` and tried again. Under `lamina.aopen` the iterator is awaited and its
+            steps block: take them with ``asyncio.to_thread(next, reports, None)``.
+
+        Raises
+        ------
+        InvalidArgument, IngestError, MissingExtra, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> for report in vault.follow("notes/"):  # doctest: +SKIP
+        ...     print(report.added, report.updated, report.removed)
+        """
+        from lamina_engine.ingest.watch import follow
+
+        return follow(
+            self._memory, paths_of(path), settled_s=settled_s, stop=stop, kind=kind, collection=collection,
+            type_=type, project=project, columns=columns, links=links, recover=recover,
+        )  # fmt: skip
+
+    def update(self, id: str, **changes: object) -> Chunk:
+        """Write a new version of a chunk under the same id; fields that are not named stay. Its history is kept.
+
+        Parameters
+        ----------
+        id : str
+            Its id, or an unambiguous short id.
+        **changes
+            Fields of a record; see `add`.
+
+        Returns
+        -------
+        Chunk
 
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+
+        Examples
+        --------
+        >>> vault.update("db", title="Our database").title
+        'Our database'
         """
         from lamina_engine.ingest.adding import update
 
         return update(self._memory, id, changes)
 
     def invalidate(self, id: str, reason: str, stamp: str = "") -> Chunk:
-        """Mark a chunk as no longer true: recall leaves it out unless a filter on status asks for it.
+        """Mark a chunk as no longer true: recall leaves it out unless a filter names its status.
+
+        Parameters
+        ----------
+        id : str
+            Its id, or an unambiguous short id.
+        reason : str
+            What made it wrong, in words.
+        stamp : str
+            A mark of the caller, such as a ticket.
+
+        Returns
+        -------
+        Chunk
 
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+
+        Examples
+        --------
+        >>> vault.invalidate("db", "we moved on").status
+        'invalidated'
         """
         from lamina_engine.chunks.lifecycle import invalidate
 
@@ -279,24 +465,104 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
     def restore(self, id: str, reason: str | None = None) -> Chunk:
         """Make an invalidated, removed or archived chunk current again, and wake a snoozed one.
 
+        Parameters
+        ----------
+        id : str
+            Its id, or an unambiguous short id.
+        reason : str, optional
+            The reason, in words.
+
+        Returns
+        -------
+        Chunk
+
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+
+        Examples
+        --------
+        >>> _ = vault.invalidate("db", "a mistake")
+        >>> vault.restore("db").status
+        'active'
         """
         from lamina_engine.chunks.lifecycle import restore
 
         return restore(self._memory, id, reason)
 
     def pin(self, id: str, *, pinned: bool = True) -> Chunk:
-        """Pin a chunk (or unpin it).
+        """Pin a chunk, or unpin it; a pinned chunk never ages out of recall.
+
+        Parameters
+        ----------
+        id : str
+            Its id, or an unambiguous short id.
+        pinned : bool
+            False unpins.
+
+        Returns
+        -------
+        Chunk
 
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+
+        Examples
+        --------
+        >>> vault.pin("db").pinned
+        True
         """
         from lamina_engine.chunks.lifecycle import pin
 
         return pin(self._memory, id, pinned=pinned)
+
+    def forget(
+        self,
+        what: Where | str | Sequence[str] | None = None,
+        dry_run: bool = True,
+        *,
+        where: Where | None = None,
+        ids: str | Sequence[str] | None = None,
+    ) -> ForgetReport:
+        """Erase every byte of some chunks, all their versions included. This cannot be undone.
+
+        Parameters
+        ----------
+        what : mapping, str or sequence of str
+            A filter (which also sees invalidated and removed chunks), an id, or ids; ``where=`` and ``ids=`` are the same
+            by name.
+        dry_run : bool
+            Only count; False erases.
+
+        Returns
+        -------
+        ForgetReport
+
+        Raises
+        ------
+        InvalidArgument
+            When nothing is named, or the filter is empty.
+        ChunkNotFound, AmbiguousId, VaultCorrupt, VaultReadOnly, VaultLocked, OSError
+            Nothing is erased then.
+
+        Notes
+        -----
+        Backups and exports are not reached. A source that is ingested again unchanged brings nothing back; one whose
+        file was changed or moved, and still has the text, does.
+
+        Examples
+        --------
+        >>> vault.forget(["db"]).chunks
+        1
+        """
+        from lamina_engine.care.forgetting import forget
+
+        if what is not None:
+            if where is not None or ids is not None:
+                raise InvalidArgument("forget was given two selections; give a filter or ids, once")
+            where, ids = (what, None) if isinstance(what, Mapping) else (None, what)
+        return forget(self._memory, where, ids, dry_run=dry_run)
 
     # ------------------------------------------------------------------ reading
 
@@ -305,56 +571,60 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
         query: str,
         k: int = 10,
         *,
-        profile: str | None = None,
-        where: Mapping[str, Any] | None = None,
+        profile: ProfileName | str | None = None,
+        where: Where | None = None,
         since: Instant | None = None,
         until: Instant | None = None,
         as_of: Instant | None = None,
         now: Instant | None = None,
         token_budget: int | None = None,
-        lanes: Sequence[str] | None = None,
+        lanes: Sequence[Lane] | None = None,
         vector: ArrayLike | None = None,
-        intent: str | None = None,
+        intent: Intent | None = None,
         session: str | None = None,
-        time: str | None = None,
+        time: TimeMode | None = None,
         tz: str | None = None,
     ) -> Hits:
-        """Return what the vault knows that matters for a query.
+        """Return the chunks that matter for a question, best first.
 
         Parameters
         ----------
         query : str
             The question, as asked.
         k : int
-            Most hits.
+            Maximum number of hits.
         profile : str, optional
-            ``default``, ``lexical``, ``temporal``, ``task``, ``causal``, ``episodic``, ``entity`` or one of
-            ``vault.toml``; the vault's own default unless given.
+            ``default``, ``lexical``, ``temporal``, ``task``, ``causal``, ``episodic``, ``entity``, or a profile of
+            ``vault.toml``; the vault's own by default.
         where : mapping, optional
-            Filter; see `lamina_engine.recall.where`.
+            A filter; see `lamina_engine.recall.where`.
         since, until : date, optional
             Only chunks with since <= created_at < until.
         as_of : date, optional
-            Recall as it would have been at that moment: what had been recorded by then, and ages as of then.
+            Recall as of that moment: only what was recorded by then, with ages as of then.
         now : date, optional
-            The moment ages are counted to; the clock's time (or ``as_of``) unless given.
+            The moment to which ages are counted; the time of the clock (or ``as_of``) by default.
         token_budget : int, optional
             Leave out hits whose text does not fit the rest of so many tokens; see
             `lamina_engine.recall.pack.count_tokens`.
         lanes : sequence of str, optional
-            Some of ``lexical``, ``vector``, ``facts``.
+            Any of ``lexical``, ``vector`` and ``facts``.
         vector : array of float, optional
-            The query's own vector, when the caller has it.
+            Vector of the query, where the caller has it.
         intent : {"why", "when", "entity", "what"}, optional
-            What the question is after, for profiles that walk links (``causal``); by its words unless given.
+            Aim of the question, for profiles that walk links (``causal``); by default taken from its words.
         session : str, optional
             The session that asks: ``episodic`` prefers its chunks.
         time : {"prefer", "filter", "off"}, optional
-            What becomes of the time that the question's own words mean ("last Tuesday", "before the migration"): it is
-            preferred, or alone returned where that gives k hits, or not read. By the profile unless given: ``default``
-            prefers, ``temporal`` filters where the words are sure; ``since`` and ``until`` take its place.
+            Treatment of a time that the question names ("last Tuesday", "before the migration"): preferred, required
+            where that gives k hits, or ignored. By default set by the profile: ``default`` prefers, ``temporal`` filters
+            where the words are certain; ``since`` and ``until`` replace it.
         tz : str, optional
-            Zone of naive dates in this call; the vault's unless given.
+            Time zone of naive dates in this call; the vault's by default.
+
+        Returns
+        -------
+        Hits
 
         Raises
         ------
@@ -362,13 +632,20 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
 
         Notes
         -----
-        Deterministic: equal vault, query, profile and clock give equal bytes but for ``snapshot`` and ``took_ms``.
+        Deterministic: equal vault, query, profile and clock give equal bytes, except for ``snapshot`` and ``took_ms``.
+
+        Examples
+        --------
+        >>> [hit.id for hit in vault.recall("why did we move to PostgreSQL", k=1)]
+        ['db']
+        >>> [hit.id for hit in vault.recall("PostgreSQL", where={"type": "decision"})]
+        ['db']
         """
         if lanes is not None and not isinstance(lanes, Sequence):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
         if (lanes is None or "vector" in lanes) and profile != "lexical":
             self._memory.begin_recall()
-        with contextlib.nullcontext() if self._memory.recalled else uncollected():
+        with contextlib.nullcontext() if self._memory.recalled else gc_paused():
             from lamina_engine.recall.pipeline import recall
 
             outcome = recall(
@@ -376,9 +653,8 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
                 session=session, time=time, tz=tz,
             )  # fmt: skip
-        hits = [_hit(found) for found in outcome.found]
         return Hits(
-            hits, query=query, profile=outcome.profile, snapshot=outcome.version,
+            outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
             as_of=None if as_of is None else format_instant(parse_instant(as_of, tz or self._memory.config.tz)),
             took_ms=outcome.took_ms, trace=outcome.trace,
         )  # fmt: skip
@@ -386,73 +662,679 @@ class Vault(Cared, Contextual, Episodic, Factual, Following, Fresh, Linked, Topi
     def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).
 
+        Returns
+        -------
+        Chunk
+
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument
+
+        Examples
+        --------
+        >>> vault.get("db").created_at.isoformat()
+        '2026-02-15T00:00:00+00:00'
         """
         return self.get_many([id])[0]
 
-    def get_many(self, ids: Sequence[str]) -> builtins.list[Chunk]:
+    def get_many(self, ids: Sequence[str]) -> Results[Chunk]:
         """Return several chunks, in the order of the ids; see `get`.
+
+        Returns
+        -------
+        Results of Chunk
 
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument
+
+        Examples
+        --------
+        >>> [chunk.title for chunk in vault.get_many(["db", "pool"])]
+        ['Database', None]
         """
         import numpy as np
 
         from lamina_engine.chunks.reading import chunks_at, current_rows
+        from lamina_engine.results import Chunk
 
         if isinstance(ids, str):
             raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids, or use get")
         view = self._memory.view()
-        return chunks_at(view, np.array(current_rows(view, ids), np.int64))
+        return Results(chunks_at(view, np.array(current_rows(view, ids), np.int64)), Chunk)
 
-    def history(self, id: str) -> builtins.list[dict[str, Any]]:
-        """Return what happened to a chunk, oldest first; see `lamina_engine.chunks.reading.history`.
+    def history(self, id: str) -> Results[Event]:
+        """Return the versions of a chunk and the events of its life, oldest first.
+
+        Returns
+        -------
+        Results of Event
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.pin("db")
+        >>> [event.kind for event in vault.history("db")]
+        ['added', 'pin']
+        """
+        from lamina_engine.chunks.reading import history
+        from lamina_engine.results import Event
+
+        return Results(history(self._memory.view(), id), Event)
+
+    def list(self, where: Where | None = None, limit: int | None = 100) -> Results[Chunk]:
+        """Return the chunks that a filter accepts, newest first.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            A filter; chunks that are not current are included only when it names ``status``.
+        limit : int, optional
+            Maximum number of chunks; None for all.
+
+        Returns
+        -------
+        Results of Chunk
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> [chunk.id for chunk in vault.list({"project": "api"})]
+        ['db']
+        """
+        from lamina_engine.recall.pipeline import listed
+        from lamina_engine.results import Chunk
+
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
+        return Results(listed(self._memory, where, limit), Chunk)
+
+    def to_arrow(self, where: Where | None = None) -> pa.Table:
+        """Return the chunks that a filter accepts as an Arrow table, newest first.
+
+        Parameters
+        ----------
+        where : mapping, optional
+            A filter, as in `list`.
+
+        Returns
+        -------
+        pyarrow.Table
+            Instants are ``timestamp[us, UTC]``, tags and headings lists, metadata JSON text.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> vault.to_arrow(where={"project": "api"}).num_rows
+        1
+        """
+        return self.list(where, None).to_arrow()
+
+    def timeline(self, id: str, before: int = 5, after: int = 5, *, same_collection: bool = False) -> Timeline:
+        """Return a chunk among those just before and after it in time; see `lamina.links.Links.timeline`.
 
         Raises
         ------
         ChunkNotFound, AmbiguousId, InvalidArgument
         """
-        from lamina_engine.chunks.reading import history
+        return self.links.timeline(id, before, after, same_collection=same_collection)
 
-        return history(self._memory.view(), id)
+    def similar(self, id: str, k: int = 5) -> Results[Neighbor]:
+        """Return the chunks with the nearest vectors; see `lamina.links.Links.similar`.
 
-    def list(self, where: Mapping[str, Any] | None = None, limit: int | None = 100) -> builtins.list[Chunk]:
-        """Return chunks that a filter accepts, newest first.
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
+        return self.links.similar(id, k)
 
-        Superseded, invalidated and removed ones are given only when the filter names ``status``.
+    # ------------------------------------------------------------------ links
+
+    def link(
+        self,
+        source: str,
+        target: str,
+        relation: str,
+        weight: float = 1.0,
+        note: str = "",
+        created_at: Instant | None = None,
+    ) -> Link:
+        """Link two chunks; see `lamina.links.Links.add`.
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.link("outage", "db", "causal").origin
+        'user'
+        """
+        return self.links.add(source, target, relation, weight, note, created_at)
+
+    def unlink(self, source: str, target: str, relation: str) -> bool:
+        """Withdraw a user's link; see `lamina.links.Links.remove`.
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+        """
+        return self.links.remove(source, target, relation)
+
+    def used(self, ids: Sequence[str]) -> Results[Link]:
+        """Record which chunks an answer used; see `lamina.links.Links.used`.
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked, OSError
+        """
+        return self.links.used(ids)
+
+    def build_links(
+        self,
+        kinds: Sequence[LinkKind] | None = None,
+        *,
+        threshold: float = 0.7,
+        most: int = 10,
+        similar_threshold: float = 0.8,
+        judge: ChatSpec = None,
+        budget: Budget | None = None,
+    ) -> BuildReport:
+        """Generate links of some kinds, or of all; see `lamina.links.Links.build`.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        """
+        return self.links.build(
+            kinds, threshold=threshold, most=most, similar_threshold=similar_threshold, judge=judge, budget=budget
+        )
+
+    def neighbors(
+        self,
+        id: str | Sequence[str],
+        hops: int = 1,
+        relations: Sequence[str] | None = None,
+        direction: Direction = "both",
+        *,
+        invalidated: bool = True,
+        limit: int = 100,
+    ) -> Results[Neighbor]:
+        """Return the chunks within some hops of a chunk; see `lamina.links.Links.neighbors`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
+        return self.links.neighbors(id, hops, relations, direction, invalidated=invalidated, limit=limit)
+
+    def traverse(
+        self,
+        query: str | Mapping[str, float] | Sequence[str] | None = None,
+        intent: Intent | None = None,
+        depth: int = 2,
+        beam: int = 5,
+        budget: int = 30,
+        *,
+        anchors: Mapping[str, float] | Sequence[str] | None = None,
+        relations: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        invalidated: bool = True,
+    ) -> Results[Neighbor]:
+        """Walk best-first from a question or from anchors; see `lamina.links.Links.traverse`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
+        """
+        return self.links.traverse(
+            query, intent, depth, beam, budget, anchors=anchors, relations=relations, without=without,
+            invalidated=invalidated,
+        )  # fmt: skip
+
+    def causes(self, id: str, direction: CauseDirection = "both", depth: int = 5) -> Results[Cause]:
+        """Return the causes and the effects of a chunk; see `lamina.links.Links.causes`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+        """
+        return self.links.causes(id, direction, depth)
+
+    # ------------------------------------------------------------------ sessions and context
+
+    def chain(
+        self,
+        query: str | Sequence[str] | None = None,
+        direction: ChainDirection = "backward",
+        token_budget: int = 20_000,
+        *,
+        seeds: Sequence[str] | None = None,
+        agent: str | None = None,
+        where: Where | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        as_of: Instant | None = None,
+        now: Instant | None = None,
+        vector: ArrayLike | None = None,
+        profile: ProfileName | str = "episodic",
+        tz: str | None = None,
+    ) -> Story:
+        """Return the chain of chunks that led to a hit, or followed; see `lamina.sessions.Sessions.chain`.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, ChunkNotFound, AmbiguousId, EmbedderMismatch, EmbeddingError, VaultCorrupt
+        """
+        return self.sessions.chain(
+            query, direction, token_budget, seeds=seeds, agent=agent, where=where, since=since, until=until,
+            as_of=as_of, now=now, vector=vector, profile=profile, tz=tz,
+        )  # fmt: skip
+
+    def reconstruct(
+        self,
+        session: str | None = None,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        days: float | None = None,
+        previous: bool = False,
+        project: str | None = None,
+        agent: str | None = None,
+        mode: StoryMode = "timeline",
+        keep: KeepEnd = "newest",
+        token_budget: int = 4_000,
+        as_of: Instant | None = None,
+        now: Instant | None = None,
+        tz: str | None = None,
+    ) -> Reconstruction:
+        """Return a session, or a span of days, as one text; see `lamina.sessions.Sessions.reconstruct`.
+
+        Raises
+        ------
+        InvalidArgument, SessionNotFound
+        """
+        return self.sessions.reconstruct(
+            session, since=since, until=until, days=days, previous=previous, project=project, agent=agent, mode=mode,
+            keep=keep, token_budget=token_budget, as_of=as_of, now=now, tz=tz,
+        )  # fmt: skip
+
+    def bootstrap(
+        self,
+        session: str | None = None,
+        budget: int | None = None,
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        repo: PathLike | None = None,
+        now: Instant | None = None,
+        trigger: Trigger = "startup",
+    ) -> ContextBlock:
+        """Return the context block for the start of a session; see `lamina.context.Context.bootstrap`.
 
         Raises
         ------
         InvalidArgument
         """
-        from lamina_engine.recall.pipeline import listed
+        return self.context.bootstrap(
+            session, budget, project=project, agent=agent, repo=repo, now=now, trigger=trigger
+        )
 
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
-        return listed(self._memory, where, limit)
+    def inject(
+        self,
+        prompt: str,
+        session: str,
+        floor: int | None = None,
+        ceiling: int | None = None,
+        *,
+        project: str | None = None,
+        now: Instant | None = None,
+    ) -> ContextBlock:
+        """Return the context block for one prompt; see `lamina.context.Context.turn`.
 
+        Raises
+        ------
+        InvalidArgument
+        """
+        return self.context.turn(prompt, session, floor, ceiling, project=project, now=now)
 
-def _hit(found: Found) -> Hit:
-    shown = found.chunk
-    return Hit(
-        id=shown["id"],
-        text=shown["text"],
-        score=found.score,
-        source=shown["source"],
-        title=shown["title"],
-        type=shown["type"],
-        collection=shown["collection"],
-        project=shown["project"],
-        session=shown["session"],
-        created_at=format_instant(shown["created_at"]),
-        recorded_at=str(format_instant(shown["recorded_at"])),
-        status=shown["status"],
-        freshness=shown["freshness"],
-        via=found.via,
-        terms=found.terms,
-        metadata=shown["metadata"],
-        needs_review=shown["needs_review"],
-    )
+    # ------------------------------------------------------------------ topics
+
+    def cluster(
+        self,
+        min_cluster_size: int = 4,
+        min_samples: int | None = None,
+        threshold: float | Literal["auto"] = "auto",
+        method: ClusterMethod = "auto",
+        *,
+        selection: ClusterSelection = "topics",
+        full: bool = False,
+        names: TopicNames = "auto",
+        namer: ChatSpec = None,
+        budget: Budget | None = None,
+        progress: bool | Callable[[ClusterProgress], None] = False,
+    ) -> ClusterReport:
+        """Find topics, or continue the existing ones; see `lamina.topics.Topics.cluster`.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        """
+        return self.topics.cluster(
+            min_cluster_size, min_samples, threshold, method, selection=selection, full=full, names=names, namer=namer,
+            budget=budget, progress=progress,
+        )  # fmt: skip
+
+    def topic(self, id: str) -> TopicMembers:
+        """Return one topic with its members, surest first; see `lamina.topics.Topics.get`.
+
+        Raises
+        ------
+        TopicNotFound
+        """
+        return self.topics.get(id)
+
+    def topic_map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
+        """Write a map of all topics as one HTML page; see `lamina.topics.Topics.map`.
+
+        Raises
+        ------
+        MissingExtra
+        """
+        return self.topics.map(path, layout=layout)
+
+    # ------------------------------------------------------------------ freshness
+
+    def refresh(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        tier: Tier | None = None,
+        collection: str | None = None,
+        project: str | None = None,
+        needs_review: bool | None = None,
+        dry_run: bool = True,
+    ) -> RefreshReport:
+        """Read the sources of some chunks again; see `lamina.freshness.Freshness.refresh`.
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        """
+        return self.freshness.refresh(
+            ids, where=where, tier=tier, collection=collection, project=project, needs_review=needs_review,
+            dry_run=dry_run,
+        )  # fmt: skip
+
+    def review(self, id: str, reason: str = "", *, needed: bool = True) -> Chunk:
+        """Ask for a review of a chunk, or record one; see `lamina.freshness.Freshness.review`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
+        return self.freshness.review(id, reason, needed=needed)
+
+    def snooze(self, id: str, until: Instant | None, *, tz: str | None = None) -> Chunk:
+        """Keep a chunk out of recall until a moment; see `lamina.freshness.Freshness.snooze`.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, VaultReadOnly, VaultLocked
+        """
+        return self.freshness.snooze(id, until, tz=tz)
+
+    def archive(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        after_days: float = 90.0,
+        types: Mapping[str, float | None] | None = None,
+        dry_run: bool = True,
+    ) -> ArchiveReport:
+        """Archive chunks that have not changed for a while; see `lamina.freshness.Freshness.archive`.
+
+        Raises
+        ------
+        InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked
+        """
+        return self.freshness.archive(ids, where=where, after_days=after_days, types=types, dry_run=dry_run)
+
+    # ------------------------------------------------------------------ care
+
+    def reindex(
+        self,
+        embedder: EmbedderSpec = None,
+        resume: bool = True,
+        engine: IndexName | None = None,
+        *,
+        accept: bool = False,
+        tolerance: float = 0.05,
+        batch_rows: int = 2_048,
+        drop_old: bool = False,
+        workers: int = 1,
+        progress: bool | Callable[[Step], None] = False,
+    ) -> ReindexReport:
+        """Rebuild every index from the log, and swap them in at once; recall and writes continue meanwhile.
+
+        Parameters
+        ----------
+        embedder : Embedder, str, callable or mapping, optional
+            Model of the new vectors. By default the vault's own: its vectors stay, and what is derived from them is
+            rebuilt.
+        resume : bool
+            Continue an interrupted run; False makes every vector again.
+        engine : {"lexical", "vectors", "keys"}, optional
+            Rebuild one index only.
+        accept : bool
+            Swap whatever the recall of the new generation; its counts must be right all the same.
+        tolerance : float
+            Share of the old generation's recall@10, on the vault's own titles and headings, that the new one may lose.
+        batch_rows : int
+            Rows per commit: the most that a kill costs.
+        drop_old : bool
+            Remove the vectors of the former model; otherwise they are kept.
+        workers : int
+            Processes that embed (bundled models) and analyse; 1 works in this one.
+        progress : bool or callable
+            True shows a bar on stderr (when it is a terminal); a callable receives each step.
+
+        Returns
+        -------
+        ReindexReport
+
+        Raises
+        ------
+        ReindexGateError
+            When the new generation holds or finds less than it should; the old one stays in use.
+        InvalidArgument, InvalidConfig, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> report = vault.reindex(engine="lexical")
+        """
+        from lamina.progress import reporter
+        from lamina_engine.executor import InlineExecutor, ProcessExecutor
+        from lamina_engine.reindex.job import reindex
+
+        executor = InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+        with reporter(progress) as listener:
+            return reindex(
+                self._memory,
+                embedder=embedder,
+                resume=resume,
+                engine=engine,
+                accept=accept,
+                tolerance=tolerance,
+                batch_rows=batch_rows,
+                drop_old=drop_old,
+                executor=executor,
+                listener=listener,
+            )
+
+    def compact(self) -> CompactReport:
+        """Join small files of the log; history, row numbers and readers are not affected.
+
+        Returns
+        -------
+        CompactReport
+
+        Raises
+        ------
+        VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> report = vault.compact()
+        """
+        from lamina_engine.care.compaction import compact
+
+        return compact(self._memory)
+
+    def snapshot(self, path: PathLike) -> BackupReport:
+        """Copy the newest version into an empty or new folder, as a vault of its own; readers and writers continue.
+
+        Parameters
+        ----------
+        path : path
+            Folder of the copy.
+
+        Returns
+        -------
+        BackupReport
+
+        Raises
+        ------
+        VaultExists, InvalidArgument, VaultCorrupt, OSError
+            The partial copy is removed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> report = vault.snapshot(tempfile.mkdtemp())
+        """
+        from lamina_engine.care.backup import backup
+
+        self._memory.check_open()
+        return backup(self._memory, path_of(path))
+
+    def verify(self, deep: bool = False, *, repair: bool = False) -> VerifyReport:
+        """Check that the vault is what was written.
+
+        Parameters
+        ----------
+        deep : bool
+            Read every byte; otherwise names, sizes and order are checked.
+        repair : bool
+            Point CURRENT to the newest complete version where it is lost, and remove damaged index files.
+
+        Returns
+        -------
+        VerifyReport
+            ``ok``, ``checked`` and ``problems``: what is wrong, which rows are affected, and what to do.
+
+        Raises
+        ------
+        VaultReadOnly, VaultLocked
+            When a repair cannot write.
+
+        Examples
+        --------
+        >>> vault.verify().ok
+        True
+        """
+        from lamina_engine.care.verify import verify
+
+        self._memory.check_open()
+        return verify(self._memory, deep=flag_of(deep, "deep"), repair=flag_of(repair, "repair"))
+
+    def stats(self) -> Stats:
+        """Return counts and sizes: the document of ``lamina stats --json``.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        VaultCorrupt
+
+        Examples
+        --------
+        >>> vault.stats()["chunks"]
+        3
+        """
+        from lamina_engine.stats import stats
+
+        return stats(self._memory)
+
+    def export(self, path: PathLike, format: ExportFormat = "jsonl", *, where: Where | None = None) -> int:
+        """Write the current chunks to a file; return how many.
+
+        Parameters
+        ----------
+        path : path
+            The file; it appears complete or not at all.
+        format : str
+            ``jsonl``, ``parquet`` or ``clawpy`` (tasks and their links) for chunks; ``facts`` (entities and facts) or
+            ``links`` as JSON lines; ``graph-json`` for the viewer. The last three return their own counts.
+        where : mapping, optional
+            A filter.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidArgument, OSError
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> vault.export(tempfile.mkdtemp() + "/chunks.jsonl")
+        3
+        """
+        from lamina_engine.transfer import export
+
+        return export(self._memory, path_of(path), format, where)
+
+    def import_(self, path: PathLike) -> builtins.list[str]:
+        """Read a file that `export` wrote: ids, dates and metadata are kept.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        list of str
+            Ids of the chunks; empty for facts and links.
+
+        Raises
+        ------
+        IngestError, InvalidArgument, EmbedderMismatch, VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/chunks.jsonl"
+        >>> _ = vault.export(path)
+        >>> len(vault.import_(path))
+        3
+        """
+        from lamina_engine.transfer import import_
+
+        return import_(self._memory, path_of(path))

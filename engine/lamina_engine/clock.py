@@ -17,7 +17,7 @@ US_PER_DAY = 86_400 * US_PER_S
 MISSING_US = -(2**63)
 """The value of a nullable instant that is not known (Arrow columns use null instead)."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Instant = str | datetime | date | int | float
 """A moment as callers give it: ISO 8601 text, a datetime, a date, or seconds since 1970 (UTC)."""
 
@@ -119,7 +119,7 @@ def parse_instant(value: Instant, tz: str = "UTC", *, what: str = "date") -> int
             moment = datetime.fromisoformat(_trim_nanoseconds(value.strip()))
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=zone(tz))
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        return (moment - EPOCH) // timedelta(microseconds=1)
     except InvalidArgument:
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
@@ -139,6 +139,16 @@ def _trim_nanoseconds(text: str) -> str:
     return text[: min(end, dot + 7)] + text[end:]
 
 
+def utc_datetime(us: int | None) -> datetime | None:
+    """Return microseconds since 1970 as a datetime in UTC; None for none, and outside the years 1 to 9999."""
+    if us is None or us == MISSING_US:
+        return None
+    try:
+        return EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return None
+
+
 @functools.lru_cache(maxsize=8_192)
 def format_instant(us: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 with ``Z``; None stays None.
@@ -148,7 +158,7 @@ def format_instant(us: int | None) -> str | None:
     if us is None or us == MISSING_US:
         return None
     try:
-        moment = _EPOCH + timedelta(microseconds=us)
+        moment = EPOCH + timedelta(microseconds=us)
     except OverflowError:
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds" if us % US_PER_S else "seconds") + "Z"

@@ -222,6 +222,11 @@ class Memory:
         self.check_open()
         return self.view_of(self.store.snapshot())
 
+    @property
+    def closed(self) -> bool:
+        """True once the vault was closed."""
+        return self._closed
+
     def check_open(self) -> None:
         """Refuse to go on with a vault that has been closed.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -17,8 +17,41 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 
-def stats(memory: Memory) -> dict[str, Any]:
-    """Return the shape of ``lamina stats --json``. O(rows)."""
+class EmbeddingStats(TypedDict):
+    """The embedding space in use."""
+
+    model: str | None
+    dim: int
+    space: str | None
+
+
+class IndexStats(TypedDict):
+    """One derived index."""
+
+    rows: int | None
+
+
+class Stats(TypedDict):
+    """Counts and sizes of a vault; the document of ``lamina stats --json``."""
+
+    chunks: int
+    sources: int
+    links: int
+    facts: int
+    entities: int
+    topics: int
+    segments: int
+    bytes: int
+    snapshot: int
+    embedding: EmbeddingStats
+    indexes: dict[str, IndexStats]
+    rows: int
+    status: dict[str, int]
+    types: dict[str, int]
+
+
+def stats(memory: Memory) -> Stats:
+    """Return counts and sizes. O(rows)."""
     view = memory.view()
     manifest = view.snapshot.manifest
     status = np.bincount(view.state.status, minlength=len(STATUS_NAMES)).tolist()

@@ -21,13 +21,14 @@ from msgspec import Meta, Struct
 from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.chunks.reading import Chunk, chunks_at
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.mask import alive
+from lamina_engine.results import Chunk
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

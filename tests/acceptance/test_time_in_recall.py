@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def told(dialogues: EvaluationSet, tmp_path_factory: pytest.TempPathFactory) -> 
         yield vault
 
 
-def recall_at_10(vault: Vault, given: EvaluationSet, profile: str, time: str | None) -> dict[str, float]:
+def recall_at_10(vault: Vault, given: EvaluationSet, profile: str, time: Any) -> dict[str, float]:
     newest = max(str(record["created_at"]) for record in given.records if "created_at" in record)
 
     def search(query: EvaluationQuery, k: int) -> list[str]:

@@ -73,7 +73,7 @@ CALLS: dict[str, Callable[[Vault], object]] = {
     "bad now": lambda v: v.recall("words", now=True),
     "bad tz": lambda v: v.recall("words", tz="Mars/Olympus"),
     "unknown profile": lambda v: v.recall("words", profile="fastest"),
-    "unknown lane": lambda v: v.recall("words", lanes=["smell"]),
+    "unknown lane": lambda v: v.recall("words", lanes=["smell"]),  # type: ignore[list-item]
     "no lane": lambda v: v.recall("words", lanes=[]),
     "lanes is a number": lambda v: v.recall("words", lanes=5),  # type: ignore[arg-type]
     "k of 0": lambda v: v.recall("words", k=0),
@@ -99,7 +99,7 @@ CALLS: dict[str, Callable[[Vault], object]] = {
     "invalidate without a reason": lambda v: v.invalidate("aaaa0000", ""),
     "id is no text": lambda v: v.get(5),  # type: ignore[arg-type]
     "ids is one text": lambda v: v.get_many("aaaa0000"),
-    "unknown format": lambda v: v.export(v.path.parent / "out.x", "docx"),
+    "unknown format": lambda v: v.export(v.path.parent / "out.x", "docx"),  # type: ignore[arg-type]
 }
 
 
@@ -131,12 +131,12 @@ def test_there_is_no_such_chunk(made: Path) -> None:
 @pytest.mark.parametrize("mode", ["r", "w"])
 def test_there_is_no_vault(mode: str, tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    message = refused(tmp_path, lambda: lamina.open(missing, mode=mode), lamina.VaultNotFound, FileNotFoundError)
+    message = refused(tmp_path, lambda: lamina.open(missing, mode=mode), lamina.VaultNotFound, FileNotFoundError)  # type: ignore[arg-type]
     assert "missing" in message
 
 
 def test_an_unknown_mode(made: Path) -> None:
-    refused(made, lambda: lamina.open(made, mode="x"), lamina.InvalidArgument, ValueError)
+    refused(made, lambda: lamina.open(made, mode="x"), lamina.InvalidArgument, ValueError)  # type: ignore[arg-type]
 
 
 def test_there_is_something_else(tmp_path: Path) -> None:

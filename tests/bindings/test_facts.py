@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -8,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lamina
-from lamina import AmbiguousEntity, EntityNotFound, FixedClock, InvalidArgument, LaminaError, Vault
-from lamina.factresults import Fact
+from lamina import AmbiguousEntity, EntityNotFound, Fact, FixedClock, InvalidArgument, LaminaError, Vault
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def plain(tmp_path: Path, clock: FixedClock) -> Vault:
     return lamina.open(tmp_path / "plain", create=True, clock=clock, embedder="none")
 
 
-def told(facts: list[Fact]) -> list[tuple[str, str]]:
+def told(facts: Sequence[Fact]) -> list[tuple[str, str]]:
     return [(fact.key, fact.value) for fact in facts]
 
 
@@ -26,7 +26,7 @@ def test_said_asked_and_closed(plain: Vault) -> None:
         "Keystone", "runs on", "port 3055", source="keystone.md", type="project", valid_from="2026-01-01"
     )
     assert (fact.subject_id, fact.predicate, fact.source) == ("vault:project:keystone", "runs_on", "keystone.md")
-    assert (fact.valid_from, fact.valid_to, fact.recorded_at) == (
+    assert tuple(fact.to_dict()[name] for name in ("valid_from", "valid_to", "recorded_at")) == (
         "2026-01-01T00:00:00Z",
         None,
         "2026-03-01T12:00:00.000001Z",
@@ -138,7 +138,7 @@ def test_awaited(plain: Vault) -> None:
             await vault.facts.add("Ann", "phone", "1")
             assert "about" in dir(vault.facts)
             with pytest.raises(AttributeError):
-                vault.facts.nothing  # noqa: B018
+                vault.facts.nothing  # type: ignore[attr-defined]  # noqa: B018
             return told(await vault.facts.about("Ann"))
 
     assert asyncio.run(work()) == [("phone", "1")]

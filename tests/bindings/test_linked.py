@@ -39,8 +39,8 @@ def test_a_link_is_what_was_said(linked: Vault) -> None:
     link = linked.links("a", "out")[0]
     assert (link.source, link.target, link.relation, link.origin) == ("a", "b", "causal", "user")
     assert link.weight == pytest.approx(0.8)
-    assert (link.note, link.created_at) == ("no room for objects", "2026-02-02T00:00:00Z")
-    assert link.recorded_at.endswith("Z")
+    assert (link.note, link.to_dict()["created_at"]) == ("no room for objects", "2026-02-02T00:00:00Z")
+    assert link.to_dict()["recorded_at"].endswith("Z")
     assert json.dumps(link.to_dict())
     again = linked.link("a", "b", "causal", 0.25)
     assert (again.weight, again.note, again.created_at) == (0.25, None, link.created_at)
@@ -85,10 +85,14 @@ def test_neighbors(linked: Vault) -> None:
     assert [(near.id, near.hops, near.via) for near in two] == [
         ("b", 1, "a -causal-> b"), ("c", 2, "a -causal-> b -causal-> c"),
     ]  # fmt: skip
-    assert two[1].path[0] == {
+    assert two[1].to_dict()["path"][0] == {
         "source": "a", "target": "b", "relation": "causal", "weight": pytest.approx(0.8), "outward": True,
     }  # fmt: skip
-    assert (two[0].title, two[0].text, two[0].created_at) == ("Title b", "the build failed", "2026-02-02T08:00:00Z")
+    assert (two[0].title, two[0].text, two[0].to_dict()["created_at"]) == (
+        "Title b",
+        "the build failed",
+        "2026-02-02T08:00:00Z",
+    )
     assert linked.neighbors("d", direction="in") == []
     assert linked.neighbors("b", direction="in")[0].via == "b <-causal- a"
 
@@ -152,7 +156,7 @@ def test_build_links(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     report = linked.build_links(["temporal"])
     assert (report.kinds["temporal"].added, linked.build_links(["temporal"]).added) == (4, 0)
     with pytest.raises(InvalidArgument, match="allowed are sequence"):
-        linked.build_links(["everything"])
+        linked.build_links(["everything"])  # type: ignore[list-item]
     with pytest.raises(InvalidConfig, match=r"no language model is configured"):
         linked.build_links(["judged"])
     with pytest.raises(InvalidConfig, match="missing: model"):

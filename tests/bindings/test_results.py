@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lamina
-from lamina import Hit, Hits, Vault
+from lamina import Hit, Hits, Results, Vault
+from lamina_engine.clock import format_instant
 from lamina_engine.recall.explain import recompute
 
 FIELDS = [
@@ -51,7 +55,11 @@ def test_a_hit_has_the_fields_that_callers_rely_on(hits: Hits) -> None:
     hit = next(hit for hit in hits if hit.id == "one")
     assert (hit.text, hit.type, hit.collection) == ("We moved to PostgreSQL 16.", "decision", "decisions")
     assert (hit.title, hit.project, hit.session, hit.source, hit.via, hit.freshness) == (None,) * 6
-    assert (hit.created_at, hit.recorded_at, hit.status) == ("2026-02-15T00:00:00Z", "2026-03-01T12:00:00Z", "active")
+    assert (hit.to_dict()["created_at"], format_instant(hit.recorded_at_us), hit.status) == (
+        "2026-02-15T00:00:00Z",
+        "2026-03-01T12:00:00Z",
+        "active",
+    )
     assert hit.metadata == {"n": [1]}
     assert hit.score == pytest.approx(recompute(hit.terms), abs=1e-6)
     with pytest.raises(AttributeError):
@@ -78,13 +86,89 @@ def test_explain_tells_the_terms_of_every_hit(hits: Hits) -> None:
 
 def test_hits_as_a_table(hits: Hits) -> None:
     table = hits.to_arrow()
-    assert table.column_names == [*FIELDS, "recorded_at", "metadata"]
+    assert table.column_names[:2] == ["id", "score"]
+    assert set(FIELDS) | {"recorded_at", "metadata"} <= set(table.column_names)
     assert table["id"].to_pylist() == [hit.id for hit in hits]
     assert table["score"].to_pylist() == [hit.score for hit in hits]
+    assert table["created_at"].to_pylist() == [hit.created_at for hit in hits]
+    assert str(table.schema.field("created_at").type) == "timestamp[us, tz=UTC]"
+    assert [terms["coverage"] for terms in table["terms"].to_pylist()] == [hit.terms["coverage"] for hit in hits]
+    assert [dict(terms["words"]) for terms in table["terms"].to_pylist()] == [hit.terms["words"] for hit in hits]
     assert json.loads(table["metadata"].to_pylist()[[hit.id for hit in hits].index("one")]) == {"n": [1]}
     empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, trace={})
     assert empty.to_arrow().schema == table.schema
     assert (len(empty), empty.to_dict()["hits"], empty.explain()["hits"]) == (0, [], [])
+
+
+def test_tables_of_every_kind_of_record_have_a_schema_of_their_own(vault: Vault, hits: Hits) -> None:
+    vault.link("one", "two", "causal")
+    vault.facts.add("Ann", "role", "lead", valid_from="2026-01-01")
+    found: list[Results[Any]] = [
+        hits, vault.list(), vault.links("one"), vault.neighbors("one"), vault.causes("one"), vault.history("one"),
+        vault.facts.about("Ann"), vault.facts.contradictions(), vault.topics(), vault.sessions(),
+    ]  # fmt: skip
+    for records in found:
+        table = pa.table(records)
+        assert table.num_rows == len(records)
+        assert table.schema == records[:0].to_arrow().schema
+        assert not [name for name in table.column_names if name.endswith("_us")]
+        html = records._repr_html_()
+        assert html.startswith("<p>")
+        assert json.dumps(records.to_dicts())
+    path = vault.neighbors("one").to_arrow()["path"].to_pylist()
+    assert path == [[{"source": "one", "target": "two", "relation": "causal", "weight": 1.0, "outward": True}]]
+
+
+def test_a_scan_of_the_vault_is_a_table(vault: Vault, hits: Hits) -> None:
+    table = vault.to_arrow(where={"type": "decision"})
+    assert table["id"].to_pylist() == ["one"]
+    assert table["created_at"].to_pylist() == [vault.get("one").created_at]
+    assert vault.to_arrow().num_rows == 3
+    assert vault.to_arrow(where={"type": "nothing"}).schema == table.schema
+
+
+def test_a_notebook_shows_text_as_text(vault: Vault) -> None:
+    vault.add("<script>alert(1)</script> & more", id="<b>x</b>", title="<img src=x onerror=y>")
+    for records in (vault.list(), vault.recall("alert script more")):
+        html = records._repr_html_()
+        assert "<script>" not in html
+        assert "<b>" not in html
+        assert "<img" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_duckdb_and_polars_read_hits_as_they_are(vault: Vault, hits: Hits) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    chunks = vault.list()  # noqa: F841 - DuckDB finds it by its name
+    rows = duckdb.sql("select id, created_at from hits order by score desc").fetchall()
+    assert [row[0] for row in rows] == [hit.id for hit in hits]
+    assert duckdb.sql("select count(*) from chunks where type = 'decision'").fetchall() == [(1,)]
+    frame = hits.to_polars()
+    assert frame.equals(polars.DataFrame(hits))
+    assert frame["created_at"].to_list() == [hit.created_at for hit in hits]
+
+
+def test_a_missing_package_is_named(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(lamina.MissingExtra, match=r"lamina\[polars\]"):
+        hits.to_polars()
+
+
+def test_results_are_immutable_sequences_that_say_what_they_are(vault: Vault, hits: Hits) -> None:
+    chunks = vault.list()
+    assert repr(chunks) == "<3 Chunks>"
+    assert repr(chunks[:1]) == "<1 Chunk>"
+    assert repr(vault) == f"<Vault {vault.path.name!r}: 3 chunks>"
+    assert repr(vault.get("one")).startswith("<Chunk one · decision · 2026-02-15: 'We moved")
+    assert chunks == list(chunks)
+    assert chunks != hits
+    with pytest.raises(TypeError):
+        chunks[0] = chunks[1]  # type: ignore[index]
+    chunk = vault.get("one")
+    assert (chunk.created_at_us, chunk.created_at) == (1_771_113_600_000_000, datetime(2026, 2, 15, tzinfo=UTC))
+    with pytest.raises(AttributeError):
+        chunk.text = "other"  # type: ignore[misc]
 
 
 def test_hits_as_a_data_frame(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +190,6 @@ def test_equal_recalls_give_equal_bytes(vault: Vault, hits: Hits) -> None:
 
 
 def test_a_hit_needs_no_vault() -> None:
-    hit = Hit(
-        "i", "t", 1.0, None, None, "note", "notes", None, None, None, "2026-01-01T00:00:00Z", "active", None, None, {}
-    )
+    hit = Hit(id="i", row=0, text="t", type="note", collection="notes", recorded_at_us=0, score=1.0)
     assert hit.metadata == {}
     assert hit.to_dict()["id"] == "i"

@@ -106,10 +106,11 @@ def test_a_chunks_life(lexical_vault: Vault, clock: FixedClock) -> None:
     assert lexical_vault.restore(name).status == "active"
     assert not lexical_vault.pin(name, pinned=False).pinned
     entries = lexical_vault.history(name)
-    assert [entry["kind"] for entry in entries] == ["added", "updated", "pin", "invalidate", "restore", "unpin"]
-    assert entries[0]["chunk"].text == "PostgreSQL 15 is used."
-    assert entries[3]["reason"] == "we moved on"
-    stamps = [entry["recorded_at"] for entry in entries]
+    assert [entry.kind for entry in entries] == ["added", "updated", "pin", "invalidate", "restore", "unpin"]
+    assert entries[0].chunk is not None
+    assert entries[0].chunk.text == "PostgreSQL 15 is used."
+    assert entries[3].reason == "we moved on"
+    stamps = [entry.recorded_at for entry in entries]
     assert stamps == sorted(set(stamps))
 
 

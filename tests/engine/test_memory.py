@@ -67,8 +67,8 @@ def test_codes_that_cannot_be_read_stop_no_recall(memory: Memory, caplog: pytest
     with caplog.at_level(logging.WARNING):
         reader.begin_recall()
         wait()
-        found = recall(reader, "which database").found
-    assert [hit.chunk["id"] for hit in found] == ["a"]
+        found = recall(reader, "which database").hits
+    assert [hit.id for hit in found] == ["a"]
     assert "cannot be read" in caplog.text
 
 

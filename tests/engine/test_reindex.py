@@ -343,8 +343,8 @@ def test_damaged_indexes_are_built_again(large: Path) -> None:
             if k in ("folder", "file", "ids", "versions")
         }
         assert index_files(vault) == named
-        assert vault._memory.tables.lexical(snapshot).rows == 16_384
-        assert vault._memory.tables.quantised(snapshot).rows == 16_384
+        assert vault._memory.tables.lexical(snapshot).rows == 16_384  # type: ignore[union-attr]
+        assert vault._memory.tables.quantised(snapshot).rows == 16_384  # type: ignore[union-attr]
         assert [hit.id for hit in vault.recall("redis note70 title70", k=5)] == ref
 
 

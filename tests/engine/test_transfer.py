@@ -52,9 +52,9 @@ def test_a_vault_carried_over_is_the_same_vault(opened: Open, tmp_path: Path, na
     with opened("one") as one, opened("two") as two:
         fill(one, tmp_path)
         first, second = tmp_path / name, tmp_path / f"again-{name}"
-        n = one.export(first, format_)
+        n = one.export(first, format_)  # type: ignore[arg-type]
         assert len(two.import_(first)) == n == len(one.list({"status": {"in": ["active", "invalidated"]}}, limit=None))
-        assert two.export(second, format_) == n
+        assert two.export(second, format_) == n  # type: ignore[arg-type]
         assert second.read_bytes() == first.read_bytes()
         assert two.stats()["status"]["invalidated"] == 1
         assert [c.id for c in two.list({"pinned": True})] == [c.id for c in one.list({"pinned": True})]
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(opened: Open, tmp_path: Path) -> None:
         (tmp_path / "empty.jsonl").write_text("")
         assert one.import_(tmp_path / "empty.jsonl") == []
         with pytest.raises(InvalidArgument, match="jsonl, parquet"):
-            one.export(tmp_path / "x", "xml")
+            one.export(tmp_path / "x", "xml")  # type: ignore[arg-type]
         with pytest.raises(InvalidArgument, match="nowhere"):
             one.export(tmp_path / "nowhere" / "x")
         assert one.stats()["rows"] == 0
@@ -190,9 +190,9 @@ def test_awkward_values_and_every_state_are_carried_over_byte_for_byte(
         one.pin("pinned")
         one.snooze("asleep", "2099-01-01")
         assert one.archive(where={"title": "ti\ttle"}, after_days=1, dry_run=False).chunks == 1
-        assert one.export(first, format_) == len(AWKWARD)
+        assert one.export(first, format_) == len(AWKWARD)  # type: ignore[arg-type]
         two.import_(first)
-        two.export(second, format_)
+        two.export(second, format_)  # type: ignore[arg-type]
         assert second.read_bytes() == first.read_bytes()
         assert two.stats()["status"] == {**one.stats()["status"], "superseded": 0}
         assert two.get("ünï/1 \u2028").metadata == AWKWARD[0]["metadata"]

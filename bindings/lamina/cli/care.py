@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lamina_engine.care.compaction import CompactReport
     from lamina_engine.care.findings import VerifyReport
     from lamina_engine.care.forgetting import ForgetReport
-    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.results import Chunk
 
 _SHOWN = 20
 
@@ -51,7 +51,7 @@ def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> 
         print("lamina: nothing was changed; --yes forgets them for good", file=sys.stderr)
 
 
-def _forget_lines(report: ForgetReport, shown: list[Chunk]) -> Iterator[str]:
+def _forget_lines(report: ForgetReport, shown: Sequence[Chunk]) -> Iterator[str]:
     yield from map(chunk_line, shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"

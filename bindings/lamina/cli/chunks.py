@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.documents import chunk_document, chunk_line, chunk_lines, short_date
+from lamina.cli.documents import chunk_line, chunk_lines, short_date
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import clip, columns, printable
-from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.results import Chunk
 
 _ID: Final = click.argument("id", metavar="ID")
 
@@ -27,7 +25,7 @@ def get(call: Call, id: str) -> None:
     """Print one chunk in full. ID may be the first digits of one."""
     with call.open(mode="r") as vault:
         chunk = vault.get(id)
-    call.answer(chunk_document(chunk), lambda: chunk_lines(chunk))
+    call.answer(chunk.to_dict(), lambda: chunk_lines(chunk))
 
 
 @command(
@@ -49,7 +47,7 @@ def list_(call: Call, where: Where | None, limit: int) -> None:
         found = vault.list(where, limit + 1 if limit else None)
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found
-    document = {"count": len(found), "more": more, "chunks": [chunk_document(chunk) for chunk in found]}
+    document = {"count": len(found), "more": more, "chunks": [chunk.to_dict() for chunk in found]}
     call.answer(document, lambda: map(chunk_line, found))
     if more and not call.as_json:
         print(f"lamina: these are the newest {limit}; --limit 0 lists all", file=sys.stderr)
@@ -61,21 +59,9 @@ def history(call: Call, id: str) -> None:
     """Print what happened to a chunk, oldest first."""
     with call.open(mode="r") as vault:
         chunk, entries = vault.get(id), vault.history(id)
-    events = [_event_document(entry) for entry in entries]
+    events = [entry.to_dict() for entry in entries]
     document = {"id": chunk.id, "status": chunk.status, "pinned": chunk.pinned, "events": events}
     call.answer(document, lambda: _event_lines(events))
-
-
-def _event_document(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry of a history as JSON values: one shape for versions and events."""
-    chunk, detail = entry.get("chunk"), entry.get("detail")
-    return {
-        "kind": entry["kind"],
-        "recorded_at": format_instant(entry["recorded_at"]),
-        "reason": entry.get("reason"),
-        "detail": json.loads(detail) if detail else {},
-        "chunk": None if chunk is None or isinstance(chunk, str) else chunk_document(chunk),
-    }
 
 
 def _event_lines(events: list[dict[str, Any]]) -> Iterator[str]:
@@ -116,4 +102,4 @@ def pin(call: Call, id: str, unpin: bool) -> None:
 
 
 def _answer_change(call: Call, chunk: Chunk) -> None:
-    call.answer(chunk_document(chunk), lambda: [chunk_line(chunk)])
+    call.answer(chunk.to_dict(), lambda: [chunk_line(chunk)])

@@ -20,6 +20,7 @@ from lamina.cli.failures import exit_code
 from lamina.vault import Vault, open_vault
 
 if TYPE_CHECKING:
+    from lamina.options import OpenMode
     from lamina_engine.redact.redactor import Redactor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +37,7 @@ class Call:
     trust: bool = False
     debug: bool = False
 
-    def open(self, *, mode: str = "w", embedder: str | None = None, redactor: Redactor | None = None) -> Vault:
+    def open(self, *, mode: OpenMode = "w", embedder: str | None = None, redactor: Redactor | None = None) -> Vault:
         """Open the vault that the call is about."""
         return open_vault(
             self.vault, mode=mode, embedder=chosen_embedder(embedder), redactor=redactor, trust=self.trust

@@ -18,13 +18,12 @@ from lamina.cli.demo_notes import NOTES, REPLACED, SESSION
 from lamina.cli.episodes import story_lines
 from lamina.cli.recalling import hit_lines
 from lamina.cli.terminal import bold, printable
-from lamina.results import Hit
 from lamina.vault import Vault, open_vault
-from lamina_engine.clock import US_PER_S, FixedClock
+from lamina_engine.clock import US_PER_S, FixedClock, format_instant
 from lamina_engine.errors import VaultExists
 
 if TYPE_CHECKING:
-    from lamina.storyresults import Story
+    from lamina_engine.results import Hit, Story
 
 TODAY: Final = "2026-06-15"
 """The day on which the tour takes place, whatever day it is."""
@@ -46,7 +45,8 @@ class Step:
     def to_dict(self) -> dict[str, Any]:
         """Return the step as JSON values."""
         hits = [
-            {"id": hit.id, "score": hit.score, "title": hit.title, "created_at": hit.created_at} for hit in self.hits
+            {"id": hit.id, "score": hit.score, "title": hit.title, "created_at": format_instant(hit.created_at_us)}
+            for hit in self.hits
         ]
         told = [] if self.story is None else [chunk.id for chunk in self.story.chunks]
         return {"title": self.title, "line": self.line, "outcome": self.outcome, "hits": hits, "chain": told}

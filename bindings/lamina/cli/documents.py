@@ -8,24 +8,10 @@ from lamina.cli.terminal import bold, clip, columns, dim, printable, table, widt
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
+    from lamina_engine.results import Chunk
 
-_PLAIN = ("id", "text", "title", "type", "collection", "project", "session", "agent", "source")
 _HEX = frozenset("0123456789abcdef")
 _SHORT_DIGITS = 10
-
-
-def chunk_document(chunk: Chunk) -> dict[str, Any]:
-    """Return a chunk as JSON values; instants are ISO 8601 with Z."""
-    return {
-        **{name: getattr(chunk, name) for name in _PLAIN},
-        "headings": list(chunk.headings), "created_at": format_instant(chunk.created_at_us),
-        "recorded_at": format_instant(chunk.recorded_at_us), "status": chunk.status, "pinned": chunk.pinned,
-        "tags": list(chunk.tags), "success": chunk.success, "start": chunk.start, "stop": chunk.stop,
-        "commit": chunk.commit, "blob": chunk.blob, "version": chunk.version, "metadata": chunk.metadata,
-        "freshness": chunk.freshness, "needs_review": chunk.needs_review,
-        "snoozed_until": format_instant(chunk.snoozed_until_us),
-    }  # fmt: skip
 
 
 def short_id(identity: str) -> str:
@@ -74,7 +60,7 @@ def chunk_line(chunk: Chunk) -> str:
 
 def chunk_lines(chunk: Chunk) -> list[str]:
     """Return a chunk in full."""
-    document = chunk_document(chunk)
+    document = chunk.to_dict()
     names = ("type", "collection", "project", "session", "agent", "source", "created_at", "recorded_at", "commit")
     rows = [(name, printable(str(document[name]))) for name in names if document[name] is not None]
     rows.insert(0, ("id", printable(chunk.id)))

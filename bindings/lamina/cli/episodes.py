@@ -12,9 +12,10 @@ from lamina.cli.documents import headline, short_date, short_id
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.recalling import snippet
 from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
+from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina.storyresults import Reconstruction, SessionInfo, Story
+    from lamina_engine.results import Reconstruction, Session, Story
 
 _SNIPPET_LINES = 2
 
@@ -72,7 +73,12 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
         mark = ">" if chunk.id == story.seed else " "
         state = None if chunk.status == "active" else chunk.status
         facts = headline(
-            f"{chunk.score:.3f}", short_date(chunk.created_at), chunk.session, chunk.agent, state, chunk.title
+            f"{chunk.score:.3f}",
+            short_date(format_instant(chunk.created_at_us)),
+            chunk.session,
+            chunk.agent,
+            state,
+            chunk.title,
         )
         id_ = short_id(chunk.id)
         yield f"{mark} {bold(id_)}  {dim(clip(facts, max(20, columns() - 4 - width(id_))))}"
@@ -95,9 +101,11 @@ def sessions(call: Call, **options: Any) -> None:
     call.answer(document, lambda: map(_session_line, found))
 
 
-def _session_line(session: SessionInfo) -> str:
+def _session_line(session: Session) -> str:
     count = f"{session.chunks} chunk{'' if session.chunks == 1 else 's'}"
-    facts = headline(short_date(session.started_at), session.project, ", ".join(session.agents), count)
+    facts = headline(
+        short_date(format_instant(session.started_at_us)), session.project, ", ".join(session.agents), count
+    )
     name = clip(printable(session.session), 40)
     room = columns() - width(f"{name}  {facts}  ")
     return f"{bold(name)}  {dim(facts)}  {clip(printable(session.summary or ''), max(0, room))}".rstrip()

@@ -13,11 +13,13 @@ import click
 from lamina.cli.command import SETTINGS, Call, call_options, command
 from lamina.cli.documents import headline, short_date
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina.factresults import Answers, Contradiction, Fact
+    from lamina_engine.facts.questions import Answers
     from lamina_engine.facts.schema import Entity
     from lamina_engine.facts.seeding import SeedReport
+    from lamina_engine.results import Contradiction, Fact
 
 _VALID_AT = click.option("--valid-at", metavar="DATE", help="What holds then; now unless given.")
 _AS_OF = click.option("--as-of", metavar="DATE", help="As it was known then.")
@@ -230,7 +232,7 @@ def import_(call: Call, path: Path) -> None:
 
 
 def _fact_line(fact: Fact) -> str:
-    since, until = short_date(fact.valid_from), short_date(fact.valid_to)
+    since, until = short_date(format_instant(fact.valid_from_us)), short_date(format_instant(fact.valid_to_us))
     interval = f"{since or ''} to {until or ''}".strip() if since or until else None
     doubt = None if fact.confidence == 1.0 else f"{fact.confidence:.0%}"
     told = headline(interval, doubt, printable(fact.source))

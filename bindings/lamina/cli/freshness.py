@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.documents import chunk_document, chunk_line, headline, short_id
+from lamina.cli.documents import chunk_line, headline, short_id
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
+    from lamina.options import Tier
     from lamina_engine.freshness.archive import ArchiveReport
     from lamina_engine.freshness.refresh import RefreshItem, RefreshReport
     from lamina_engine.freshness.report import FreshnessItem, FreshnessReport
+    from lamina_engine.results import Chunk
 
 _TIERS: Final = ("fresh", "aging", "stale", "expired", "unknown")
 _SHOWN: Final = 20
@@ -47,7 +48,7 @@ def freshness(
     call: Call,
     where: Where | None,
     repo: Path | None,
-    tier: str | None,
+    tier: Tier | None,
     needs_review: bool,
     git_check: bool,
     limit: int,
@@ -117,7 +118,7 @@ def _item_line(item: FreshnessItem) -> str:
 @click.option("--yes", is_flag=True, help="Do it; else it is only told.")
 @filter_options
 def refresh(
-    call: Call, ids: tuple[str, ...], where: Where | None, tier: str | None, needs_review: bool, yes: bool
+    call: Call, ids: tuple[str, ...], where: Where | None, tier: Tier | None, needs_review: bool, yes: bool
 ) -> None:
     """Read the sources of chunks again, and supersede what changed.
 
@@ -211,7 +212,7 @@ def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: f
         print("lamina: nothing was changed; --yes archives them", file=sys.stderr)
 
 
-def _archive_lines(report: ArchiveReport, shown: list[Chunk]) -> Iterator[str]:
+def _archive_lines(report: ArchiveReport, shown: Sequence[Chunk]) -> Iterator[str]:
     yield from map(chunk_line, shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
@@ -220,4 +221,4 @@ def _archive_lines(report: ArchiveReport, shown: list[Chunk]) -> Iterator[str]:
 
 
 def _answer(call: Call, chunk: Chunk) -> None:
-    call.answer(chunk_document(chunk), lambda: [chunk_line(chunk)])
+    call.answer(chunk.to_dict(), lambda: [chunk_line(chunk)])

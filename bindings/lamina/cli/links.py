@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
-from lamina.cli.documents import chunk_document, chunk_line, headline, short_date, short_id
+from lamina.cli.documents import chunk_line, headline, short_date, short_id
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina_engine.clock import format_instant
 from lamina_engine.graph.question import INTENTS
 
 if TYPE_CHECKING:
-    from lamina.linkresults import Cause, Link, Near
+    from lamina.options import CauseDirection, Direction, LinkKind
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.graph.nearby import Timeline
+    from lamina_engine.results import Cause, Link, Neighbor, Timeline
 
 KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
 _ID: Final = click.argument("id", metavar="ID")
@@ -43,7 +44,7 @@ _RELATION: Final = click.option(
     "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What judged links may cost."
 )
 @click.option("--max-requests", type=int, metavar="N", help="Most questions to the language model.")
-def build(call: Call, kinds: tuple[str, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
+def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
     """Make links of some kinds, or of all; what no longer holds is withdrawn.
 
     KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
@@ -101,7 +102,7 @@ def used(call: Call, ids: tuple[str, ...]) -> None:
     help="Links that begin at it, or end at it.",
 )  # fmt: skip
 @_RELATION
-def show(call: Call, id: str, direction: str, relations: tuple[str, ...]) -> None:
+def show(call: Call, id: str, direction: Direction, relations: tuple[str, ...]) -> None:
     """List the links of a chunk."""
     with call.open(mode="r") as vault:
         found = vault.links(id, direction, relations or None)
@@ -112,7 +113,12 @@ def show(call: Call, id: str, direction: str, relations: tuple[str, ...]) -> Non
 def _link_line(link: Link) -> str:
     times = None if link.count is None else f"{link.count:,} times"
     facts = headline(
-        f"{link.weight:.3g}", times, link.origin, short_date(link.created_at), _unusual(link.status), link.note
+        f"{link.weight:.3g}",
+        times,
+        link.origin,
+        short_date(format_instant(link.created_at_us)),
+        _unusual(link.status),
+        link.note,
     )
     start = f"{short_id(link.source)} -{printable(link.relation)}-> {short_id(link.target)}"
     return f"{bold(start)}  {dim(clip(facts, max(20, columns() - width(start) - 2)))}"
@@ -178,14 +184,16 @@ def similar(call: Call, id: str, k: int) -> None:
     call.answer(document, lambda: _near_lines(found))
 
 
-def _without_path(near: Near) -> dict[str, Any]:
+def _without_path(near: Neighbor) -> dict[str, Any]:
     return {k: v for k, v in near.to_dict().items() if k not in ("hops", "via", "path", "contradicts")}
 
 
-def _near_lines(found: Sequence[Near]) -> Iterator[str]:
+def _near_lines(found: Sequence[Neighbor]) -> Iterator[str]:
     for near in found:
         mark = "contradicts" if near.contradicts else None
-        facts = headline(f"{near.score:.3f}", short_date(near.created_at), near.type, _unusual(near.status), mark)
+        facts = headline(
+            f"{near.score:.3f}", short_date(format_instant(near.created_at_us)), near.type, _unusual(near.status), mark
+        )
         yield _subject_line(near.id, facts, near.title, near.text)
         if near.via:
             yield f"  {dim(clip(printable(near.via), columns() - 2))}"
@@ -204,14 +212,14 @@ def _subject_line(identity: str, facts: str, title: str | None, text: str) -> st
     help="What it led to, or what led to it.",
 )  # fmt: skip
 @click.option("--depth", type=int, default=5, show_default=True, metavar="N", help="Links to follow, 1 to 10.")
-def causes(call: Call, id: str, direction: str, depth: int) -> None:
+def causes(call: Call, id: str, direction: CauseDirection, depth: int) -> None:
     """List what led to a chunk, and what it led to.
 
     Each step has its confidence and its reason; nearest ones first.
     """
     with call.open(mode="r") as vault:
         chunk, found = vault.get(id), vault.causes(id, direction, depth)
-    document = {"source": chunk_document(chunk), "direction": direction, "links": [cause.to_dict() for cause in found]}
+    document = {"source": chunk.to_dict(), "direction": direction, "links": [cause.to_dict() for cause in found]}
     call.answer(document, lambda: _cause_lines(found))
 
 
@@ -234,8 +242,8 @@ def timeline(call: Call, id: str, before: int, after: int, same_collection: bool
     with call.open(mode="r") as vault:
         line = vault.timeline(id, before, after, same_collection=same_collection)
     document = {
-        "before": [chunk_document(chunk) for chunk in line.before], "focus": chunk_document(line.focus),
-        "after": [chunk_document(chunk) for chunk in line.after], "total": line.total,
+        "before": [chunk.to_dict() for chunk in line.before], "focus": line.focus.to_dict(),
+        "after": [chunk.to_dict() for chunk in line.after], "total": line.total,
     }  # fmt: skip
     call.answer(document, lambda: _timeline_lines(line))
 

@@ -23,7 +23,7 @@ from lamina_engine.known_profiles import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lamina.progress import Report
+    from lamina.progress import ProgressStep
     from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet
     from lamina_engine.evaluation.report import Search
 
@@ -63,7 +63,8 @@ def eval_(
     labelled = load_set(path)
     moment = now or _newest(labelled)
     names: list[str | None] = [*sorted(BUILT_IN)] if _ALL in profiles else [*profiles] or [None]
-    with _vault_of(call, labelled, embedder) as vault, reporter(True) as progress:
+    bar: bool | Callable[[ProgressStep], None] = True
+    with _vault_of(call, labelled, embedder) as vault, reporter(bar) as progress:
         reports = {}
         for name in names:
             search = _search(vault, name, moment, _counted(progress, name or _DEFAULT, len(labelled.queries)))
@@ -82,7 +83,7 @@ def _search(vault: Vault, profile: str | None, now: str | None, asked: Callable[
     return search
 
 
-def _counted(report: Report | None, stage: str, total: int) -> Callable[[], None]:
+def _counted(report: Callable[[ProgressStep], None] | None, stage: str, total: int) -> Callable[[], None]:
     """Return what is called after each query, for the progress bar."""
     from lamina_engine.ingest.report import Progress
 

@@ -12,9 +12,12 @@ from lamina.cli.command import Call, command, embedder_option
 from lamina.cli.documents import headline, short_date, short_id
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
+from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina.results import Hit, Hits
+    from lamina.options import Lane
+    from lamina.results import Hits
+    from lamina_engine.results import Hit
 
 _SNIPPET_LINES: Final = 3
 _LEAD: Final = 60
@@ -53,7 +56,7 @@ def recall(
     call: Call,
     query: str,
     where: Where | None,
-    lanes: tuple[str, ...],
+    lanes: tuple[Lane, ...],
     explain: bool,
     embedder: str | None,
     **options: Any,
@@ -88,7 +91,9 @@ def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, mo
     state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None
     id_ = short_id(hit.id)
-    facts = headline(short_date(hit.created_at), hit.type, hit.project, hit.source, state, hit.freshness, via)
+    facts = headline(
+        short_date(format_instant(hit.created_at_us)), hit.type, hit.project, hit.source, state, hit.freshness, via
+    )
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
     title = [f"{start}{bold(clip(printable(hit.title), columns() - len(start)))}"] if hit.title else []
     lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}"]

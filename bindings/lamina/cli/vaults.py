@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
+
+if TYPE_CHECKING:
+    from lamina.options import ExportFormat
 
 
 @command("init", "lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
@@ -116,12 +119,12 @@ def _size(count: int) -> str:
     help="By the file's name unless given.",
 )  # fmt: skip
 @filter_options
-def export(call: Call, path: Path, format: str | None, where: Where | None) -> None:
+def export(call: Call, path: Path, format: ExportFormat | None, where: Where | None) -> None:
     """Write the vault's chunks to a file that import reads.
 
     Facts and links go into files of their own, which are imported after the chunks.
     """
-    kind = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
+    kind: ExportFormat = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     with call.open(mode="r") as vault:
         count = vault.export(path, kind, where=where)
     what = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,138 +12,93 @@ import numpy as np
 from lamina_engine.arguments import ids_of
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
 from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, SUPERSEDED
+from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.store.snapshot import Rows
 
+T = TypeVar("T", Neighbor, Cause)
+
 _SHORT: Final = re.compile(r"#?[0-9a-f]{4,32}")
 _SHOWN_CANDIDATES: Final = 5
+_COLUMNS: Final = (
+    "id", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "ordinal", "start",
+    "stop", "created_at", "recorded_at", "tags", "success", "commit", "blob", "metadata", "version",
+)  # fmt: skip
+_STORY_COLUMNS: Final = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
 _KEPT_ROWS: Final = 4_096
 _KEPT_CHARS: Final = 4_000
 """What is remembered of hits: at most 16 million characters, some 6 MB of texts of the usual length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """One chunk as the log has it. Instants are us UTC."""
-
-    id: str
-    row: int
-    text: str
-    title: str | None
-    headings: tuple[str, ...]
-    type: str
-    collection: str
-    project: str | None
-    session: str | None
-    agent: str | None
-    source: str | None
-    ordinal: int
-    start: int
-    stop: int
-    created_at_us: int | None
-    recorded_at_us: int
-    tags: tuple[str, ...]
-    success: bool | None
-    commit: str | None
-    blob: str | None
-    metadata: dict[str, Any]
-    version: str
-    status: str
-    pinned: bool
-    snoozed_until_us: int | None = None
-    freshness: str | None = None
-    """Tier of the last scan of its source; None where none was made."""
-    needs_review: bool = False
-    """Whether a scan or a person says that somebody should look at it."""
-
-
 def chunks_at(view: View, rows: Rows) -> list[Chunk]:
     """Return the chunks of some rows, in their order."""
-    records = view.snapshot.records("chunks", rows)
-    status, pinned = view.state.status[rows].tolist(), view.state.pinned[rows].tolist()
-    tiers, review = view.freshness.tiers_of(rows), view.freshness.review_of(rows)
-    return [
-        _chunk(record, row, STATUS_NAMES[state], bool(pin), view.state.snoozed.get(row), tier, wanted)
-        for record, row, state, pin, tier, wanted in zip(
-            records, rows.tolist(), status, pinned, tiers, review, strict=True
-        )
-    ]
+    return [Chunk(**fields) for fields in fields_at(view, rows)]
 
 
-HIT_COLUMNS: Final = (
-    "id", "text", "title", "type", "collection", "project", "session", "source", "created_at", "recorded_at", "metadata",
-)  # fmt: skip
-"""What a hit shows of its chunk: reading half the columns takes half the time."""
-
-
-def hit_fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return what hits show of some rows, in their order.
-
-    `HIT_COLUMNS`, with metadata decoded, and ``status``, ``freshness``, ``needs_review``.
-    """
-    records = _cached_fields(view, rows)
-    facts = (view.state.status[rows].tolist(), view.freshness.tiers_of(rows), view.freshness.review_of(rows))
-    for record, state, tier, review in zip(records, *facts, strict=True):
-        record["status"], record["freshness"], record["needs_review"] = STATUS_NAMES[state], tier, review
-        record["metadata"] = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
+def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
+    """Return the fields of `Chunk` of some rows, in their order, each a dict of its own."""
+    records = _stored_fields(view, rows)
+    state, snoozed = view.state, view.state.snoozed
+    columns = (
+        rows.tolist(),
+        state.status[rows].tolist(),
+        state.pinned[rows].tolist(),
+        view.freshness.tiers_of(rows),
+        view.freshness.review_of(rows),
+    )
+    for record, row, status, pinned, tier, review in zip(records, *columns, strict=True):
+        metadata = record["metadata"]
+        record["metadata"] = msgspec.json.decode(metadata) if metadata else {}
+        record["row"], record["status"], record["pinned"] = row, STATUS_NAMES[status], bool(pinned)
+        record["snoozed_until_us"], record["freshness"], record["needs_review"] = snoozed.get(row), tier, review
     return records
 
 
-def _cached_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return `HIT_COLUMNS` of some rows, each a dict of its own: rows never change, and what is found is found again."""
-    kept = view.tables.shown
-    found = [kept.get(row) for row in rows.tolist()]
-    if None in found:
-        new = [place for place, record in enumerate(found) if record is None]
-        records = view.snapshot.records("chunks", rows[new], HIT_COLUMNS)
-        if len(kept) + len(new) > _KEPT_ROWS:
-            kept.clear()
-        for place, row, record in zip(new, rows[new].tolist(), records, strict=True):
-            found[place] = record
-            if len(kept) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
-                kept[row] = record
-    return [dict(record) for record in found if record is not None]
+def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
+    """Return what the log holds of some rows: rows never change, so those read lately are read from memory."""
+    cached = view.tables.shown
+    records = [cached.get(row) for row in rows.tolist()]
+    if None in records:
+        missing = [place for place, record in enumerate(records) if record is None]
+        read = view.snapshot.records("chunks", rows[missing], _COLUMNS)
+        keep = len(missing) <= _KEPT_ROWS
+        if keep and len(cached) + len(missing) > _KEPT_ROWS:
+            cached.clear()
+        for place, row, record in zip(missing, rows[missing].tolist(), read, strict=True):
+            record["created_at_us"], record["recorded_at_us"] = record.pop("created_at"), record.pop("recorded_at")
+            record["headings"], record["tags"] = tuple(record["headings"] or ()), tuple(record["tags"] or ())
+            record["version"] = record["version"].hex()
+            records[place] = record
+            if keep and len(cached) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
+                cached[row] = record
+    return [dict(record) for record in records if record is not None]
 
 
-def _chunk(
-    record: dict[str, Any],
-    row: int,
-    status: str,
-    pinned: bool,
-    snoozed_until_us: int | None,
-    freshness: str | None,
-    needs_review: bool,
-) -> Chunk:
-    return Chunk(
-        id=record["id"],
-        row=row,
-        text=record["text"],
-        title=record["title"],
-        headings=tuple(record["headings"] or ()),
-        type=record["type"],
-        collection=record["collection"],
-        project=record["project"],
-        session=record["session"],
-        agent=record["agent"],
-        source=record["source"],
-        ordinal=record["ordinal"],
-        start=record["start"],
-        stop=record["stop"],
-        created_at_us=record["created_at"],
-        recorded_at_us=record["recorded_at"],
-        tags=tuple(record["tags"] or ()),
-        success=record["success"],
-        commit=record["commit"],
-        blob=record["blob"],
-        metadata=msgspec.json.decode(record["metadata"]) if record["metadata"] else {},
-        version=record["version"].hex(),
-        status=status,
-        pinned=pinned,
-        snoozed_until_us=snoozed_until_us,
-        freshness=freshness,
-        needs_review=needs_review,
+def with_texts(view: View, found: Sequence[T]) -> list[T]:
+    """Fill in the title, text, type, source and date of records that name a chunk by id."""
+    rows = view.rows_of_ids([each.id for each in found]) if found else np.empty(0, np.int64)
+    records = view.snapshot.records("chunks", rows, ("title", "text", "type", "source", "created_at")) if found else []
+    for record in records:
+        record["created_at_us"] = record.pop("created_at")
+    return [msgspec.structs.replace(each, **record) for each, record in zip(found, records, strict=True)]
+
+
+def story_chunks(
+    view: View, rows: Sequence[int], measures: Sequence[tuple[float | None, int | None, int | None]] = ()
+) -> tuple[StoryChunk, ...]:
+    """Return rows as chunks of a story, each with its score, hops and tokens where these are given."""
+    at = np.array(rows, np.int64)
+    records = view.snapshot.records("chunks", at, _STORY_COLUMNS) if len(rows) else []
+    states = view.state.status[at].tolist()
+    for record in records:
+        record["created_at_us"] = record.pop("created_at")
+    return tuple(
+        StoryChunk(**record, status=STATUS_NAMES[state], score=score, hops=hops, tokens=tokens)
+        for record, state, (score, hops, tokens) in zip(
+            records, states, measures or [(None, None, None)] * len(rows), strict=True
+        )
     )
 
 
@@ -171,24 +125,22 @@ def find_row(view: View, identity: str) -> int:
     )
 
 
-def history(view: View, identity: str) -> list[dict[str, Any]]:
-    """Return what happened to a chunk, oldest first: its versions and its events."""
+def history(view: View, identity: str) -> list[Event]:
+    """Return the versions and events of a chunk, oldest first."""
     row = find_row(view, identity)
     full = str(view.snapshot.values("chunks", "id", np.array([row]))[0])
-    rows = view.all_rows_of_id(full)
-    entries: list[tuple[int, int, dict[str, Any]]] = []
-    for i, chunk in enumerate(chunks_at(view, rows)):
-        kind = "updated" if i else "added"
-        entries.append(
-            (
-                chunk.recorded_at_us,
-                0,
-                {"kind": kind, "recorded_at": chunk.recorded_at_us, "reason": None, "chunk": chunk},
-            )
-        )
-    # a supersession is said by the update
-    entries += [(event["recorded_at"], 1, event) for event in view.events_of(full) if event["kind"] != "supersede"]
-    return [entry for _, _, entry in sorted(entries, key=lambda e: e[:2])]
+    versions = chunks_at(view, view.all_rows_of_id(full))
+    entries = [
+        (chunk.recorded_at_us, 0, Event("updated" if i else "added", chunk.recorded_at_us, chunk=chunk))
+        for i, chunk in enumerate(versions)
+    ]
+    # an update already shows that it superseded the version before
+    for event in view.events_of(full):
+        if event["kind"] != "supersede":
+            detail = msgspec.json.decode(event["detail"]) if event["detail"] else {}
+            recorded = event["recorded_at"]
+            entries.append((recorded, 1, Event(event["kind"], recorded, event["reason"], detail)))
+    return [entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2])]
 
 
 def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
@@ -209,4 +161,15 @@ def current_rows(view: View, identities: Sequence[str]) -> list[int]:
     return [find_row(view, identity) for identity in ids_of(identities)]
 
 
-__all__ = ["SUPERSEDED", "Chunk", "chunks_at", "current_rows", "find_row", "history", "select_chunks"]
+__all__ = [
+    "SUPERSEDED",
+    "Chunk",
+    "chunks_at",
+    "current_rows",
+    "fields_at",
+    "find_row",
+    "history",
+    "select_chunks",
+    "story_chunks",
+    "with_texts",
+]

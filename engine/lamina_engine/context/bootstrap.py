@@ -11,7 +11,7 @@ from lamina_engine.context.block import ContextBlock
 from lamina_engine.context.budgets import BOOTSTRAP_SHARES
 from lamina_engine.context.changes import git_changes, recorded_changes
 from lamina_engine.context.fill import Fill
-from lamina_engine.context.memories import item_of_chunk, item_of_hit, newest, scoped
+from lamina_engine.context.memories import item_of_chunk, newest, scoped
 from lamina_engine.context.rendering import Item
 from lamina_engine.context.session import RESETS, record_turn, state_of
 from lamina_engine.context.tokens import counter
@@ -21,8 +21,8 @@ from lamina_engine.recall.pipeline import listed, recall
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lamina_engine.chunks.reading import Chunk
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Chunk
 
 logger = logging.getLogger(__name__)
 
@@ -144,8 +144,8 @@ class _Start:
         where = scoped({"type": _INSIGHT}, self._project)
         found = recall(
             self._memory, about, profile="temporal", k=_INSIGHTS, where=where, now=self._now_us / 1e6, time="off"
-        ).found
-        return pinned + [item_of_hit(each.chunk, "insights", each.score, self._now_us) for each in found]
+        ).hits
+        return pinned + [item_of_chunk(each, "insights", self._now_us, each.score) for each in found]
 
     def _changes(self) -> list[Item]:
         """Return what happened after the handoff was written; nothing where there is none: no session to go on from."""

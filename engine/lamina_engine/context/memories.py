@@ -10,8 +10,8 @@ from lamina_engine.context.rendering import Item, age_text
 from lamina_engine.recall.pipeline import listed
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Chunk
 
 UNVERIFIED: Final = "unverified"
 _TASKS: Final = 8
@@ -19,23 +19,13 @@ _TASKS: Final = 8
 _DONE: Final = frozenset({"done", "closed", "complete", "completed", "cancelled", "canceled", "abandoned", "resolved"})
 
 
-def item_of_chunk(chunk: Chunk, part: str, now_us: int) -> Item:
-    """Return a chunk as an item of a part."""
+def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = None) -> Item:
+    """Return a chunk, or a hit and its score, as an item of a part."""
     return Item(
         part=part, id=chunk.id, text=chunk.text, type=chunk.type, collection=chunk.collection, source=_source(chunk.source, chunk.session),
         date=_day(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
         freshness=chunk.freshness or UNVERIFIED, needs_review=chunk.needs_review,
-        title=chunk.title or "",
-    )  # fmt: skip
-
-
-def item_of_hit(shown: Mapping[str, Any], part: str, score: float, now_us: int) -> Item:
-    """Return what a hit shows of its chunk as an item of a part."""
-    return Item(
-        part=part, id=shown["id"], text=shown["text"], type=shown["type"], collection=shown["collection"],
-        source=_source(shown["source"], shown["session"]), date=_day(shown["created_at"]), age=_age(shown["created_at"], now_us),
-        freshness=shown.get("freshness") or UNVERIFIED, needs_review=bool(shown.get("needs_review")),
-        score=f"{score:.2f}", title=shown["title"] or "",
+        score="" if score is None else f"{score:.2f}", title=chunk.title or "",
     )  # fmt: skip
 
 

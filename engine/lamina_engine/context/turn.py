@@ -12,7 +12,7 @@ from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.context import budgets, gates
 from lamina_engine.context.block import ContextBlock
 from lamina_engine.context.fill import Fill, without_gap
-from lamina_engine.context.memories import active_task, item_of_chunk, item_of_hit, scoped
+from lamina_engine.context.memories import active_task, item_of_chunk, scoped
 from lamina_engine.context.rendering import Item
 from lamina_engine.context.session import record_turn, state_of
 from lamina_engine.context.tokens import counter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lamina_engine.memory import Memory
-    from lamina_engine.recall.explain import Found
+    from lamina_engine.results import Hit
     from lamina_engine.settings import Injection
     from lamina_kernels.layouts import F32
 
@@ -122,22 +122,22 @@ def _search(
     space = memory.view().snapshot.space
     model = str(space.identity) if space is not None and vector is not None else "words"
     penalties = _penalties(memory)
-    found = [_result(each, penalties, model, now_us) for each in outcome.found if each.chunk["type"] != TASK]
+    found = [_result(each, penalties, model, now_us) for each in outcome.hits if each.type != TASK]
     ranked = sorted((each for each in found if each.score > 0.0), key=lambda each: -each.score)
     return ranked[: settings.max_retrievals]
 
 
-def _result(found: Found, penalties: Mapping[str, float] | None, model: str, now_us: int) -> Result:
+def _result(hit: Hit, penalties: Mapping[str, float] | None, model: str, now_us: int) -> Result:
     from lamina_engine.freshness.tiers import multiplier
 
     factor = 1.0
-    if penalties is not None and found.chunk["collection"] == _CODE:
-        factor = multiplier(found.chunk.get("freshness"), penalties)
-    terms = found.terms
+    if penalties is not None and hit.collection == _CODE:
+        factor = multiplier(hit.freshness, penalties)
+    terms = hit.terms
     signal = terms["coverage"] if model == "words" else terms["cosine"] or 0.0
-    score = found.score * factor
+    score = hit.score * factor
     confidence = gates.confidence(signal, model) * factor
-    return Result(item_of_hit(found.chunk, "search", score, now_us), score, confidence)
+    return Result(item_of_chunk(hit, "search", now_us, score), score, confidence)
 
 
 def _penalties(memory: Memory) -> Mapping[str, float] | None:

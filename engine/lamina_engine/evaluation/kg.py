@@ -212,8 +212,8 @@ _Found = tuple[Sequence[str], bool]
 def _recalled(memory: Memory, query: str, top_k: int, **options: Any) -> list[str]:
     from lamina_engine.recall.pipeline import recall
 
-    found = recall(memory, query, k=top_k * _POOL, **options).found
-    return [str(each.chunk["source"]) for each in found if each.chunk["source"]]
+    found = recall(memory, query, k=top_k * _POOL, **options).hits
+    return [hit.source for hit in found if hit.source]
 
 
 def _lexical(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:

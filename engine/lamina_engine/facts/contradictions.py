@@ -18,10 +18,10 @@ from lamina_engine.facts.columns import FACT
 from lamina_engine.facts.view import read_facts, read_states
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.schema import Fact
     from lamina_engine.facts.view import FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
 
 EVENT: Final = "contradict_fact"
 """Kind of the events; detail: ``old`` and ``new`` (rows of the facts log), ``relation``, ``confidence``, ``reasoning``."""
@@ -156,7 +156,7 @@ def _touch(old: Fact, new: Fact) -> bool:
 
 def _is_dated(fact: Fact) -> bool:
     """Tell whether somebody said since when a fact holds: another day than the one it was written on."""
-    return fact.valid_from is not None and fact.valid_from // _DAY_US != fact.recorded_at // _DAY_US
+    return fact.valid_from_us is not None and fact.valid_from_us // _DAY_US != fact.recorded_at_us // _DAY_US
 
 
 def record_contradictions(

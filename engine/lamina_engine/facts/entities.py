@@ -20,8 +20,8 @@ from lamina_engine.facts.timeline import Interval, insert_interval
 from lamina_engine.facts.view import Entity, FactView, fact_view, read_facts, read_states
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.schema import Fact
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
     from lamina_engine.store.transaction import Transaction
 
 
@@ -225,7 +225,9 @@ def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, se
         groups.setdefault(key, []).append(fact)
     changed = [pair for group in groups.values() if len(group) > 1 for pair in _shortened_facts(kg, group, entities)]
     changed.sort(key=lambda pair: pair[0].row)
-    ends = [(fact, end) for fact, end in changed if end > (MIN_TIME if fact.valid_from is None else fact.valid_from)]
+    ends = [
+        (fact, end) for fact, end in changed if end > (MIN_TIME if fact.valid_from_us is None else fact.valid_from_us)
+    ]
     amend(transaction, kg, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
     kept = {fact.row for fact, _ in ends}
     amend(transaction, kg, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
@@ -254,9 +256,9 @@ def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> l
     known = {fact.row: fact for fact in group}
     key = _comparison_key(kg, group[0], merged)[0]
     for fact in sorted(group, key=lambda each: each.row):
-        begin = MIN_TIME if fact.valid_from is None else fact.valid_from
+        begin = MIN_TIME if fact.valid_from_us is None else fact.valid_from_us
         value = _comparison_key(kg, fact, merged)[1]
-        outcome = insert_interval(intervals, value, begin, fact.valid_to, MIN_TIME, functional=len(key) == 2)
+        outcome = insert_interval(intervals, value, begin, fact.valid_to_us, MIN_TIME, functional=len(key) == 2)
         if outcome.row != -1:
             intervals.append(Interval(fact.row, value, begin, begin))
             continue

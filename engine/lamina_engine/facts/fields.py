@@ -257,7 +257,7 @@ def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
     gone = [
         fact.row
         for fact in kg.facts_at(rows)
-        if fact.valid_to is None
+        if fact.valid_to_us is None
         and (fact.chunk or fact.source, fact.predicate, fact.object.casefold()) not in said
         and not _is_stated_by_alias(kg, fact.object_id, fact.chunk, fact.predicate, drafts)
     ]

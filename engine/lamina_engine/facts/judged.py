@@ -27,9 +27,9 @@ from lamina_engine.judging.verdicts import DisputeVerdict, parse_disputes, parse
 
 if TYPE_CHECKING:
     from lamina_engine.embed.chat import Chat
-    from lamina_engine.facts.schema import Fact
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
 
 ORIGIN: Final = "judged"
 TASK: Final = "triples"
@@ -117,7 +117,7 @@ def _groups(view: View) -> list[list[Fact]]:
     """Return the open facts of each thing of which two or more are said, and one that was not asked about."""
     kg = fact_view(view)
     rows = np.arange(kg.fact_rows, dtype=np.int64)
-    open_ = [fact for fact in kg.facts_at(rows[kg.is_current(rows, None)].tolist()) if fact.valid_to is None]
+    open_ = [fact for fact in kg.facts_at(rows[kg.is_current(rows, None)].tolist()) if fact.valid_to_us is None]
     by_subject: dict[str, list[Fact]] = defaultdict(list)
     for fact in open_:
         by_subject[fact.subject_id].append(fact)

@@ -17,9 +17,10 @@ from lamina_engine.facts import resolve
 from lamina_engine.facts.columns import CLOSE, CONFIDENCE, FACT, RETRACT
 from lamina_engine.facts.interning import EntityInterner, intern_ends
 from lamina_engine.facts.predicates import predicate_name
-from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, Fact, check_columns, to_columns
+from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, check_columns, to_columns
 from lamina_engine.facts.timeline import FIRST_TOKEN, ITSELF, WritePlan
 from lamina_engine.facts.view import FactView, fact_view, find_facts, read_states
+from lamina_engine.results import Fact
 from lamina_engine.store.log_writer import LogWriter
 
 if TYPE_CHECKING:
@@ -227,14 +228,14 @@ def close(
     """
     with memory.write() as (transaction, view):
         kg = fact_view(view)
-        found = [fact for fact in _find_stated(kg, subject, predicate, object) if fact.valid_to is None]
+        found = [fact for fact in _find_stated(kg, subject, predicate, object) if fact.valid_to_us is None]
         ends = []
         for fact in found:
-            end = max(start_of_today(memory), fact.valid_from or MIN_TIME + 1) if valid_to is None else valid_to
-            if fact.valid_from is not None and end < fact.valid_from:
+            end = max(start_of_today(memory), fact.valid_from_us or MIN_TIME + 1) if valid_to is None else valid_to
+            if fact.valid_from_us is not None and end < fact.valid_from_us:
                 raise InvalidArgument(
                     f"valid_to={format_instant(end)} is before {fact.subject} {fact.predicate} {fact.object} began "
-                    f"({format_instant(fact.valid_from)}); retract what never was so"
+                    f"({format_instant(fact.valid_from_us)}); retract what never was so"
                 )
             ends.append(end)
         amend(transaction, kg, found, CLOSE, origin, ends=ends)
@@ -289,7 +290,7 @@ def amend(
     rows = np.array([fact.row for fact in facts], np.int64)
     tables, n = kg.tables, len(facts)
     if ends is None:
-        ends = [MAX_TIME if fact.valid_to is None else fact.valid_to for fact in facts]
+        ends = [MAX_TIME if fact.valid_to_us is None else fact.valid_to_us for fact in facts]
     transaction.append(
         "facts",
         {
@@ -304,7 +305,7 @@ def amend(
             "chunk": [fact.chunk for fact in facts],
             "confidence": [fact.confidence for fact in facts] if confidence is None else list(confidence),
             "weight": [fact.weight for fact in facts],
-            "valid_from": [fact.valid_from for fact in facts],
+            "valid_from": [fact.valid_from_us for fact in facts],
             "valid_to": [None if end == MAX_TIME else end for end in ends],
             "origin": [origin] * n,
         },

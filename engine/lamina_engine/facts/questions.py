@@ -6,10 +6,8 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-import msgspec
 from msgspec import Struct
 
-from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.intents import (
     Intents,
@@ -22,13 +20,15 @@ from lamina_engine.facts.intents import (
     words_of,
 )
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
+from lamina_engine.results import Answer
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.view import Fact, FactView
+    from lamina_engine.facts.view import FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
 
-__all__ = ["ANSWERED_FROM", "TIERS", "Answer", "Answers", "Tiers", "ask", "ask_view"]
+__all__ = ["ANSWERED_FROM", "TIERS", "Answers", "Tiers", "ask", "ask_view"]
 
 ANSWERED_FROM: Final = 90.0
 """An answer of this score or more is one to what was asked; those below are what else is known."""
@@ -49,41 +49,6 @@ class Tiers(Struct, frozen=True):
 
 TIERS: Final[dict[str, Tiers]] = {"shipped": Tiers(), "seed": Tiers(relation=95.0, others_always=False)}
 """``shipped`` is what the source system's code does, ``seed`` what its description says."""
-
-
-class Answer(Struct, frozen=True):
-    """One answer."""
-
-    subject: str
-    predicate: str
-    object: str
-    score: float
-    method: str
-    source: str
-    """The file, chunk or label that says so; never empty."""
-    resolution: str | None
-    """By which of its names the entity was found; None for full text."""
-    ambiguous: bool
-    """True where the name means others too."""
-    entity: str | None
-    """Id of the entity asked about."""
-    key: str
-    """The predicate, read from there."""
-    value: str
-    """What is at the other end."""
-    row: int
-    chunk: str | None
-    confidence: float
-    valid_from: int | None
-    valid_to: int | None
-    contradicted: tuple[str, ...] = ()
-    """Other values that were said of the same thing."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON values; dates as ISO 8601."""
-        found: dict[str, Any] = msgspec.structs.asdict(self)
-        found |= {name: format_instant(found[name]) for name in ("valid_from", "valid_to")}
-        return found | {"contradicted": list(self.contradicted)}
 
 
 class Answers(Sequence[Answer]):
@@ -282,7 +247,7 @@ class _Candidate(Struct, frozen=True):
     def order(self) -> tuple[Any, ...]:
         """Sorts best first; never by the row before the content, so that answers do not depend on the order of writing."""
         fact = self.fact
-        newest = -(fact.valid_from if fact.valid_from is not None else -(2**62))
+        newest = -(fact.valid_from_us if fact.valid_from_us is not None else -(2**62))
         return (
             -self.score, self.place, -self.fit, -fact.confidence, newest, fact.key, fact.value, fact.subject, fact.source,
             fact.row,
@@ -293,7 +258,7 @@ class _Candidate(Struct, frozen=True):
         return Answer(
             fact.subject, fact.predicate, fact.object, self.score, self.method, fact.source or "facts",
             named.how if named else None, named.ambiguous if named else False, named.entity.id if named else None,
-            fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from, fact.valid_to,
+            fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from_us, fact.valid_to_us,
             tuple(contradicted),
         )  # fmt: skip
 

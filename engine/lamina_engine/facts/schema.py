@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
@@ -76,41 +75,6 @@ class Mention:
     text: str
     entities: tuple[Entity, ...]
     how: str
-
-
-class Fact(Struct, frozen=True):
-    """A fact, as seen from an entity. Instants are us UTC."""
-
-    row: int
-    subject: str
-    subject_id: str
-    predicate: str
-    object: str
-    """Name of the entity, or the literal."""
-    object_id: str | None
-    """Canonical id, where it is an entity."""
-    category: str
-    source: str
-    """Path or label; never empty."""
-    chunk: str | None
-    """Id of the chunk that says so."""
-    confidence: float
-    weight: float
-    valid_from: int | None
-    """None: since ever."""
-    valid_to: int | None
-    """First instant at which it does not hold any more; None: open."""
-    recorded_at: int
-    origin: str
-    direction: Literal["out", "in"] = "out"
-    """``in`` where the entity that was asked about is its object."""
-    key: str = ""
-    """Its predicate as it reads from there: the inverse, where one is declared."""
-
-    @property
-    def value(self) -> str:
-        """What is at the other end."""
-        return self.subject if self.direction == "in" else self.object
 
 
 DraftKind = Literal["auto", "entity", "literal"]

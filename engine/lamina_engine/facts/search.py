@@ -22,10 +22,11 @@ from lamina_kernels._jit import is_ready
 from lamina_kernels.counting import count_keys, expand_rows
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.view import Fact, FactView
+    from lamina_engine.facts.view import FactView
     from lamina_engine.index.tables import Tables
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
     from lamina_engine.store.snapshot import Snapshot
 
 U32 = NDArray[np.uint32]

@@ -20,9 +20,10 @@ from lamina_engine.facts import names
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
 from lamina_engine.facts.log import write_columns
 from lamina_engine.facts.predicates import KINDS, Kind, Registry, declare, predicate_name, read_declared
-from lamina_engine.facts.schema import MIN_TIME, Draft, Fact, to_columns
+from lamina_engine.facts.schema import MIN_TIME, Draft, to_columns
 from lamina_engine.facts.seeding import SeedReport
 from lamina_engine.facts.view import FactView, fact_view_at, read_facts, read_states
+from lamina_engine.results import Fact
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -228,7 +229,7 @@ def _fact_line(fact: Fact) -> FactLine:
     return FactLine(
         fact.subject_id, fact.predicate, fact.object if fact.object_id is None else fact.object_id,
         "literal" if fact.object_id is None else "entity", fact.category, fact.source, fact.chunk, fact.confidence,
-        fact.weight, format_instant(fact.valid_from), format_instant(fact.valid_to), fact.origin,
+        fact.weight, format_instant(fact.valid_from_us), format_instant(fact.valid_to_us), fact.origin,
     )  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.columns import FACT, RETRACT, FactColumns, fact_columns
 from lamina_engine.facts.predicates import Registry, read_registry
 from lamina_engine.facts.resolve import ENTITY, NameIndex, name_index
-from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Fact, Mention, Resolution
+from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Mention, Resolution
 from lamina_engine.index.view import View
+from lamina_engine.results import Fact
 
 if TYPE_CHECKING:
     from lamina_engine.columns import Reader
@@ -292,7 +293,7 @@ def _read_sorted(kg: FactView, rows: I64, valid_at: int | None, direction: Liter
     if not len(rows):
         return []
     found = read_facts(kg, _holding_at(_apply_amendments(kg, rows), valid_at), direction)
-    found.sort(key=lambda fact: (fact.key, fact.valid_from or MISSING_US, fact.value, fact.row))
+    found.sort(key=lambda fact: (fact.key, fact.valid_from_us or MISSING_US, fact.value, fact.row))
     return found
 
 

@@ -33,8 +33,8 @@ from lamina_engine.ingest.origins import Origins, origin_of_row, read_file
 from lamina_engine.recall import mask, where
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Chunk
     from lamina_engine.store.snapshot import Rows
 
 _OBJECT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lamina_engine.clock import MISSING_US
-from lamina_engine.graph.leads import Step, step_of
+from lamina_engine.graph.leads import step_of
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
 from lamina_kernels import injection
@@ -16,6 +16,7 @@ from lamina_kernels.csr import entries
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
+    from lamina_engine.results import Step
     from lamina_kernels.layouts import F64, I32, I64, U8
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from lamina_engine.chunks.reading import with_texts
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.ends import find_ends
 from lamina_engine.index import nodes
 from lamina_engine.index.claims import Claims, origin_ranks
 from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.results import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,25 +24,6 @@ CAUSAL: Final = "causal"
 MAX_DEPTH: Final = 10
 Way = Literal["causes", "caused_by", "both"]
 WAYS: Final = ("causes", "caused_by", "both")
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One hop of a chain, seen from where it was asked."""
-
-    id: str
-    direction: str
-    """``causes``: the chain leads on to it; ``caused_by``: it leads here."""
-    depth: int
-    confidence: float
-    """Of the last link of its chain."""
-    product: float
-    """Of all links of its chain."""
-    reason: str | None
-    """Note of the last link."""
-    chain: tuple[str, ...]
-    """Ids from where it was asked to this one."""
-    status: str
 
 
 def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5) -> list[Cause]:
@@ -80,7 +62,8 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
     for way in ("causes", "caused_by") if direction == "both" else (direction,):
         for node, cause in _chains(view, state, root, way, min(max(int(depth), 1), MAX_DEPTH)):
             found.setdefault(node, cause)
-    return sorted(found.values(), key=lambda cause: (cause.depth, -cause.confidence, cause.id))
+    ordered = sorted(found.values(), key=lambda cause: (cause.depth, -cause.confidence, cause.id))
+    return with_texts(view, ordered)
 
 
 def _chains(view: View, state: NodeState, root: int, way: str, depth: int) -> Iterator[tuple[int, Cause]]:

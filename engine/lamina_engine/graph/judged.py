@@ -179,9 +179,9 @@ def _neighbours(view: View, name: str, most: int) -> list[str]:
     names = view.snapshot.values("chunks", "id", found.rows)
     document = dict(zip(names, found.documents.tolist(), strict=True))
     kept: dict[int, str] = {}
-    for other, _ in similar(view, name, k=_FETCHED):
-        if document[other] != document[name]:
-            kept.setdefault(document[other], other)
+    for near in similar(view, name, k=_FETCHED):
+        if document[near.id] != document[name]:
+            kept.setdefault(document[near.id], near.id)
     return list(kept.values())[:most]
 
 

@@ -7,7 +7,6 @@ take most of its time.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from lamina_engine.graph.question import WHAT, check_intent
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED
+from lamina_engine.results import Step
 from lamina_kernels import beam, khop, push
 
 if TYPE_CHECKING:
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from lamina_kernels.layouts import F32, F64, I32, I64, U8, Walk
 
 CONTRADICTS: Final = "contradicts"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One link of a path."""
-
-    source: str
-    target: str
-    relation: str
-    weight: float
-    outward: bool
-    """True where it was walked from source to target."""
 
 
 class Starts(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,30 +14,11 @@ from lamina_engine.graph.registry import DIRECTIONS, STANDARD, Direction, Regist
 from lamina_engine.index import nodes
 from lamina_engine.index.claims import origin_ranks, squash
 from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.results import Link
 from lamina_kernels import csr
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A standing link, or one origin's claim about it. Instants are us UTC."""
-
-    source: str
-    target: str
-    relation: str
-    weight: float
-    origin: str
-    note: str | None
-    created_at: int | None
-    recorded_at: int
-    count: int | None
-    """How often, for relations that are counted."""
-    status: str
-    """Of the chunk at its other end, as seen from where it was asked."""
-    active: bool
-    """False where one of its ends was removed or forgotten: it is kept, and not walked."""
 
 
 def links_of(

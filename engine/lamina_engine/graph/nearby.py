@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamina_engine.chunks.reading import Chunk, chunks_at, find_row
+from lamina_engine.chunks.reading import chunks_at, find_row, with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.index.vectors import scan
+from lamina_engine.results import Neighbor, Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
 
 _MOST = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """A chunk among those before and after it, oldest first."""
-
-    before: tuple[Chunk, ...]
-    focus: Chunk
-    after: tuple[Chunk, ...]
-    total: int
-    """Dated chunks that were looked at, the focus included."""
 
 
 def timeline(view: View, identity: str, *, before: int = 5, after: int = 5, same_collection: bool = False) -> Timeline:
@@ -88,8 +77,8 @@ def _nearest(rows: NDArray[np.int64], times: NDArray[np.int64], moment: int, cou
     return rows[ahead[side[ahead] <= cut]]
 
 
-def similar(view: View, identity: str, *, k: int = 5) -> list[tuple[str, float]]:
-    """Return the chunks whose vectors are nearest to one's, with their cosines, best first; equal ones newer first.
+def similar(view: View, identity: str, *, k: int = 5) -> list[Neighbor]:
+    """Return the chunks whose vectors are nearest to one's, best first by cosine; equal ones newer first.
 
     Raises
     ------
@@ -115,4 +104,4 @@ def similar(view: View, identity: str, *, k: int = 5) -> list[tuple[str, float]]
     names = view.snapshot.values("chunks", "id", found.rows)
     created = view.snapshot.numbers("chunks", "created_at", found.rows, MISSING_US).tolist()
     order = sorted(zip((-found.scores).tolist(), (-made for made in created), names, strict=True))
-    return [(str(name), -score) for score, _, name in order[:k]]
+    return with_texts(view, [Neighbor(str(name), -score) for score, _, name in order[:k]])

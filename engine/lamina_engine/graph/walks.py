@@ -7,20 +7,21 @@ invalidated are, and say so, unless the caller leaves them out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lamina_engine.arguments import ids_of
+from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import leads
 from lamina_engine.graph.ends import find_ends
-from lamina_engine.graph.leads import Step, step_of
+from lamina_engine.graph.leads import step_of
 from lamina_engine.graph.registry import STANDARD, Direction, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.results import Neighbor, Step
 from lamina_kernels import khop
 
 if TYPE_CHECKING:
@@ -33,23 +34,6 @@ MAX_BUDGET: Final = 100_000
 _NEIGHBOUR_LIMIT: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A chunk that a walk came to."""
-
-    id: str
-    score: float
-    hops: int
-    via: tuple[Step, ...]
-    """The path from where the walk began; empty for what it began with."""
-    status: str
-    """active or invalidated."""
-    contradicts: bool
-    """True where a link of the path says that its two ends contradict each other."""
-    created_at: int | None
-    """us UTC."""
-
-
 def neighbours(
     view: View,
     identity: str | Sequence[str],
@@ -60,7 +44,7 @@ def neighbours(
     invalidated: bool = True,
     limit: int = _NEIGHBOUR_LIMIT,
     registry: Registry = STANDARD,
-) -> list[Reached]:
+) -> list[Neighbor]:
     """Return what lies within some hops of a chunk, or of several: nearest first, then newer, then by id.
 
     Parameters
@@ -93,8 +77,8 @@ def neighbours(
     walk = khop.neighbours(
         state.graph.forward, state.graph.backward, seeds, walk_out, walk_in, blocked, hops, state.graph.nodes
     )
-    found = [reached for reached in _reached(view, state, _nearest(view, state, walk, limit)) if reached.hops]
-    return sorted(found, key=lambda reached: (reached.hops, *_order(reached)))[:limit]
+    found = [near for near in _reached(view, state, _nearest(view, state, walk, limit)) if near.hops]
+    return with_texts(view, sorted(found, key=lambda near: (near.hops, *_order(near)))[:limit])
 
 
 def traverse(
@@ -110,7 +94,7 @@ def traverse(
     without: Sequence[str] = (),
     invalidated: bool = True,
     registry: Registry = STANDARD,
-) -> list[Reached]:
+) -> list[Neighbor]:
     """Return what anchors lead to by a best-first walk, anchors included, best first.
 
     Parameters
@@ -150,9 +134,9 @@ def traverse(
         without=without, invalidated=invalidated, registry=registry,
     )  # fmt: skip
     lone = zip(begin.lone_scores.tolist(), _facts(view, begin.lone), strict=True)
-    alone = [Reached(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]
+    alone = [Neighbor(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]
     found = [*_reached(view, nodes.state_of(view), walk), *alone]
-    return sorted(found, key=lambda reached: (-reached.score, *_order(reached)))[:budget]
+    return with_texts(view, sorted(found, key=lambda near: (-near.score, *_order(near)))[:budget])
 
 
 def propagate(
@@ -250,7 +234,7 @@ def _facts(view: View, rows: I64) -> list[tuple[str, str, int | None]]:
     ]
 
 
-def _reached(view: View, state: NodeState, walk: Walk) -> list[Reached]:
+def _reached(view: View, state: NodeState, walk: Walk) -> list[Neighbor]:
     facts = _facts(view, state.rows[walk.nodes])
     columns: list[list[Any]] = [
         walk.parents.tolist(),
@@ -260,7 +244,7 @@ def _reached(view: View, state: NodeState, walk: Walk) -> list[Reached]:
         walk.hops.tolist(),
     ]
     paths: list[tuple[Step, ...]] = []
-    found: list[Reached] = []
+    found: list[Neighbor] = []
     for position, (parent, entry, outward, score, hops) in enumerate(zip(*columns, strict=True)):
         name, status, created = facts[position]
         path: tuple[Step, ...] = ()
@@ -268,12 +252,12 @@ def _reached(view: View, state: NodeState, walk: Walk) -> list[Reached]:
             path = (*paths[parent], step_of(state, entry, bool(outward), facts[parent][0], name))
         paths.append(path)
         contradicted = any(step.relation == leads.CONTRADICTS for step in path)
-        found.append(Reached(name, score, hops, path, status, contradicted, created))
+        found.append(Neighbor(name, score, hops, path, status, contradicted, created))
     return found
 
 
-def _order(reached: Reached) -> tuple[int, str]:
-    return -(MISSING_US if reached.created_at is None else reached.created_at), reached.id
+def _order(near: Neighbor) -> tuple[int, str]:
+    return -(MISSING_US if near.created_at_us is None else near.created_at_us), near.id
 
 
-__all__ = ["ChunkNotFound", "Reached", "Step", "neighbours", "propagate", "traverse"]
+__all__ = ["ChunkNotFound", "neighbours", "propagate", "traverse"]

@@ -66,7 +66,7 @@ class Tables(Cache):
         self.previous = RowColumn(self._read_previous)
         """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
         self.shown: dict[int, dict[str, Any]] = {}
-        """What hits showed of rows, by row; see `lamina_engine.chunks.reading.hit_fields_at`."""
+        """Stored fields of chunks read lately, by row; see `lamina_engine.chunks.reading.fields_at`."""
         self.contents: dict[int, bytes] = {}
         """Content hashes of rows that were compared; see `lamina_engine.recall.diversity`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}

@@ -21,9 +21,9 @@ from lamina_engine.redact.search import prepare_kernel
 from lamina_engine.store.segments import SEGMENT_ROWS
 
 if TYPE_CHECKING:
-    from lamina_engine.chunks.reading import Chunk
     from lamina_engine.ingest.recordtables import RecordColumns
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Chunk
 
 DEFAULT_TYPE: Final = "note"
 DEFAULT_COLLECTION: Final = "notes"

@@ -13,16 +13,17 @@ import numpy as np
 from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.chunks.reading import Chunk, chunks_at
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.graph import links, log
-from lamina_engine.graph.links import Link, links_of
+from lamina_engine.graph.links import links_of
 from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.registry import IMPORTED, STANDARD, Registry
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
+from lamina_engine.results import Chunk, Link
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -374,7 +375,7 @@ def _edges(view: View, chunks: Sequence[Chunk]) -> list[Edge]:
         for link in links_of(view, name, relations=relations):
             if link.source in names and link.target in names:
                 found[link.source, link.target, link.relation] = link
-    ordered = sorted(found.items(), key=lambda item: (item[1].created_at or 0, item[0]))
+    ordered = sorted(found.items(), key=lambda item: (item[1].created_at_us or 0, item[0]))
     return [_edge(link, odd) for _, link in ordered]
 
 
@@ -382,5 +383,5 @@ def _edge(link: Link, odd: dict[tuple[str, str, str], list[Any]]) -> Edge:
     ends = (link.source, link.target)
     if (*ends[::-1], link.relation) in odd and (*ends, link.relation) not in odd:
         ends = ends[::-1]  # a pair without direction, as the file wrote it
-    created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at), {}))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    created, extra = odd.get((*ends, link.relation), (taskfile.seconds(link.created_at_us), {}))  # pyright: ignore[reportArgumentType, reportCallIssue]
     return Edge(*ends, link.relation, created, link.note or "", extra)  # pyright: ignore[reportCallIssue]

@@ -28,11 +28,10 @@ from lamina_kernels.leads import Shares, merge
 
 if TYPE_CHECKING:
     from lamina_engine.graph.adjacent import Adjacent
-    from lamina_engine.graph.leads import Step
-    from lamina_engine.graph.walks import Reached
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.recall.request import Request
+    from lamina_engine.results import Neighbor, Step
     from lamina_engine.topics.generation import TopicRow
     from lamina_kernels.layouts import BOOL, Walk
 
@@ -428,7 +427,7 @@ def traverse_question(
     relations: Sequence[str] | None = None,
     without: Sequence[str] = (),
     invalidated: bool = True,
-) -> list[Reached]:
+) -> list[Neighbor]:
     """Return what a question, or anchors, lead to; see `lamina_engine.graph.walks.traverse`.
 
     Parameters
@@ -450,9 +449,9 @@ def traverse_question(
     view, vector = memory.view(), None
     anchors: Mapping[str, float] | Sequence[str]
     if isinstance(start, str):
-        found = recall(memory, start, k=ANCHORS, intent=intent).found
+        found = recall(memory, start, k=ANCHORS, intent=intent).hits
         best = max((hit.score for hit in found), default=0.0)
-        anchors = {hit.chunk["id"]: hit.score / best for hit in found if hit.score >= STRONG * best > 0.0}
+        anchors = {hit.id: hit.score / best for hit in found if hit.score >= STRONG * best > 0.0}
         intent = intent or classify(start).name
         if view.vector_rows and anchors and start.strip():
             memory.check_space(view.snapshot, None)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
-from lamina_engine.chunks.reading import hit_fields_at
+from lamina_engine.chunks.reading import fields_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.expansion import LinkedHit
@@ -16,16 +14,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts, recompute_composite
 from lamina_engine.recall.time_window import recompute_factor, time_term
-
-
-class Found(Struct, frozen=True):
-    """One result."""
-
-    chunk: dict[str, Any]
-    """What is shown of it; see `lamina_engine.chunks.reading.hit_fields_at`."""
-    score: float
-    via: str | None
-    terms: dict[str, Any]
+from lamina_engine.results import Hit
 
 
 def explain(
@@ -39,11 +28,11 @@ def explain(
     brought: Mapping[int, LinkedHit],
     composite: Mapping[int, dict[str, Any]],
     held: Mapping[int, Held],
-) -> list[Found]:
+) -> list[Hit]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
-    shown = hit_fields_at(view, rows)
+    shown = fields_at(view, rows)
     aged = ages(view, rows, profile.decay, request.aged_us)
     parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
@@ -88,7 +77,7 @@ def explain(
         if boost is not None:
             record["boosts"] = boost
         if request.meant is not None:
-            record["time"] = time_term(request.meant, chunk["created_at"])
+            record["time"] = time_term(request.meant, chunk["created_at_us"])
         if position in composite:
             record["composite"] = composite[position]
         via = None if lexical_rank or vector_rank else "following"
@@ -104,7 +93,7 @@ def explain(
             record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
             if link.ceiling is not None:
                 record["ceiling"] = link.ceiling
-        found.append(Found(chunk, score, via, record))
+        found.append(Hit(**chunk, score=score, via=via, terms=record))
     return found
 
 

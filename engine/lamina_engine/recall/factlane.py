@@ -17,10 +17,10 @@ from lamina_engine.profiles import Profile
 
 if TYPE_CHECKING:
     from lamina_engine.config import FactsConfig
-    from lamina_engine.facts.questions import Answer
     from lamina_engine.index.view import View
     from lamina_engine.recall.lanes import Selection
     from lamina_engine.recall.request import Request
+    from lamina_engine.results import Answer
 
 _FULL: Final = 100.0
 _MOST: Final = 50

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks.reading import Chunk, select_chunks
+from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
@@ -22,7 +22,7 @@ from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.candidates import Candidates, match_shown, score_candidates
 from lamina_engine.recall.diversity import arrange, diversify
-from lamina_engine.recall.explain import Found, explain
+from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import Held, fact_lane
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
@@ -31,6 +31,7 @@ from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import score_composite
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
+from lamina_engine.results import Chunk, Hit
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _local = threading.local()
 class Outcome(Struct, frozen=True):
     """What a recall gave."""
 
-    found: list[Found]
+    hits: list[Hit]
     profile: str
     version: int
     took_ms: float

@@ -18,11 +18,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.chunks.reading import story_chunks
 from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.view import View
 from lamina_engine.recall.pack import count_tokens
-from lamina_engine.recall.sessions import Session, TimeRange, find_sessions, previous_session, session_of
+from lamina_engine.recall.sessions import SessionRows, TimeRange, find_sessions, previous_session, session_of
+from lamina_engine.results import Reconstruction, Session
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -50,24 +52,6 @@ class ReconstructionOptions(Struct, frozen=True):
     token_budget: int
 
 
-class Reconstruction(Struct, frozen=True):
-    """The text of some sessions, or of a span of days, inside a token budget."""
-
-    mode: Mode
-    text: str
-    tokens: int
-    """Of the text."""
-    rows: tuple[int, ...]
-    """Chunks that it holds complete, in the order of the text."""
-    left_out: int
-    """Chunks in question that are not among them."""
-    sessions: list[Session]
-    """Newest first."""
-    since_us: int | None
-    until_us: int | None
-    view: View
-
-
 def reconstruct(
     memory: Memory,
     session: str | None,
@@ -92,7 +76,7 @@ def reconstruct(
         if before is None:
             later = f"session {session!r}" if session is not None else "the present"
             raise SessionNotFound(f"no session came before {later}; `lamina sessions` lists them")
-        sessions = [session_of(view, before.session, **scope)]
+        sessions = [session_of(view, before.info.session, **scope)]
     elif session is not None:
         sessions = [session_of(view, session, **scope)]
     else:
@@ -102,10 +86,11 @@ def reconstruct(
     else:
         lines, rows = _timeline(view, list(reversed(sessions)), options.token_budget, options.keep)
     text = "\n".join(lines)
-    left_out = sum(session.chunks for session in sessions) - len(rows)
+    left_out = sum(session.info.chunks for session in sessions) - len(rows)
     return Reconstruction(
-        options.mode, text, count_tokens(text), tuple(rows), left_out, sessions, since_us, until_us, view
-    )
+        options.mode, text, count_tokens(text), story_chunks(view, rows), left_out,
+        tuple(session.info for session in sessions), since_us, until_us, view.snapshot.version,
+    )  # fmt: skip
 
 
 def _check(session: object, window: TimeRange, options: ReconstructionOptions, *, previous: object) -> None:
@@ -131,9 +116,9 @@ class _Entry(Struct, frozen=True):
     text: str
 
 
-def _timeline(view: View, sessions: Sequence[Session], budget: int, keep: Keep) -> tuple[list[str], list[int]]:
+def _timeline(view: View, sessions: Sequence[SessionRows], budget: int, keep: Keep) -> tuple[list[str], list[int]]:
     """Return the lines of a timeline, and the rows in it: as much of one end as fits."""
-    heads = [_heading(session) for session in sessions]
+    heads = [_heading(session.info) for session in sessions]
     places = [(i, row) for i, session in enumerate(sessions) for row in session.rows.tolist()]
     wanted = reversed(places) if keep == "newest" else iter(places)
     kept: list[_Entry] = []
@@ -190,7 +175,7 @@ def _type_label(type_: str) -> str:
 # ---------------------------------------------------------------------- briefing
 
 
-def _briefing(view: View, sessions: Sequence[Session], budget: int) -> tuple[list[str], list[int]]:
+def _briefing(view: View, sessions: Sequence[SessionRows], budget: int) -> tuple[list[str], list[int]]:
     """Return a paragraph for each of the last sessions and the newest chunks, and their rows."""
     parts: list[str] = []
     left = budget
@@ -209,14 +194,14 @@ def _briefing(view: View, sessions: Sequence[Session], budget: int) -> tuple[lis
     return parts, rows
 
 
-def _brief(view: View, session: Session) -> str:
-    lines = [_heading(session)]
-    if session.summary is not None:
-        lines.append(_indented(session.summary))
+def _brief(view: View, session: SessionRows) -> str:
+    lines = [_heading(session.info)]
+    if session.info.summary is not None:
+        lines.append(_indented(session.info.summary))
     else:
         first, last = view.snapshot.values("chunks", "text", session.rows[[0, -1]])
         lines += [f"began: {_excerpt(first)}"]
-        if session.chunks > 1:
+        if session.info.chunks > 1:
             lines += [f"ended: {_excerpt(last)}"]
     files = _files(view, session.rows)
     if files:
@@ -250,7 +235,7 @@ def _heading(session: Session) -> str:
 
 
 def _span(session: Session) -> str:
-    start, end = _moment(session.started_us), _moment(session.ended_us)
+    start, end = _moment(session.started_at_us), _moment(session.ended_at_us)
     if not start or start == end:
         return start
     return f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}"

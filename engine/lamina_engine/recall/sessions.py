@@ -14,6 +14,7 @@ from msgspec import Struct
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.categories import NO_VALUE
+from lamina_engine.results import Session
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
@@ -28,21 +29,11 @@ _MAX_DAYS: Final = 36_525
 _FAR: Final = np.iinfo(np.int64).max
 
 
-class Session(Struct, frozen=True):
-    """One session. Instants are us UTC."""
+class SessionRows(Struct, frozen=True):
+    """A session and its rows in order of time: by date, then ordinal, then row."""
 
-    session: str
-    project: str | None
-    """Of its first chunk that has one."""
-    agents: tuple[str, ...]
-    chunks: int
-    started_us: int | None
-    ended_us: int | None
-    """When its last chunk ended, where its record says so; else when it began."""
-    summary: str | None
-    """Text of its newest summary, if it has one."""
+    info: Session
     rows: I64
-    """Its chunks in the order of time: by date, then place, then row."""
 
 
 class TimeRange(Struct, frozen=True):
@@ -83,7 +74,7 @@ def find_sessions(
     agent: str | None = None,
     since_us: int | None = None,
     until_us: int | None = None,
-) -> Iterator[Session]:
+) -> Iterator[SessionRows]:
     """Yield sessions with chunks that are asked for, the newest first; equals by name.
 
     O(rows), and some reads for each session that is taken.
@@ -115,10 +106,10 @@ def list_sessions(
     """Return sessions, the newest first; see ``Vault.sessions``, which has the defaults."""
     since_us, until_us = window.bounds(memory)
     found = find_sessions(memory.view(), since_us=since_us, until_us=until_us, project=project, agent=agent)
-    return list(islice(found, check_limit(limit)))
+    return [session.info for session in islice(found, check_limit(limit))]
 
 
-def session_of(view: View, name: str, **scope: Any) -> Session:
+def session_of(view: View, name: str, **scope: Any) -> SessionRows:
     """Return one session."""
     found = next(find_sessions(view, session=name, **scope), None)
     if found is None:
@@ -126,18 +117,22 @@ def session_of(view: View, name: str, **scope: Any) -> Session:
     return found
 
 
-def previous_session(view: View, name: str | None, project: str | None, before_us: int | None = None) -> Session | None:
+def previous_session(
+    view: View, name: str | None, project: str | None, before_us: int | None = None
+) -> SessionRows | None:
     """Return the last session that began before another of its project; None for the first.
 
     Without ``name``, or where the vault has not read it yet, the newest session is returned.
     """
     known = next(find_sessions(view, session=name), None) if name is not None else None
     if known is not None:
-        project = project if project is not None else known.project
-        before_us = known.started_us if before_us is None else before_us
+        project = project if project is not None else known.info.project
+        before_us = known.info.started_at_us if before_us is None else before_us
     for session in find_sessions(view, project=project):
-        earlier = before_us is None or (session.started_us is not None and session.started_us < before_us)
-        if session.session != name and earlier:
+        earlier = before_us is None or (
+            session.info.started_at_us is not None and session.info.started_at_us < before_us
+        )
+        if session.info.session != name and earlier:
             return session
     return None
 
@@ -182,7 +177,7 @@ def _first_moment(created: I64) -> int | None:
     return None if created[0] == MISSING_US else int(created[0])
 
 
-def _describe_session(view: View, name: str, rows: I64) -> Session:
+def _describe_session(view: View, name: str, rows: I64) -> SessionRows:
     created = view.created_us[rows]
     dated = created[created != MISSING_US]
     gather, value = view.categories.gather, view.categories.value
@@ -192,7 +187,7 @@ def _describe_session(view: View, name: str, rows: I64) -> Session:
     sums = rows[types == view.categories.code("type", SUMMARY)]
     summary = str(view.snapshot.values("chunks", "text", sums[-1:])[0]) if sums.size else None
     ended = _recorded_end(view, int(rows[-1]))
-    return Session(
+    info = Session(
         name,
         value("project", projects[0]) if projects else None,
         tuple(str(value("agent", code)) for code in agents),
@@ -200,8 +195,8 @@ def _describe_session(view: View, name: str, rows: I64) -> Session:
         int(dated.min()) if dated.size else None,
         max(int(dated.max()), ended or MISSING_US) if dated.size else ended,
         summary,
-        rows,
     )
+    return SessionRows(info, rows)
 
 
 def _recorded_end(view: View, row: int) -> int | None:

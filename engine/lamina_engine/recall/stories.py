@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina_engine.chunks.reading import current_rows
+from lamina_engine.chunks.reading import current_rows, story_chunks
 from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
@@ -32,6 +32,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.sessions import agent_codes
+from lamina_engine.results import Story
 from lamina_kernels.chains import Limits, best_chain, chains, scores
 from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
 from lamina_kernels.distances import angular_distance
@@ -56,7 +57,7 @@ _NO_DIRECTION: Final = 0.5
 """Match of a chunk that has a vector with a question that has none: a right angle."""
 
 
-class ChainItem(Struct, frozen=True):
+class _Item(Struct, frozen=True):
     """One chunk of a story."""
 
     row: int
@@ -67,13 +68,13 @@ class ChainItem(Struct, frozen=True):
     tokens: int
 
 
-class Story(Struct, frozen=True):
-    """A chain of chunks around a hit, or a search where there is none."""
+class _Draft(Struct, frozen=True):
+    """A story by rows, before texts are read."""
 
     mode: Literal["chain", "search"]
     reason: str | None
     """Reason for a search in place of a chain."""
-    items: list[ChainItem]
+    items: list[_Item]
     """Oldest first in a chain, best first in a search."""
     seed: int
     """Row of the hit that the chain begins with; -1 in a search."""
@@ -88,7 +89,6 @@ class Story(Struct, frozen=True):
     lengths: tuple[int, ...]
     """Chunks of every chain that was walked."""
     view: View
-    took_ms: float
 
 
 def chain(
@@ -134,12 +134,24 @@ def chain(
     walked, reason = _walk(view, rows, settings.chains, direction, limits, agent)
     lengths = () if walked is None else tuple(walked.chains.lengths.tolist())
     started_seeds = 0 if walked is None else walked.seeds
-    story = Story("search", reason, [], -1, 0.0, 0.0, 0, len(rows), started_seeds, lengths, view, 0.0)
+    story = _Draft("search", reason, [], -1, 0.0, 0.0, 0, len(rows), started_seeds, lengths, view)
     if walked is not None:
         story = _best_story(story, walked, matches, settings.chains, direction)
     if story.mode == "search" and query is not None:
         story = _search_story(memory, story, query, settings, token_budget, options)
-    return replace(story, took_ms=(time.perf_counter() - started) * 1e3)
+    return _finished(story, query, direction, started)
+
+
+def _finished(story: _Draft, query: str | None, direction: Way, started: float) -> Story:
+    """Read the texts of a story's chunks."""
+    view, in_chain = story.view, story.mode == "chain"
+    measures = [(item.score, item.hops if in_chain else None, item.tokens) for item in story.items]
+    chunks = story_chunks(view, [item.row for item in story.items], measures)
+    seed = str(view.snapshot.values("chunks", "id", np.array([story.seed]))[0]) if story.seed >= 0 else None
+    return Story(
+        query, direction, story.mode, story.reason, chunks, seed, story.median, story.total, story.tokens, story.hits,
+        story.seeds, story.lengths, view.snapshot.version, (time.perf_counter() - started) * 1e3,
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- where chains begin
@@ -326,7 +338,7 @@ def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
     return np.ones(len(hops))
 
 
-def _best_story(story: Story, walked: _Walk, matches: _Matches, settings: Chaining, direction: Way) -> Story:
+def _best_story(story: _Draft, walked: _Walk, matches: _Matches, settings: Chaining, direction: Way) -> _Draft:
     """Return the story of the best chain, or the reason where all chains have one chunk."""
     found = walked.chains
     distinct, places = np.unique(walked.rows, return_inverse=True)
@@ -339,7 +351,7 @@ def _best_story(story: Story, walked: _Walk, matches: _Matches, settings: Chaini
     rows, hops = walked.rows[entries], found.hops[entries].tolist()
     sizes = count_row_tokens(story.view, rows).tolist()
     items = [
-        ChainItem(row, score, hop, size)
+        _Item(row, score, hop, size)
         for row, score, hop, size in zip(rows.tolist(), values[entries].tolist(), hops, sizes, strict=True)
     ]
     return replace(
@@ -349,13 +361,13 @@ def _best_story(story: Story, walked: _Walk, matches: _Matches, settings: Chaini
 
 
 def _search_story(
-    memory: Memory, story: Story, query: str, profile: Profile, budget: int, options: Mapping[str, Any]
-) -> Story:
+    memory: Memory, story: _Draft, query: str, profile: Profile, budget: int, options: Mapping[str, Any]
+) -> _Draft:
     """Return the hits of a search in place of a chain."""
-    found = recall(memory, query, profile=profile, token_budget=budget, **options).found
-    rows = story.view.rows_of_ids([hit.chunk["id"] for hit in found])
+    found = recall(memory, query, profile=profile, token_budget=budget, **options).hits
+    rows = story.view.rows_of_ids([hit.id for hit in found])
     items = [
-        ChainItem(row, hit.score, 0, size)
+        _Item(row, hit.score, 0, size)
         for row, hit, size in zip(rows.tolist(), found, count_row_tokens(story.view, rows).tolist(), strict=True)
     ]
     return replace(story, items=items, tokens=sum(item.tokens for item in items))

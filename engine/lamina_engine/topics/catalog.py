@@ -47,6 +47,10 @@ class Topic:
     medoid: str | None
     exemplars: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``topics`` of ``lamina topics --json``."""
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Member:

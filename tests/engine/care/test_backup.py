@@ -48,8 +48,8 @@ def build(root: Path, n: int = 20) -> Memory:
 
 
 def answers(memory: Memory) -> list[tuple[Any, float]]:
-    found = [recall(memory, query, now=MOMENT).found for query in ("note", "number 3", "17")]
-    return [(f.chunk["id"], f.score) for hits in found for f in hits]
+    found = [recall(memory, query, now=MOMENT).hits for query in ("note", "number 3", "17")]
+    return [(f.id, f.score) for hits in found for f in hits]
 
 
 @pytest.fixture(autouse=True)

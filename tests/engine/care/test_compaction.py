@@ -44,8 +44,8 @@ def build(root: Path) -> Memory:
 
 
 def answers(memory: Memory) -> list[tuple[Any, float]]:
-    found = [recall(memory, query, now=MOMENT).found for query in ("base note", "number 3", "another text")]
-    return [(f.chunk["id"], f.score) for hits in found for f in hits]
+    found = [recall(memory, query, now=MOMENT).hits for query in ("base note", "number 3", "another text")]
+    return [(f.id, f.score) for hits in found for f in hits]
 
 
 @pytest.fixture(autouse=True)

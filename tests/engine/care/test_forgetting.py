@@ -90,8 +90,8 @@ def build(root: Path, n: int, without: set[int] = frozenset()) -> Memory:  # typ
 
 def answers(memory: Memory, n: int, **options: Any) -> list[list[tuple[str, float]]]:
     queries = [*NOUNS[:5], "harbour ledger", "2026", *(f"unique{i}word piano" for i in range(0, n, max(n // 5, 1)))]
-    found = [recall(memory, query, k=15, now=LATER, **options).found for query in queries]
-    return [[(f.chunk["id"], f.score) for f in hits] for hits in found]
+    found = [recall(memory, query, k=15, now=LATER, **options).hits for query in queries]
+    return [[(f.id, f.score) for f in hits] for hits in found]
 
 
 def assert_equal(got: list[list[tuple[str, float]]], ref: list[list[tuple[str, float]]]) -> None:
@@ -260,17 +260,17 @@ def test_a_forgotten_chunk_is_found_by_no_id_and_may_come_again(tmp_path: Path) 
         assert record.pop("recorded_at") > 0
         assert {name: value for name, value in record.items() if value is not None} == expected
     assert adding.add(memory, note(1)["text"], {"id": "identity0001"}) == ["identity0001"]
-    assert [e["kind"] for e in history(memory.view(), "identity0001")] == ["added"]
+    assert [e.kind for e in history(memory.view(), "identity0001")] == ["added"]
 
 
 def test_followers_are_indexed_with_what_is_left(tmp_path: Path) -> None:
     memory = opened(tmp_path / "vault")
     for i, text in enumerate(["alpha first", "bravo second", "charlie third", "delta fourth"]):
         adding.add(memory, text, {"id": text, "session": "s", "created_at": f"2026-02-0{i + 1}"})
-    assert "delta fourth" in {f.chunk["id"] for f in recall(memory, "bravo", lanes=("lexical",)).found}
+    assert "delta fourth" in {f.id for f in recall(memory, "bravo", lanes=("lexical",)).hits}
     forget(memory, ids=["bravo second", "charlie third"], dry_run=False)
-    assert recall(memory, "bravo charlie", lanes=("lexical",)).found == []
-    assert {f.chunk["id"] for f in recall(memory, "alpha", lanes=("lexical",)).found} == {"alpha first", "delta fourth"}
+    assert recall(memory, "bravo charlie", lanes=("lexical",)).hits == []
+    assert {f.id for f in recall(memory, "alpha", lanes=("lexical",)).hits} == {"alpha first", "delta fourth"}
     assert memory.view().snapshot.numbers("chunks", "previous", np.arange(4)).tolist() == [-1, -1, -1, 0]
 
 
@@ -298,7 +298,7 @@ def test_sources_keep_their_rows_and_bring_nothing_back_unchanged(tmp_path: Path
     memory = opened(tmp_path / "vault")
     ingest(memory, [str(notes)])
     view = memory.view()
-    identity = next(f.chunk["id"] for f in recall(memory, "number1", k=1, lanes=("lexical",)).found)
+    identity = next(f.id for f in recall(memory, "number1", k=1, lanes=("lexical",)).hits)
     report = forget(memory, ids=identity, dry_run=False)
     assert (report.sources, report.chunks) == (1, 1)
     assert leaks(tmp_path / "vault", [identity.encode(), b"number1", b"other1"]) == []
@@ -313,11 +313,11 @@ def test_sources_keep_their_rows_and_bring_nothing_back_unchanged(tmp_path: Path
     assert ingest(memory, [str(notes)]).unchanged == 3
     os.utime(notes / "one.md", ns=(0, 0))
     ingest(memory, [str(notes)])
-    assert not any("number1" in f.chunk["text"] for f in recall(memory, "number1", lanes=("lexical",)).found)
+    assert not any("number1" in f.text for f in recall(memory, "number1", lanes=("lexical",)).hits)
     (notes / "one.md").write_text((notes / "one.md").read_text() + "\nOne more line.\n")
     ingest(memory, [str(notes)])
-    assert "number1" in recall(memory, "number1", k=1, lanes=("lexical",)).found[0].chunk["text"]
-    others = {f.chunk["id"] for f in recall(memory, "number0 number2", lanes=("lexical",)).found}
+    assert "number1" in recall(memory, "number1", k=1, lanes=("lexical",)).hits[0].text
+    others = {f.id for f in recall(memory, "number0 number2", lanes=("lexical",)).hits}
     assert set(row["chunks"]) & others
 
 
@@ -477,5 +477,5 @@ def test_store_without_a_space(tmp_path: Path) -> None:
     adding.add(memory, [note(i) for i in range(3)], {})
     report = forget(memory, ids=[f"identity{i:04d}" for i in range(3)], dry_run=False)
     assert (report.rows, report.vectors) == (3, 0)
-    assert recall(memory, "harbour").found == []
+    assert recall(memory, "harbour").hits == []
     assert Store(tmp_path / "vault").snapshot().rows("chunks") == 3

@@ -152,8 +152,8 @@ def test_the_newest_whole_version_is_chosen_and_stale_indexes_are_left_out(vault
     repaired = opened(vault)
     assert repaired.store.snapshot().manifest.indexes == {}
     adding.add(repaired, [{"text": f"other thing{i}", "id": f"other{i}"} for i in range(40)], {})
-    assert recall(repaired, "thing7", k=1).found[0].chunk["id"] == "other7"
-    assert recall(repaired, "lost", k=5, lanes=("lexical",)).found == []
+    assert recall(repaired, "thing7", k=1).hits[0].id == "other7"
+    assert recall(repaired, "lost", k=5, lanes=("lexical",)).hits == []
     got = verify(vault, deep=True)
     assert got.ok, got.problems
 
@@ -226,15 +226,15 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
         memory = opened(vault)
         adding.add(memory, "word1 once more", {"id": "again"})
         lifecycle.pin(memory, "id1", pinned=not memory.view().state.pinned[1])
-        assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
+        assert recall(memory, "word17", k=1).hits[0].id == "id17"
         got = verify(vault, deep=True)
         assert got.ok, (path, got.problems)
     assert contents_at(vault)["chunks"][: len(log["chunks"])] == log["chunks"]
 
 
 def answers(memory: Memory) -> list[Any]:
-    found = [recall(memory, question, k=5).found for question in ("word17", "note title 2", "anew word4")]
-    said = [[(hit.chunk["id"], hit.score) for hit in hits] for hits in found]
+    found = [recall(memory, question, k=5).hits for question in ("word17", "note title 2", "anew word4")]
+    said = [[(hit.id, hit.score) for hit in hits] for hits in found]
     return [said, [link.target for link in links.links_of(memory.view(), "id1", direction="out")]]
 
 
@@ -288,9 +288,9 @@ def test_index_files_that_cannot_be_opened_are_built_again_by_the_next_writer(va
         if path.is_file():
             path.write_bytes(content)
     memory = opened(vault)
-    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
+    assert recall(memory, "word17", k=1).hits[0].id == "id17"
     adding.add(memory, "one more", {"id": "more"})
-    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
+    assert recall(memory, "word17", k=1).hits[0].id == "id17"
     got = verify(vault, deep=True)
     assert got.ok, got.problems
     assert len(list((vault / "index").glob("lexical-*"))) == 1
@@ -300,7 +300,7 @@ def test_no_index_at_all_is_no_problem(vault: Path) -> None:
     for path in sorted((vault / "index").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     memory = opened(vault)
-    assert recall(memory, "word17", k=1).found[0].chunk["id"] == "id17"
+    assert recall(memory, "word17", k=1).hits[0].id == "id17"
     assert codes(verify(vault)) == {"index"}
     adding.add(memory, "one more", {"id": "more"})
     assert verify(vault, deep=True).ok

@@ -96,7 +96,7 @@ def test_readers_note_too_and_a_reopened_vault_knows(used: Vault, clock: FixedCl
         assert half_life(reader) > 60.0
         assert half_life(reader, as_of="2026-03-01T12:00:00.000001Z") == 60.0
     entry = used.history("a")[-1]
-    assert (entry["kind"], entry["detail"]) == ("access", f'{{"count":1,"last_us":{clock.now_us()}}}')
+    assert (entry.kind, entry.detail) == ("access", {"count": 1, "last_us": clock.now_us()})
 
 
 def test_what_was_recalled_is_not_put_away(used: Vault, clock: FixedClock) -> None:
@@ -130,7 +130,7 @@ def test_a_journal_is_bounded_and_what_is_torn_or_unknown_is_passed_over(tmp_pat
     with (used.path / "journal" / "accesses").open("ab") as file:
         file.write(b"torn")
     recalled(used, 0)
-    assert [entry["kind"] for entry in used.history("a")] == ["added", "access"]
+    assert [entry.kind for entry in used.history("a")] == ["added", "access"]
     (tmp_path / "v" / "journal").mkdir(parents=True)
     (tmp_path / "v" / "journal" / "accesses").write_bytes(bytes(access_journal.MOST_BYTES))
     access_journal.note(tmp_path / "v", [1], 1)
@@ -147,7 +147,7 @@ def test_what_an_interrupted_writer_took_is_taken_by_the_next(used: Vault) -> No
     access_journal.note(used.path, [0], 6)
     recalled(used, 0)
     recalled(used, 0)
-    assert [entry["kind"] for entry in used.history("a")] == ["added", "access", "access"]
+    assert [entry.kind for entry in used.history("a")] == ["added", "access", "access"]
 
 
 def test_many_readers_at_once_lose_nothing(used: Vault) -> None:
@@ -164,4 +164,4 @@ def test_many_readers_at_once_lose_nothing(used: Vault) -> None:
     for reader in readers:
         reader.join()
     recalled(used, 0)
-    assert used.history("a")[-1]["detail"] == '{"count":400,"last_us":7}'
+    assert used.history("a")[-1].detail == {"count": 400, "last_us": 7}

@@ -10,13 +10,13 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.chunks.reading import Chunk
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, LaminaError, VaultReadOnly
+from lamina_engine.results import Chunk
 
 
 def kinds(vault: Vault, id_: str) -> list[str]:
-    return [entry["kind"] for entry in vault.history(id_)]
+    return [entry.kind for entry in vault.history(id_)]
 
 
 def test_invalidating_hides_and_restoring_brings_back(lexical_vault: Vault) -> None:
@@ -26,7 +26,7 @@ def test_invalidating_hides_and_restoring_brings_back(lexical_vault: Vault) -> N
     assert len(lexical_vault.recall("MySQL")) == 0
     assert lexical_vault.list() == []
     entry = lexical_vault.history(id_)[-1]
-    assert (entry["kind"], entry["reason"], entry["detail"]) == ("invalidate", "we moved", '{"stamp":"2026-02"}')
+    assert (entry.kind, entry.reason, entry.detail) == ("invalidate", "we moved", {"stamp": "2026-02"})
     assert lexical_vault.restore(id_, "we moved back").status == "active"
     assert [hit.id for hit in lexical_vault.recall("MySQL")] == [id_]
     assert kinds(lexical_vault, id_) == ["added", "invalidate", "restore"]
@@ -121,13 +121,13 @@ def test_history_tells_every_version_in_order(lexical_vault: Vault, clock: Fixed
         clock.advance(60)
         step()
     got = lexical_vault.history(id_)
-    assert [entry["kind"] for entry in got] == ["added", "updated", "invalidate", "pin", "restore", "updated", "pin"]
-    assert [entry["chunk"].text for entry in got if "chunk" in entry and entry["kind"] in ("added", "updated")] == [
+    assert [entry.kind for entry in got] == ["added", "updated", "invalidate", "pin", "restore", "updated", "pin"]
+    assert [entry.chunk.text for entry in got if entry.chunk is not None] == [
         "one",
         "two",
         "three",
     ]
-    assert [entry["recorded_at"] for entry in got] == sorted(entry["recorded_at"] for entry in got)
+    assert [entry.recorded_at for entry in got] == sorted(entry.recorded_at for entry in got)
 
 
 def test_lists_are_newest_first_and_cut_by_the_same_order(lexical_vault: Vault) -> None:

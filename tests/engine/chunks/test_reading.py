@@ -9,7 +9,7 @@ import pytest
 
 from lamina import Vault
 from lamina_engine.chunks import reading
-from lamina_engine.chunks.reading import HIT_COLUMNS, hit_fields_at
+from lamina_engine.chunks.reading import _COLUMNS, fields_at
 
 
 def filled(vault: Vault, n: int = 30) -> None:
@@ -21,10 +21,12 @@ def filled(vault: Vault, n: int = 30) -> None:
 def test_remembered_rows_are_those_of_the_log(lexical_vault: Vault) -> None:
     filled(lexical_vault)
     view = lexical_vault._memory.view()
-    ref = view.snapshot.records("chunks", np.arange(30), HIT_COLUMNS)
+    plain = ("id", "text", "title", "type", "source", "ordinal", "commit")
+    assert set(plain) <= set(_COLUMNS)
+    ref = view.snapshot.records("chunks", np.arange(30), plain)
     for rows in ([3, 1, 2], [2, 3, 29, 3], list(range(30))):
-        got = hit_fields_at(view, np.array(rows))
-        for name in HIT_COLUMNS[:-1]:
+        got = fields_at(view, np.array(rows))
+        for name in plain:
             assert [record[name] for record in got] == [ref[row][name] for row in rows]
         assert [record["metadata"] for record in got] == [{"n": [row]} if row % 3 else {} for row in rows]
 
@@ -53,9 +55,9 @@ def test_no_more_is_remembered_than_allowed(lexical_vault: Vault, monkeypatch: p
     monkeypatch.setattr(reading, "_KEPT_ROWS", 8)
     filled(lexical_vault)
     view = lexical_vault._memory.view()
-    ref = [record["id"] for record in hit_fields_at(view, np.arange(30))]
+    ref = [record["id"] for record in fields_at(view, np.arange(30))]
     for start in range(0, 24, 3):
-        got = [record["id"] for record in hit_fields_at(view, np.arange(start, start + 6))]
+        got = [record["id"] for record in fields_at(view, np.arange(start, start + 6))]
         assert got == ref[start : start + 6]
         assert len(view.tables.shown) <= 8
 
@@ -64,7 +66,7 @@ def test_long_texts_are_not_remembered(lexical_vault: Vault, monkeypatch: pytest
     monkeypatch.setattr(reading, "_KEPT_CHARS", 10)
     filled(lexical_vault, 3)
     view = lexical_vault._memory.view()
-    assert [record["id"] for record in hit_fields_at(view, np.arange(3))] == ["n0", "n1", "n2"]
+    assert [record["id"] for record in fields_at(view, np.arange(3))] == ["n0", "n1", "n2"]
     assert not view.tables.shown
 
 
@@ -75,7 +77,7 @@ def test_threads_that_share_a_vault_see_whole_rows(lexical_vault: Vault, monkeyp
 
     def look(seed: int) -> bool:
         rows = np.random.default_rng(seed).integers(0, 30, 12)
-        return [record["id"] for record in hit_fields_at(view, rows)] == [f"n{row}" for row in rows.tolist()]
+        return [record["id"] for record in fields_at(view, rows)] == [f"n{row}" for row in rows.tolist()]
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(look, range(400)))

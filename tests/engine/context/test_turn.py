@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 
 import lamina
@@ -156,16 +157,13 @@ def test_stale_code_patterns_are_held_back_unless_freshness_is_off(
     )
     from lamina_engine.context import turn
     from lamina_engine.recall import pipeline
-    from lamina_engine.recall.explain import Found
 
     real = pipeline.recall
 
     def scanned(*arguments: Any, **options: Any) -> Any:
         outcome = real(*arguments, **options)
-        for found in outcome.found:
-            assert isinstance(found, Found)
-            found.chunk["freshness"] = "stale"
-        return outcome
+        hits = [structs.replace(hit, freshness="stale") for hit in outcome.hits]
+        return structs.replace(outcome, hits=hits)
 
     monkeypatch.setattr(turn, "recall", scanned)
     ids = {item.id for item in known.inject(WHY, "s").items}
@@ -180,11 +178,12 @@ def test_stale_code_patterns_are_held_back_unless_freshness_is_off(
 )
 def test_what_a_tier_costs_a_code_pattern(vault: Vault, tier: str | None, ref: float) -> None:
     from lamina_engine.context.turn import _penalties, _result
-    from lamina_engine.recall.explain import Found
+    from lamina_engine.results import Hit
 
-    shown: dict[str, Any] = dict.fromkeys(("source", "title", "session", "created_at"))
-    shown |= {"id": "a", "text": "b", "type": "note", "collection": "code-patterns", "freshness": tier}
-    found = Found(shown, 0.8, None, {"cosine": 0.45, "coverage": 0.0})
+    found = Hit(
+        id="a", row=0, text="b", type="note", collection="code-patterns", recorded_at_us=0, freshness=tier, score=0.8,
+        terms={"cosine": 0.45, "coverage": 0.0},
+    )  # fmt: skip
     result = _result(found, _penalties(vault._memory), "wordllama", 0)
     assert result.score == pytest.approx(ref)
     assert result.confidence == pytest.approx(0.6 * ref / 0.8)

@@ -119,7 +119,7 @@ def test_an_event_speaks_of_no_chunk_but_its_own(memory: Memory) -> None:
     record_contradictions(memory, [Contradiction(old, new, "contradiction", 0.9, "b says so")])
     (found,) = contradictions_of(memory.view())
     assert found.reasoning == ""
-    events = [event for event in history(memory.view(), "a") if event["kind"] == "contradict_fact"]
+    events = [event for event in history(memory.view(), "a") if event.kind == "contradict_fact"]
     assert len(events) == 1
 
 

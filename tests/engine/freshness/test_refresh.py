@@ -48,7 +48,7 @@ def test_what_changed_is_superseded_and_its_history_kept(lexical_vault: Vault, g
     after = {chunk.source: chunk for chunk in lexical_vault.list()}
     assert (after["a.md"].id, after["b.md"].row) == (before["a.md"].id, before["b.md"].row)
     assert "line at" in after["a.md"].text
-    assert [entry["kind"] for entry in lexical_vault.history(after["a.md"].id)] == ["added", "updated"]
+    assert [entry.kind for entry in lexical_vault.history(after["a.md"].id)] == ["added", "updated"]
     assert (after["a.md"].freshness, after["a.md"].needs_review) == ("fresh", False)
     assert tiers(lexical_vault) == {"a.md": ("fresh", False), "b.md": ("fresh", False)}
 
@@ -168,7 +168,7 @@ def test_own_words_become_a_work_item_and_an_update_ends_it(lexical_vault: Vault
     lexical_vault.update(id_, text="The cache is in a.md, and holds twenty things.")
     assert tiers(lexical_vault) == {"a.md": ("fresh", False)}
     assert lexical_vault.refresh(needs_review=True).work == ()
-    assert [entry["kind"] for entry in lexical_vault.history(id_)] == ["added", "updated"]
+    assert [entry.kind for entry in lexical_vault.history(id_)] == ["added", "updated"]
 
 
 def test_own_words_that_stand_in_the_file_are_confirmed(lexical_vault: Vault, here: Git) -> None:

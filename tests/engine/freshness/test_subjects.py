@@ -154,7 +154,7 @@ def test_the_report_is_ordered_counted_and_filtered(lexical_vault: Vault, here: 
     assert lexical_vault.freshness(project="q").checked == 1
     assert lexical_vault.freshness(where={"source": "x.md"}).counts["expired"] == 1
     with pytest.raises(InvalidArgument, match="tier"):
-        lexical_vault.freshness(tier="rotten")
+        lexical_vault.freshness(tier="rotten")  # type: ignore[arg-type]
 
 
 def test_hits_and_filters_carry_the_last_scan(lexical_vault: Vault, here: Git) -> None:
@@ -235,7 +235,7 @@ def test_a_review_asked_for_by_hand_survives_scans(lexical_vault: Vault, here: G
     chunk = lexical_vault.review(id_, needed=False)
     assert (chunk.needs_review, chunk.freshness) == (False, "fresh")
     assert said(lexical_vault, id_) == ("fresh", "commits", 0, False)
-    assert [entry["kind"] for entry in lexical_vault.history(id_)] == ["added", "review", "reviewed"]
+    assert [entry.kind for entry in lexical_vault.history(id_)] == ["added", "review", "reviewed"]
     with pytest.raises(InvalidArgument, match="reason"):
         lexical_vault.review(id_)
 

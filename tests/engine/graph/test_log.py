@@ -11,10 +11,10 @@ from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, LaminaError
 from lamina_engine.graph import links, log
-from lamina_engine.graph.links import Link
 from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.index import nodes
 from lamina_engine.memory import Memory
+from lamina_engine.results import Link
 from tests.engine.graph.filling import claimed, fill, tie
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
@@ -36,7 +36,7 @@ def test_written_and_read(three: Memory, clock: FixedClock) -> None:
     assert log.write(three, [draft]) == LinkCounts(added=1)
     got = only(three)
     assert (got.source, got.target, got.relation, got.weight, got.note) == (A, B, "causal", 0.5, "because")
-    assert (got.origin, got.created_at, got.status, got.active, got.count) == (
+    assert (got.origin, got.created_at_us, got.status, got.active, got.count) == (
         "user",
         clock.now_us(),
         "active",

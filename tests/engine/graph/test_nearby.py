@@ -72,10 +72,10 @@ def test_similar(tmp_path: Path, clock: FixedClock) -> None:
     )
     vectors = np.array([[1, 0, 0], [0.8, 0.6, 0], [0.6, 0.8, 0], [0.8, 0.6, 0]], np.float32)
     fill(memory, list("abcd"), vectors=vectors)
-    assert [(name, round(score, 6)) for name, score in similar(memory.view(), "a", k=3)] == [
+    assert [(near.id, round(near.score, 6)) for near in similar(memory.view(), "a", k=3)] == [
         ("d", 0.8), ("b", 0.8), ("c", 0.6),
     ]  # fmt: skip
-    assert [name for name, _ in similar(memory.view(), "a", k=1)] == ["d"]
+    assert [near.id for near in similar(memory.view(), "a", k=1)] == ["d"]
     with pytest.raises(InvalidArgument, match="k=0"):
         similar(memory.view(), "a", k=0)
     memory.close()

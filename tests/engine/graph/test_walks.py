@@ -15,8 +15,9 @@ from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import log
 from lamina_engine.graph.log import Draft
-from lamina_engine.graph.walks import Reached, neighbours, propagate, traverse
+from lamina_engine.graph.walks import neighbours, propagate, traverse
 from lamina_engine.memory import Memory
+from lamina_engine.results import Neighbor
 from tests.engine.graph.filling import fill, tie
 
 NAMES = "abcdefgh"
@@ -32,7 +33,7 @@ def remove(memory: Memory, identity: str) -> None:
     lifecycle._event(memory, identity, "remove", None, None, unless=lambda *_: False)
 
 
-def ids(found: list[Reached]) -> str:
+def ids(found: list[Neighbor]) -> str:
     return "".join(reached.id for reached in found)
 
 
@@ -41,7 +42,7 @@ def test_neighbours_and_their_paths(small: Memory) -> None:
     tie(small, "a>d", "semantic", 0.5)
     found = neighbours(small.view(), "a", hops=2, direction="out")
     assert [(each.id, each.hops) for each in found] == [("d", 1), ("b", 1), ("c", 2)]
-    path = found[2].via
+    path = found[2].path
     assert [(step.source, step.target, step.relation, step.outward) for step in path] == [
         ("a", "b", "causal", True), ("b", "c", "causal", True),
     ]  # fmt: skip

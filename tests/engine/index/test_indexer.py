@@ -134,7 +134,9 @@ def in_parts(path: Path) -> tuple[list[object], list[dict[str, object]]]:
         index = vault._memory.tables.lexical(vault._memory.view().snapshot)
         assert index is not None
         found = [
-            index.search([word], 100, must).tolist() for word in ("the", "a", "run") for must in ((), ("type=note",))
+            index.search([word], 100, must).tolist()  # type: ignore[union-attr]
+            for word in ("the", "a", "run")
+            for must in ((), ("type=note",))
         ]
         return answers(vault), [dict(vault.stats()["indexes"]), {"found": found, "rows": index.rows}]
 

@@ -60,8 +60,8 @@ def damage(vault: Path, kind: str) -> Path:
 
 
 def answers(memory: Memory) -> list[Any]:
-    found = [recall(memory, question, k=8).found for question in ("word3 note4", "note17", "word1")]
-    return [[(hit.chunk["id"], hit.score) for hit in hits] for hits in found]
+    found = [recall(memory, question, k=8).hits for question in ("word3 note4", "note17", "word1")]
+    return [[(hit.id, hit.score) for hit in hits] for hits in found]
 
 
 def begun(memory: Memory) -> bool:

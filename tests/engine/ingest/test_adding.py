@@ -67,7 +67,7 @@ def test_adding_the_same_again_changes_nothing(lexical_vault: Vault, clock: Fixe
     before = lexical_vault.stats()
     assert lexical_vault.add([record, record]) == first * 2
     assert lexical_vault.stats() == before
-    assert [entry["kind"] for entry in lexical_vault.history(first[0])] == ["added"]
+    assert [entry.kind for entry in lexical_vault.history(first[0])] == ["added"]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_known_id_with_other_content_supersedes(
     assert lexical_vault.add([RECORD | {"id": "one"} | changed]) == ["one"]
     assert rows(lexical_vault) == 2
     assert lexical_vault.stats()["chunks"] == 1
-    assert [entry["kind"] for entry in lexical_vault.history("one")] == ["added", "updated"]
-    assert [entry["chunk"].status for entry in lexical_vault.history("one")] == ["superseded", "active"]
+    assert [entry.kind for entry in lexical_vault.history("one")] == ["added", "updated"]
+    assert [entry.chunk.status for entry in lexical_vault.history("one") if entry.chunk] == ["superseded", "active"]
     assert lexical_vault.add([RECORD | {"id": "one"} | changed]) == ["one"]
     assert rows(lexical_vault) == 2
 
@@ -127,7 +127,7 @@ def test_duplicates_within_a_batch(lexical_vault: Vault) -> None:
     assert (lexical_vault.get("x").text, lexical_vault.get("y").text) == ("b", "m")
     assert lexical_vault.get("x").pinned
     assert (rows(lexical_vault), lexical_vault.stats()["chunks"]) == (5, 2)
-    assert [entry["chunk"].text for entry in lexical_vault.history("x") if entry["kind"] != "pin"] == ["old", "a", "b"]
+    assert [entry.chunk.text for entry in lexical_vault.history("x") if entry.chunk] == ["old", "a", "b"]
 
 
 def test_adding_what_was_invalidated_leaves_it_so_and_what_was_removed_comes_back(lexical_vault: Vault) -> None:
@@ -141,7 +141,7 @@ def test_adding_what_was_invalidated_leaves_it_so_and_what_was_removed_comes_bac
     assert lexical_vault.get(b).status == "removed"
     lexical_vault.add([{"text": "a"}, {"text": "b"}, {"text": "b"}])
     assert (lexical_vault.get(a).status, lexical_vault.get(b).status) == ("invalidated", "active")
-    assert [entry["kind"] for entry in lexical_vault.history(b)] == ["added", "remove", "restore"]
+    assert [entry.kind for entry in lexical_vault.history(b)] == ["added", "remove", "restore"]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_a_fresh_clock_is_not_needed_for_distinct_moments(lexical_vault: Vault) 
     ids = lexical_vault.add([{"text": f"t{i}"} for i in range(5)])
     lexical_vault.invalidate(ids[0], "x")
     stamps = [c.recorded_at_us for c in lexical_vault.get_many(ids)] + [
-        lexical_vault.history(ids[0])[-1]["recorded_at"]
+        lexical_vault.history(ids[0])[-1].recorded_at_us
     ]
     assert stamps == sorted(set(stamps))
     assert stamps[0] == parse_instant(NOW)

@@ -13,10 +13,11 @@ import lamina
 from lamina import FixedClock
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError
-from lamina_engine.graph.links import Link, claims_of
+from lamina_engine.graph.links import claims_of
 from lamina_engine.graph.log import LinkCounts
 from lamina_engine.ingest.beads import import_beads
 from lamina_engine.memory import Memory
+from lamina_engine.results import Link
 
 CAUSAL = {"blocks", "conditional-blocks", "waits-for", "caused-by"}
 SUPPORTING = {"discovered-from", "supersedes", "duplicates"}

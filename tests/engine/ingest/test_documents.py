@@ -101,7 +101,7 @@ def test_an_edit_writes_its_chunk_only_and_keeps_all_ids(folder: Path, tmp_path:
         assert (got.updated, got.chunks, got.embedded) == (1, 1, 1)
         assert ["THIRD" in text for text in embedder.texts] == [True]
         assert headings(vault) == before
-        assert [entry["kind"] for entry in vault.history(before["Beta"])] == ["added", "updated"]
+        assert [entry.kind for entry in vault.history(before["Beta"])] == ["added", "updated"]
 
 
 def test_text_above_keeps_the_ids_below(lexical_vault: Vault, folder: Path) -> None:

@@ -25,7 +25,7 @@ ISSUE = {
 }  # fmt: skip
 
 
-def ingest(vault: Vault, tmp_path: Path, value: Any, kind: str = "github") -> Any:
+def ingest(vault: Vault, tmp_path: Path, value: Any, kind: Any = "github") -> Any:
     path = tmp_path / "export.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
     return vault.ingest(path, kind=kind)

@@ -168,7 +168,7 @@ def test_other_intents_walk_nothing_unless_asked(tmp_path: Path) -> None:
     assert "upgrade" not in {hit.id for hit in vault.recall("zzz", **options)}
     assert "upgrade" in {hit.id for hit in vault.recall("zzz", intent="why", **options)}
     with pytest.raises(InvalidArgument, match="intent"):
-        vault.recall("zzz", intent="because", **options)
+        vault.recall("zzz", intent="because", **options)  # type: ignore[arg-type]
 
 
 def test_a_vault_without_links_answers_as_before(tmp_path: Path) -> None:

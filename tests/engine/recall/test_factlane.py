@@ -13,8 +13,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.known_profiles import BUILT_IN
 from lamina_engine.memory import Memory
-from lamina_engine.recall.explain import Found, recompute
+from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.pipeline import recall
+from lamina_engine.results import Hit
 from tests.engine.graph.filling import fill
 
 TEXTS = {
@@ -34,12 +35,12 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> 
     memory.close()
 
 
-def ids(found: list[Found]) -> list[str]:
-    return [hit.chunk["id"] for hit in found]
+def ids(found: list[Hit]) -> list[str]:
+    return [hit.id for hit in found]
 
 
-def asked(memory: Memory, **options: Any) -> list[Found]:
-    return recall(memory, QUESTION, **options).found
+def asked(memory: Memory, **options: Any) -> list[Hit]:
+    return recall(memory, QUESTION, **options).hits
 
 
 @pytest.mark.parametrize("profile", ["default", "entity", "lexical", "temporal"])
@@ -49,9 +50,9 @@ def test_a_vault_without_facts_answers_as_before(vault: Memory, profile: str) ->
 
 
 def test_what_a_vault_without_matching_facts_answers_is_the_same_to_the_bit(vault: Memory) -> None:
-    before = recall(vault, QUESTION).found
+    before = recall(vault, QUESTION).hits
     write(vault, [Draft("Somebody", "phone", "1")])
-    assert recall(vault, QUESTION).found == before
+    assert recall(vault, QUESTION).hits == before
 
 
 @pytest.mark.parametrize("profile", ["entity", "default"])
@@ -59,7 +60,7 @@ def test_the_chunk_that_holds_the_answer_comes_first(vault: Memory, profile: str
     write(vault, [Draft("Keystone", "port", "3055", source="b")])
     found = asked(vault, profile=profile)
     assert "b" in ids(found)
-    hit = next(hit for hit in found if hit.chunk["id"] == "b")
+    hit = next(hit for hit in found if hit.id == "b")
     assert (hit.terms["fact_score"], hit.terms["fact_method"]) == (95.0, "entity+intent")
     assert hit.terms["fact_says"] == ["Keystone", "port", "3055"]
     if profile == "entity":
@@ -121,7 +122,7 @@ def test_the_past_knows_later_facts_not(vault: Memory) -> None:
 def test_a_contradiction_is_shown_on_the_hit(vault: Memory) -> None:
     write(vault, [Draft("Keystone", "port", "3055", source="b")])
     write(vault, [Draft("Keystone", "port", "4100", source="c")])
-    (hit,) = [hit for hit in asked(vault, profile="entity") if hit.chunk["id"] == "c"]
+    (hit,) = [hit for hit in asked(vault, profile="entity") if hit.id == "c"]
     assert hit.terms["fact_contradicted"] == ["3055"]
 
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.chunks.reading import Chunk, chunks_at
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.view import View
 from lamina_engine.recall import mask, where
+from lamina_engine.results import Chunk
 from tests.conftest import NOW
 
 DAYS = ["2026-01-01", "2026-01-02T03:04:05Z", "2026-02-01", "2025-06-01"]
@@ -217,7 +218,7 @@ def test_any_field_may_be_asked_of_an_empty_vault(lexical_vault: Vault) -> None:
 
 def test_windows_are_half_open_and_read_in_the_zone_of_the_call(filled: Vault) -> None:
     def days(**options: Any) -> set[str | None]:
-        return {hit.created_at for hit in filled.recall("text", k=100, **options)}
+        return {hit.to_dict()["created_at"] for hit in filled.recall("text", k=100, **options)}
 
     assert days(since="2026-01-01", until="2026-02-01") == {"2026-01-01T00:00:00Z", "2026-01-02T03:04:05Z"}
     assert days(since="2026-01-01T00:00:00.000001Z", until="2026-02-01T00:00:00.000001Z") == {

@@ -70,7 +70,7 @@ words = st.sampled_from(sorted({word for query in QUERIES for word in query.spli
     st.sampled_from([None, {"project": "api"}, {"owner": "ada"}, {"status": {"in": ["active", "invalidated"]}}]),
 )
 def test_terms_give_the_score_again(
-    diary: Vault, query: str, profile: str, lanes: list[str] | None, where: dict[str, Any] | None
+    diary: Vault, query: str, profile: str, lanes: Any, where: dict[str, Any] | None
 ) -> None:
     hits = diary.recall(query, k=20, profile=profile, lanes=lanes, where=where)
     scores = [hit.score for hit in hits]

@@ -39,7 +39,10 @@ def test_sessions_are_listed_newest_first(told: Vault) -> None:
     assert [session.session for session in found] == ["third", "other", "second", "first"]
     third = found[0]
     assert (third.chunks, third.project, third.summary) == (5, "api", "The cache was the culprit.")
-    assert (third.started_at, third.ended_at) == ("2026-02-08T08:00:00Z", "2026-02-08T08:09:00Z")
+    assert (third.to_dict()["started_at"], third.to_dict()["ended_at"]) == (
+        "2026-02-08T08:00:00Z",
+        "2026-02-08T08:09:00Z",
+    )
     assert found[3].agents == ("main/reviewer",)
     assert [session.session for session in told.sessions("api", limit=2)] == ["third", "second"]
     assert [session.session for session in told.sessions(agent="reviewer")] == ["first"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +14,11 @@ import pytest
 import lamina
 from bench.stories import CAUSES, fill, measure, plant
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
-from lamina.storyresults import Story
 from lamina_engine.embed.callable import CallableEmbedder
 from lamina_engine.known_profiles import Profiles
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.stories import angular_match, hop_weights
+from lamina_engine.results import Story
 from tests.notes import CountingEmbedder
 
 DIM = 4
@@ -197,10 +196,10 @@ def test_rows_and_matches_are_those_of_a_recall(axes: Vault, options: dict[str, 
     session(axes, "a", [0.1, 0.9, -0.5])
     session(axes, "b", [0.7, 0.3])
     options |= {} if "lanes" in options else {"vector": QUESTION}
-    ref = recall(axes._memory, "a1 b0 said", profile="episodic", **options).found
+    ref = recall(axes._memory, "a1 b0 said", profile="episodic", **options).hits
     got = matched(axes._memory, "a1 b0 said", profile="episodic", **options)
     assert [got.view.snapshot.values("chunks", "id", got.rows)[i] for i in range(len(got.rows))] == [
-        hit.chunk["id"] for hit in ref
+        hit.id for hit in ref
     ]
     wanted = []
     for hit in ref:
@@ -223,7 +222,7 @@ def test_equal_questions_have_equal_answers_whatever_the_order_of_links(axes: Va
     session(axes, "a", [0.1, 0.2, 0.9])
     first = ask(axes)
     again = ask(axes)
-    assert dataclasses.replace(first, took_ms=0.0) == dataclasses.replace(again, took_ms=0.0)
+    assert msgspec.structs.replace(first, took_ms=0.0) == msgspec.structs.replace(again, took_ms=0.0)
     axes.unlink("a0", "a1", "next")
     axes.link("a0", "a1", "next")
     assert ids(ask(axes)) == ids(first)

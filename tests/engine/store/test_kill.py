@@ -39,8 +39,8 @@ while not stopped.is_set():
     outcome = recall(memory, "text1", k=3)
     assert outcome.version >= last, (outcome.version, last)
     last = outcome.version
-    for found in outcome.found:
-        assert found.chunk["text"]
+    for found in outcome.hits:
+        assert found.text
     recalls += 1
 print("recalls", recalls)
 """

@@ -17,7 +17,7 @@ _was_on = False
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Keep the garbage collector from running in this process for as long as something is being loaded.
 
     It is on again afterwards where it was on before, when the last of several threads leaves. Meant for a fraction of a

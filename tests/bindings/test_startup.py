@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 import lamina
-from lamina.starting import uncollected
+from lamina.startup import gc_paused
 
 
 def test_the_collector_rests_and_goes_on() -> None:
     assert gc.isenabled()
-    with uncollected():
+    with gc_paused():
         assert not gc.isenabled()
-        with uncollected():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_it_goes_on_after_an_error() -> None:
-    with pytest.raises(KeyError), uncollected():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
 
@@ -33,7 +33,7 @@ def test_it_goes_on_after_an_error() -> None:
 def test_where_the_caller_has_turned_it_off_it_stays_off() -> None:
     gc.disable()
     try:
-        with uncollected():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:
@@ -44,7 +44,7 @@ def test_the_last_of_several_threads_turns_it_on() -> None:
     inside, leave = threading.Barrier(3), threading.Event()
 
     def rest() -> None:
-        with uncollected():
+        with gc_paused():
             inside.wait()
             leave.wait()
 
@@ -52,7 +52,7 @@ def test_the_last_of_several_threads_turns_it_on() -> None:
     for thread in threads:
         thread.start()
     inside.wait()
-    with uncollected():
+    with gc_paused():
         pass
     assert not gc.isenabled()
     leave.set()
@@ -63,7 +63,7 @@ def test_the_last_of_several_threads_turns_it_on() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_collects() -> None:
-    with uncollected():
+    with gc_paused():
         child = os.fork()
         if child == 0:
             os._exit(0 if gc.isenabled() else 1)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,13 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
+from lamina.aio import AsyncContext, AsyncFacts, AsyncFreshness, AsyncLinks, AsyncSessions, AsyncTopics
+from lamina.context import Context
+from lamina.facts import Facts
+from lamina.freshness import Freshness
+from lamina.links import Links
+from lamina.sessions import Sessions
+from lamina.topics import Topics
 from tests.notes import write
 
 
@@ -90,13 +98,93 @@ def test_errors_come_through(tmp_path: Path) -> None:
         asyncio.run(wrong())
 
 
-def test_what_a_vault_does_not_have_its_twin_does_not_have(tmp_path: Path) -> None:
-    twin = lamina.AsyncVault(lamina.open(tmp_path / "v", create=True, embedder="none"))
-    assert public_methods() <= set(dir(twin))
-    for name in ("nonsense", "_memory", "__len__"):
-        with pytest.raises(AttributeError, match=name):
-            getattr(twin, name)
-    assert inspect.signature(twin.recall) == inspect.signature(twin.vault.recall)
+ACCESSORS = {
+    "facts": (Facts, AsyncFacts), "links": (Links, AsyncLinks), "topics": (Topics, AsyncTopics),
+    "sessions": (Sessions, AsyncSessions), "context": (Context, AsyncContext), "freshness": (Freshness, AsyncFreshness),
+}  # fmt: skip
+
+
+def methods(kind: type) -> dict[str, Any]:
+    found = vars(kind).items()
+    return {
+        name: value
+        for name, value in found
+        if inspect.isfunction(value) and (not name.startswith("_") or name == "__call__")
+    }
+
+
+@pytest.mark.parametrize("name", ["vault", *ACCESSORS])
+def test_the_awaitable_class_has_every_method_with_the_same_signature(name: str) -> None:
+    plain, awaited = ACCESSORS.get(name, (Vault, lamina.AsyncVault))
+    assert set(methods(awaited)) == set(methods(plain))
+    for method, function in methods(plain).items():
+        twin = methods(awaited)[method]
+        assert inspect.iscoroutinefunction(twin), method
+        assert inspect.signature(twin) == inspect.signature(function), method
+        assert inspect.getdoc(twin)
+    assert not hasattr(awaited, "__getattr__")
+
+
+def test_aopen_takes_what_open_takes() -> None:
+    ref = inspect.signature(lamina.open)
+    assert inspect.signature(lamina.aopen).parameters == ref.parameters
+
+
+def test_the_generated_file_is_the_one_that_is_checked_in() -> None:
+    pytest.importorskip("ruff")
+    script = Path(__file__).parents[2] / "bindings" / "generate_async.py"
+    generated = runpy.run_path(str(script))
+    assert generated["generate"]() == generated["TARGET"].read_text(encoding="utf-8")
+
+
+def test_accessors_are_not_awaited_and_their_calls_are(tmp_path: Path, clock: FixedClock) -> None:
+    async def tour() -> None:
+        async with lamina.aopen(tmp_path / "v", create=True, clock=clock, embedder="none") as vault:
+            first, second = await vault.add([{"text": "One."}, {"text": "Two.", "session": "s"}])
+            await vault.link(first, second, "causal")
+            assert [link.relation for link in await vault.links(first)] == ["causal"]
+            assert [link.relation for link in await vault.links(first, relations=["blocks"])] == []
+            await vault.facts.add("Ann", "phone", "1")
+            assert (await vault.facts.ask("what is Ann's phone?"))[0].object == "1"
+            assert await vault.topics() == []
+            assert [session.session for session in await vault.sessions()] == ["s"]
+            assert (await vault.freshness(git_check=False)).counts
+            assert (await vault.context.turn("hello", "s")) == (await vault.inject("hello", "s"))
+            assert repr(vault) == "<AsyncVault 'v': 2 chunks>"
+            assert vault.links is vault.links
+
+    asyncio.run(tour())
+
+
+TYPOS = """
+import lamina
+
+async def work() -> None:
+    async with lamina.aopen("v") as vault:
+        await vault.recal("x")
+        await vault.facts.aks("x")
+        await vault.recall("x", profil="lexical")
+        hits: int = await vault.recall("x")
+"""
+
+
+def test_a_typo_in_an_awaited_call_is_a_type_error(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "typos.py").write_text(TYPOS)
+    root = Path(lamina.__file__).parents[2]
+    out, _, code = api.run(
+        [
+            "--config-file",
+            str(root / "pyproject.toml"),
+            "--follow-imports=silent",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+            str(tmp_path / "typos.py"),
+        ]
+    )
+    lines = [line for line in out.splitlines() if ": error:" in line]
+    assert code == 1
+    assert [line.split(":")[1] for line in lines] == ["6", "7", "8", "9"], out
 
 
 def test_the_event_loop_goes_on_while_a_vault_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,10 +192,10 @@ def test_the_event_loop_goes_on_while_a_vault_works(tmp_path: Path, monkeypatch:
 
     vault = lamina.open(tmp_path / "v", create=True, embedder="none")
     release = threading.Event()
-    monkeypatch.setattr(vault, "stats", release.wait)
+    monkeypatch.setattr(vault, "verify", lambda deep, repair: release.wait(30))
 
     async def both() -> bool:
-        waiting = asyncio.create_task(lamina.AsyncVault(vault).stats(30))
+        waiting = asyncio.create_task(lamina.AsyncVault(vault).verify())
         await asyncio.sleep(0.01)
         release.set()  # only a loop that is free gets here
         return bool(await waiting)

@@ -1,0 +1,124 @@
+"""Context blocks for agents, at the start of a session and at each turn; ``vault.context``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lamina_engine.arguments import path_of
+from lamina_engine.clock import Instant
+
+if TYPE_CHECKING:
+    from lamina.options import PathLike, Trigger
+    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.memory import Memory
+
+
+class Context:
+    """Context that agents see. ``vault.bootstrap`` and ``vault.inject`` are `bootstrap` and `turn`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __repr__(self) -> str:
+        return f"<Context of {self._memory.root.name!r}>"
+
+    def bootstrap(
+        self,
+        session: str | None = None,
+        budget: int | None = None,
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        repo: PathLike | None = None,
+        now: Instant | None = None,
+        trigger: Trigger = "startup",
+    ) -> ContextBlock:
+        """Return the block for the start of a session: the last handoff, insights and recent changes.
+
+        Parameters
+        ----------
+        session : str, optional
+            Name of the session; `turn` does not repeat in it what this block contains.
+        budget : int, optional
+            Tokens of the whole block, wrapper included; ``BOOTSTRAP_TOKEN_BUDGET`` (2,500) by default. The handoff may
+            use 800 of 2,500, insights 600, changes 600, each also what the parts before it left; the rest is shared.
+        project, agent : str, optional
+            Only chunks of this project or agent.
+        repo : path, optional
+            A git work tree whose commits and merges since the handoff are listed.
+        now : date, optional
+            The moment to which ages are counted; the time of the clock by default.
+        trigger : {"startup", "resume", "compact", "clear"}
+            Reason of the start. After ``compact`` and ``clear`` the session has lost what it saw, and may see it again.
+
+        Returns
+        -------
+        ContextBlock
+            ``text`` (for the agent), ``tokens``, ``items``, ``components``. Empty where nothing is relevant,
+            ``INJECTION_ENABLED`` is false, or an error occurred, which is logged.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> block = vault.context.bootstrap("s2", budget=400)
+        >>> block.tokens <= 400
+        True
+        """
+        from lamina_engine.context.bootstrap import bootstrap
+
+        return bootstrap(
+            self._memory, session, budget=budget, project=project, agent=agent, now=now, trigger=trigger,
+            repo=None if repo is None else path_of(repo, "repo"),
+        )  # fmt: skip
+
+    def turn(
+        self,
+        prompt: str,
+        session: str,
+        floor: int | None = None,
+        ceiling: int | None = None,
+        *,
+        project: str | None = None,
+        now: Instant | None = None,
+    ) -> ContextBlock:
+        """Return the block for one prompt: memories close to it, and the active task.
+
+        Parameters
+        ----------
+        prompt : str
+            The user's message. A blank one, or a slash command, gets an empty block.
+        session : str
+            Name of the session; no memory is shown twice in one session.
+        floor, ceiling : int, optional
+            Bounds of the token budget; ``INJECTION_BUDGET_FLOOR`` (500) and ``INJECTION_BUDGET_CEILING`` (1,500) by
+            default.
+        project : str, optional
+            Only chunks of this project.
+        now : date, optional
+            The moment to which ages are counted; the time of the clock by default.
+
+        Returns
+        -------
+        ContextBlock
+            Empty where nothing is close enough, ``INJECTION_ENABLED`` is false, or an error occurred, which is logged.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Notes
+        -----
+        Each turn adds a line with ids and numbers, without text, to the session's journal in the vault; `forget` reaches
+        it.
+
+        Examples
+        --------
+        >>> vault.context.turn("/help", "s2").text
+        ''
+        """
+        from lamina_engine.context.turn import inject
+
+        return inject(self._memory, prompt, session, floor=floor, ceiling=ceiling, project=project, now=now)

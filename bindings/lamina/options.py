@@ -1,0 +1,39 @@
+"""Literal names that options accept, so that editors complete them and type checkers catch a typo.
+
+Profiles are open: a vault may define its own in ``vault.toml``, so options that name one are typed ``ProfileName | str``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+ProfileName: TypeAlias = Literal["default", "lexical", "temporal", "task", "causal", "episodic", "entity"]
+"""Profiles that ship with Lamina."""
+Lane: TypeAlias = Literal["lexical", "vector", "facts"]
+TimeMode: TypeAlias = Literal["prefer", "filter", "off"]
+Intent: TypeAlias = Literal["why", "when", "entity", "what"]
+OpenMode: TypeAlias = Literal["r", "w"]
+Direction: TypeAlias = Literal["both", "out", "in"]
+CauseDirection: TypeAlias = Literal["both", "causes", "caused_by"]
+ChainDirection: TypeAlias = Literal["backward", "forward"]
+SourceKind: TypeAlias = Literal[
+    "auto", "markdown", "text", "rst", "code", "jsonl", "csv", "tsv", "parquet", "arrow", "sessions", "beads", "tasks",
+    "github", "jira",
+]  # fmt: skip
+LinkKind: TypeAlias = Literal["sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged"]
+ExportFormat: TypeAlias = Literal["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]
+IndexName: TypeAlias = Literal["lexical", "vectors", "keys"]
+Tier: TypeAlias = Literal["fresh", "aging", "stale", "expired", "unknown"]
+ObjectKind: TypeAlias = Literal["auto", "entity", "literal"]
+Trigger: TypeAlias = Literal["startup", "resume", "compact", "clear"]
+StoryMode: TypeAlias = Literal["timeline", "briefing"]
+KeepEnd: TypeAlias = Literal["newest", "oldest"]
+ClusterMethod: TypeAlias = Literal["auto", "exact", "approx"]
+ClusterSelection: TypeAlias = Literal["topics", "eom", "leaf"]
+TopicNames: TypeAlias = Literal["auto", "words", "model"]
+MapLayout: TypeAlias = Literal["pca", "umap"]
+Where: TypeAlias = Mapping[str, object]
+"""A filter: ``{"field": value}`` or ``{"field": {"in": [...]}}``, with ``AND``, ``OR`` and ``NOT``."""
+PathLike: TypeAlias = str | os.PathLike[str]

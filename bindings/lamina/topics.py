@@ -1,0 +1,145 @@
+"""Topics: found, listed, shown and drawn; ``vault.topics``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from lamina.results import Results
+
+if TYPE_CHECKING:
+    from lamina.options import ClusterMethod, ClusterSelection, MapLayout, PathLike, TopicNames
+    from lamina_engine.embed.chat import Budget, ChatSpec
+    from lamina_engine.memory import Memory
+    from lamina_engine.topics.catalog import Topic, TopicMembers
+    from lamina_engine.topics.clustering import ClusterReport
+    from lamina_engine.topics.hdbscan import Progress as ClusterProgress
+    from lamina_engine.topics.map import MapReport
+
+
+class Topics:
+    """Topics of a vault. Call it to list them: ``vault.topics()``.
+
+    Examples
+    --------
+    >>> len(vault.topics())
+    0
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __repr__(self) -> str:
+        return f"<Topics of {self._memory.root.name!r}>"
+
+    def __call__(self) -> Results[Topic]:
+        """Return the topics as they are now, largest first; chunks added since the clustering count.
+
+        Raises
+        ------
+        VaultCorrupt
+            When the last clustering cannot be read.
+        """
+        from lamina_engine.topics.catalog import Topic, topics
+
+        return Results(topics(self._memory), Topic)
+
+    def get(self, id: str) -> TopicMembers:
+        """Return one topic with its members, surest first; a parent topic has the members of all topics below it.
+
+        Raises
+        ------
+        TopicNotFound
+            When no topic has this id.
+        """
+        from lamina_engine.topics.catalog import topic
+
+        return topic(self._memory, id)
+
+    def cluster(
+        self,
+        min_cluster_size: int = 4,
+        min_samples: int | None = None,
+        threshold: float | Literal["auto"] = "auto",
+        method: ClusterMethod = "auto",
+        *,
+        selection: ClusterSelection = "topics",
+        full: bool = False,
+        names: TopicNames = "auto",
+        namer: ChatSpec = None,
+        budget: Budget | None = None,
+        progress: bool | Callable[[ClusterProgress], None] = False,
+    ) -> ClusterReport:
+        """Find topics, or continue the existing ones; a topic keeps its id and name while most of its chunks stay.
+
+        Parameters
+        ----------
+        min_cluster_size : int
+            Minimum number of chunks in a topic, ≥ 2.
+        min_samples : int, optional
+            Number of other chunks that make a place dense; ``min_cluster_size`` by default.
+        threshold : float or "auto"
+            Maximum angular distance, arccos(cosine)/π, of a topic's chunks to its centre; calibrated on the vault's
+            vectors by default. 0.09 is the value of the system that the episodic profile follows.
+        method : {"auto", "exact", "approx"}
+            Search for neighbours.
+        selection : {"topics", "eom", "leaf"}
+            ``topics`` smooths, splits large clusters and takes in noise within the threshold; the others are plain
+            HDBSCAN.
+        full : bool
+            Cluster everything, even where the existing topics could be continued.
+        names : {"auto", "words", "model"}
+            Name topics by a language model where one is configured, else by their words; by words; or by a model.
+        namer : mapping or Chat, optional
+            ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; by default ``$LAMINA_JUDGE_URL`` and
+            ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``). It receives the words of each
+            topic and the beginnings of a few chunks.
+        budget : Budget, optional
+            Limit of requests and tokens for naming; 100,000 tokens by default.
+        progress : bool or callable
+            True shows a bar on stderr; a callable receives each step. An exception that it raises ends the run and
+            leaves the vault as it was.
+
+        Returns
+        -------
+        ClusterReport
+
+        Raises
+        ------
+        InvalidArgument, VaultReadOnly, VaultLocked, OSError
+        InvalidConfig
+            When a model is asked for and none is configured or usable.
+
+        Examples
+        --------
+        >>> vault.cluster().topics
+        0
+        """
+        from lamina.progress import reporter
+        from lamina_engine.topics.clustering import cluster
+
+        with reporter(progress) as report:
+            return cluster(
+                self._memory, min_cluster_size=min_cluster_size, min_samples=min_samples, threshold=threshold,
+                method=method, selection=selection, full=full, names=names, namer=namer, budget=budget,
+                progress=report,
+            )  # fmt: skip
+
+    def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
+        """Write a map of all topics as one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        layout : {"pca", "umap"}
+            Projection to two dimensions.
+
+        Raises
+        ------
+        MissingExtra
+            When the plotting library is missing: ``pip install 'lamina[viz]'``.
+        """
+        from lamina_engine.topics.map import topic_map
+
+        return topic_map(self._memory, path, layout=layout)

@@ -1,0 +1,694 @@
+"""Result records of the public interface: chunks, hits, links, facts, stories and sessions, all frozen.
+
+Every instant is kept as microseconds since 1970 (UTC) in a field that ends in ``_us``; the property without that ending
+is the same instant as a `datetime` in UTC. ``to_dict`` returns JSON values, with instants as ISO 8601 and ``Z``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from msgspec import Struct, structs
+
+from lamina_engine.clock import EPOCH, format_instant, utc_datetime
+
+_EXCERPT_CHARS = 60
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text[: 4 * _EXCERPT_CHARS].split())
+    return line if len(line) <= _EXCERPT_CHARS else f"{line[:_EXCERPT_CHARS]}…"
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    """One stored piece of text, with its times, its origin and its state."""
+
+    id: str
+    row: int
+    """Row of the chunks log that holds this version."""
+    text: str
+    title: str | None = None
+    headings: tuple[str, ...] = ()
+    type: str
+    collection: str
+    project: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    source: str | None = None
+    ordinal: int = 0
+    """Position within its source."""
+    start: int = 0
+    stop: int = 0
+    """Bytes of the source file that it was cut from, half-open; -1 unknown."""
+    created_at_us: int | None = None
+    recorded_at_us: int
+    tags: tuple[str, ...] = ()
+    success: bool | None = None
+    commit: str | None = None
+    blob: str | None = None
+    metadata: dict[str, Any] = {}
+    version: str = ""
+    """Hash of its content, in hex."""
+    status: str = "active"
+    """``active``, ``invalidated``, ``superseded``, ``removed`` or ``archived``."""
+    pinned: bool = False
+    snoozed_until_us: int | None = None
+    freshness: str | None = None
+    """Tier of the last freshness scan of its source; None before the first scan."""
+    needs_review: bool = False
+    """True where a freshness scan or a person asked for a review."""
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When it was written or happened, in UTC; None where that is unknown."""
+        return utc_datetime(self.created_at_us)
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When the vault learned it, in UTC."""
+        return EPOCH + timedelta(microseconds=self.recorded_at_us)
+
+    @property
+    def snoozed_until(self) -> datetime | None:
+        """End of its snooze, in UTC; None where it is not snoozed."""
+        return utc_datetime(self.snoozed_until_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that ``lamina get --json`` prints."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "title": self.title,
+            "type": self.type,
+            "collection": self.collection,
+            "project": self.project,
+            "session": self.session,
+            "agent": self.agent,
+            "source": self.source,
+            "headings": list(self.headings),
+            "created_at": format_instant(self.created_at_us),
+            "recorded_at": format_instant(self.recorded_at_us),
+            "status": self.status,
+            "pinned": self.pinned,
+            "tags": list(self.tags),
+            "success": self.success,
+            "start": self.start,
+            "stop": self.stop,
+            "commit": self.commit,
+            "blob": self.blob,
+            "version": self.version,
+            "metadata": self.metadata,
+            "freshness": self.freshness,
+            "needs_review": self.needs_review,
+            "snoozed_until": format_instant(self.snoozed_until_us),
+        }
+
+    def __repr__(self) -> str:
+        day = (format_instant(self.created_at_us) or "undated")[:10]
+        return f"<{type(self).__name__} {self.id} · {self.type} · {day}: {_excerpt(self.title or self.text)!r}>"
+
+
+class Hit(Chunk, frozen=True, kw_only=True):
+    """A recalled chunk with its score."""
+
+    score: float
+    """Higher is better; comparable within one recall."""
+    via: str | None = None
+    """What brought it in; None for a direct match."""
+    terms: dict[str, Any] = {}
+    """Every term of the score by name; `lamina_engine.recall.explain.recompute` returns the score from them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that ``lamina recall --json`` prints."""
+        return {
+            "id": self.id,
+            "score": self.score,
+            "text": self.text,
+            "source": self.source,
+            "title": self.title,
+            "type": self.type,
+            "collection": self.collection,
+            "project": self.project,
+            "session": self.session,
+            "created_at": format_instant(self.created_at_us),
+            "status": self.status,
+            "freshness": self.freshness,
+            "via": self.via,
+            "terms": self.terms,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.score:.3f} {self.id} · {self.type}: {_excerpt(self.title or self.text)!r}>"
+
+
+class Event(Struct, frozen=True):
+    """One entry of a chunk's history: a version that was written, or an event that changed its state."""
+
+    kind: str
+    """``added`` and ``updated`` for versions; else the event, such as ``invalidate``, ``restore`` or ``pin``."""
+    recorded_at_us: int
+    reason: str | None = None
+    detail: dict[str, Any] = {}
+    chunk: Chunk | None = None
+    """The version, where the entry is one."""
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When the vault recorded it, in UTC."""
+        return EPOCH + timedelta(microseconds=self.recorded_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``events`` of ``lamina history --json``."""
+        return {
+            "kind": self.kind,
+            "recorded_at": format_instant(self.recorded_at_us),
+            "reason": self.reason,
+            "detail": self.detail,
+            "chunk": None if self.chunk is None else self.chunk.to_dict(),
+        }
+
+
+class Timeline(Struct, frozen=True):
+    """A chunk among those before and after it, oldest first."""
+
+    before: tuple[Chunk, ...]
+    focus: Chunk
+    after: tuple[Chunk, ...]
+    total: int
+    """Dated chunks that were considered, the focus included."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of ``lamina timeline --json``."""
+        return {
+            "before": [chunk.to_dict() for chunk in self.before],
+            "focus": self.focus.to_dict(),
+            "after": [chunk.to_dict() for chunk in self.after],
+            "total": self.total,
+        }
+
+
+class Link(Struct, frozen=True):
+    """A directed, weighted link between two chunks."""
+
+    source: str
+    target: str
+    relation: str
+    weight: float
+    origin: str
+    """``user``, or the generator whose claim counts."""
+    note: str | None
+    created_at_us: int | None
+    recorded_at_us: int
+    count: int | None
+    """Number of uses, for counted relations."""
+    status: str
+    """Status of the chunk at the other end, seen from the chunk that was asked about."""
+    active: bool = True
+    """False where an end was removed or forgotten: such a link is kept and not walked."""
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When it came to be, in UTC."""
+        return utc_datetime(self.created_at_us)
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When the vault recorded it, in UTC."""
+        return EPOCH + timedelta(microseconds=self.recorded_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "relation": self.relation,
+            "weight": self.weight,
+            "origin": self.origin,
+            "note": self.note,
+            "created_at": format_instant(self.created_at_us),
+            "recorded_at": format_instant(self.recorded_at_us),
+            "count": self.count,
+            "status": self.status,
+        }
+
+
+class Step(Struct, frozen=True):
+    """One link of a path."""
+
+    source: str
+    target: str
+    relation: str
+    weight: float
+    outward: bool
+    """True where it was walked from source to target."""
+
+
+class Neighbor(Struct, frozen=True):
+    """A chunk that a walk reached, or that is similar to another."""
+
+    id: str
+    score: float
+    """Of a walk: unbounded, comparable within one answer. Of a similarity: the cosine."""
+    hops: int = 0
+    path: tuple[Step, ...] = ()
+    """Links from where the walk began; empty for its first chunks."""
+    status: str = "active"
+    contradicts: bool = False
+    """True where a link of the path says that its two ends contradict each other."""
+    created_at_us: int | None = None
+    title: str | None = None
+    text: str = ""
+    type: str = ""
+    source: str | None = None
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the chunk was written or happened, in UTC."""
+        return utc_datetime(self.created_at_us)
+
+    @property
+    def via(self) -> str | None:
+        """The path in words, such as ``a1 -causal-> b2``; None for the first chunks of a walk."""
+        if not self.path:
+            return None
+        text = self.path[0].source if self.path[0].outward else self.path[0].target
+        for step in self.path:
+            text += f" -{step.relation}-> {step.target}" if step.outward else f" <-{step.relation}- {step.source}"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "text": self.text,
+            "type": self.type,
+            "source": self.source,
+            "created_at": format_instant(self.created_at_us),
+            "status": self.status,
+            "score": self.score,
+            "hops": self.hops,
+            "via": self.via,
+            "path": [structs.asdict(step) for step in self.path],
+            "contradicts": self.contradicts,
+        }
+
+
+class Cause(Struct, frozen=True):
+    """One hop of a causal chain, seen from the chunk that was asked about."""
+
+    id: str
+    direction: str
+    """``causes`` for an effect, ``caused_by`` for a cause."""
+    depth: int
+    confidence: float
+    """Weight of the last link of its chain."""
+    product: float
+    """Product of all weights of its chain."""
+    reason: str | None
+    """Note of the last link."""
+    chain: tuple[str, ...]
+    """Ids from the chunk that was asked about to this one."""
+    status: str
+    title: str | None = None
+    text: str = ""
+    type: str = ""
+    source: str | None = None
+    created_at_us: int | None = None
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the chunk was written or happened, in UTC."""
+        return utc_datetime(self.created_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "text": self.text,
+            "type": self.type,
+            "source": self.source,
+            "created_at": format_instant(self.created_at_us),
+            "status": self.status,
+            "direction": self.direction,
+            "depth": self.depth,
+            "confidence": self.confidence,
+            "product": self.product,
+            "reason": self.reason,
+            "chain": list(self.chain),
+        }
+
+
+class Fact(Struct, frozen=True):
+    """A subject, a predicate and an object with a validity interval, seen from one entity."""
+
+    row: int
+    """Row of the facts log; see `id`."""
+    subject: str
+    subject_id: str
+    """Canonical id, ``vault:type:slug``."""
+    predicate: str
+    object: str
+    """Name of an entity, or a literal."""
+    object_id: str | None
+    """Canonical id, where the object is an entity."""
+    category: str
+    source: str
+    """Path or label of where it comes from; never empty."""
+    chunk: str | None
+    """Id of the chunk that states it."""
+    confidence: float
+    weight: float
+    valid_from_us: int | None
+    """None: since forever."""
+    valid_to_us: int | None
+    """First instant at which it no longer holds; None: open."""
+    recorded_at_us: int
+    origin: str
+    direction: Literal["out", "in"] = "out"
+    """``in`` where the entity that was asked about is the object."""
+    key: str = ""
+    """The predicate read from that entity: the inverse, where one is declared."""
+
+    @property
+    def id(self) -> int:
+        """Its number in the vault; `lamina.vault.Vault.facts` takes it in ``retract``."""
+        return self.row
+
+    @property
+    def value(self) -> str:
+        """Name or literal at the other end."""
+        return self.subject if self.direction == "in" else self.object
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """First instant at which it holds, in UTC; None: since forever."""
+        return utc_datetime(self.valid_from_us)
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """First instant at which it no longer holds, in UTC; None: open."""
+        return utc_datetime(self.valid_to_us)
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When the vault recorded it, in UTC."""
+        return EPOCH + timedelta(microseconds=self.recorded_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "id": self.row,
+            "subject": self.subject,
+            "predicate": self.predicate,
+            "object": self.object,
+            "subject_id": self.subject_id,
+            "object_id": self.object_id,
+            "direction": self.direction,
+            "key": self.key or self.predicate,
+            "value": self.value,
+            "category": self.category,
+            "source": self.source,
+            "chunk": self.chunk,
+            "confidence": self.confidence,
+            "weight": self.weight,
+            "valid_from": format_instant(self.valid_from_us),
+            "valid_to": format_instant(self.valid_to_us),
+            "recorded_at": format_instant(self.recorded_at_us),
+            "origin": self.origin,
+        }
+
+
+class Contradiction(Struct, frozen=True):
+    """Two facts that cannot both hold, or of which one updates the other."""
+
+    old: Fact
+    """The fact that loses confidence."""
+    new: Fact
+    relation: str
+    """``contradiction`` or ``update``."""
+    confidence: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "old": self.old.to_dict(),
+            "new": self.new.to_dict(),
+            "relation": self.relation,
+            "confidence": self.confidence,
+            "reason": self.reason,
+        }
+
+
+class Answer(Struct, frozen=True):
+    """One answer to a question about facts."""
+
+    subject: str
+    predicate: str
+    object: str
+    score: float
+    """95 to 40, by the phase that found it; comparable within one set of answers."""
+    method: str
+    source: str
+    """Path, chunk or label of where it comes from; never empty."""
+    resolution: str | None
+    """Kind of name that found the entity; None for full text."""
+    ambiguous: bool
+    """True where the name in the question means several entities."""
+    entity: str | None
+    """Id of the entity that was asked about."""
+    key: str
+    """The predicate, read from that entity."""
+    value: str
+    """Name or literal at the other end."""
+    row: int
+    """Row of the facts log; see `id`."""
+    chunk: str | None
+    confidence: float
+    valid_from_us: int | None
+    valid_to_us: int | None
+    contradicted: tuple[str, ...] = ()
+    """Other values that are stated of the same thing."""
+
+    @property
+    def id(self) -> int:
+        """Number of the fact in the vault."""
+        return self.row
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """First instant at which it holds, in UTC; None: since forever."""
+        return utc_datetime(self.valid_from_us)
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """First instant at which it no longer holds, in UTC; None: open."""
+        return utc_datetime(self.valid_to_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "subject": self.subject,
+            "predicate": self.predicate,
+            "object": self.object,
+            "score": self.score,
+            "method": self.method,
+            "source": self.source,
+            "entity": self.entity,
+            "key": self.key,
+            "value": self.value,
+            "resolution": self.resolution,
+            "ambiguous": self.ambiguous,
+            "chunk": self.chunk,
+            "confidence": self.confidence,
+            "valid_from": format_instant(self.valid_from_us),
+            "valid_to": format_instant(self.valid_to_us),
+            "id": self.row,
+            "contradicted": list(self.contradicted),
+        }
+
+
+class StoryChunk(Struct, frozen=True):
+    """One chunk of a chain or of a reconstruction."""
+
+    id: str
+    text: str
+    title: str | None
+    type: str
+    project: str | None
+    session: str | None
+    agent: str | None
+    source: str | None
+    created_at_us: int | None
+    status: str
+    score: float | None = None
+    """Match with the question; None without one."""
+    hops: int | None = None
+    """Links between it and the hit that the chain begins with; None outside chains."""
+    tokens: int | None = None
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When it was written or happened, in UTC."""
+        return utc_datetime(self.created_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "title": self.title,
+            "type": self.type,
+            "project": self.project,
+            "session": self.session,
+            "agent": self.agent,
+            "source": self.source,
+            "created_at": format_instant(self.created_at_us),
+            "status": self.status,
+            "score": self.score,
+            "hops": self.hops,
+            "tokens": self.tokens,
+        }
+
+
+class Story(Struct, frozen=True):
+    """A chain of chunks that led to a hit, or followed from it."""
+
+    query: str | None
+    direction: str
+    mode: str
+    """``chain``; or ``search``, where no chain has two chunks."""
+    reason: str | None
+    """Why it is a search."""
+    chunks: tuple[StoryChunk, ...]
+    """Oldest first in a chain, best first in a search."""
+    seed: str | None
+    """Id of the hit that the chain begins with."""
+    median: float
+    """Median match of the chunks, by which the chain was chosen."""
+    score: float
+    """Sum of the matches."""
+    tokens: int
+    hits: int
+    """Hits, or seeds, that chains could begin with."""
+    seeds: int
+    """Hits that a chain began with."""
+    lengths: tuple[int, ...]
+    """Number of chunks of every chain that was considered."""
+    snapshot: int
+    took_ms: float
+
+    @property
+    def text(self) -> str:
+        """Texts of the chunks in order, separated by blank lines."""
+        return "\n\n".join(chunk.text for chunk in self.chunks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of ``lamina chain --json``."""
+        return structs.asdict(self) | {
+            "chunks": [chunk.to_dict() for chunk in self.chunks],
+            "lengths": list(self.lengths),
+            "took_ms": round(self.took_ms, 3),
+        }
+
+
+class Session(Struct, frozen=True):
+    """One session of an agent."""
+
+    session: str
+    project: str | None
+    """Project of its first chunk that has one."""
+    agents: tuple[str, ...]
+    chunks: int
+    started_at_us: int | None
+    ended_at_us: int | None
+    """End of its last chunk, where its record states one; else when that chunk began."""
+    summary: str | None
+    """Text of its newest summary; None without one."""
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When it began, in UTC."""
+        return utc_datetime(self.started_at_us)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended, in UTC."""
+        return utc_datetime(self.ended_at_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "session": self.session,
+            "project": self.project,
+            "agents": list(self.agents),
+            "chunks": self.chunks,
+            "started_at": format_instant(self.started_at_us),
+            "ended_at": format_instant(self.ended_at_us),
+            "summary": self.summary,
+        }
+
+
+class Reconstruction(Struct, frozen=True):
+    """A session, or a span of days, as one text within a token budget."""
+
+    mode: str
+    text: str
+    tokens: int
+    """Tokens of the text."""
+    chunks: tuple[StoryChunk, ...]
+    """Chunks that the text contains in full, in its order."""
+    left_out: int
+    """Chunks asked for that are not among them."""
+    sessions: tuple[Session, ...]
+    """Newest first."""
+    since_us: int | None
+    until_us: int | None
+    snapshot: int
+
+    @property
+    def since(self) -> datetime | None:
+        """Beginning of the span, in UTC; None where it is open."""
+        return utc_datetime(self.since_us)
+
+    @property
+    def until(self) -> datetime | None:
+        """End of the span, in UTC; None where it is open."""
+        return utc_datetime(self.until_us)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of ``lamina reconstruct --json``."""
+        return {
+            "mode": self.mode,
+            "text": self.text,
+            "tokens": self.tokens,
+            "chunks": [chunk.to_dict() for chunk in self.chunks],
+            "left_out": self.left_out,
+            "sessions": [session.to_dict() for session in self.sessions],
+            "since": format_instant(self.since_us),
+            "until": format_instant(self.until_us),
+            "snapshot": self.snapshot,
+        }
+
+
+class FactsReport(Struct, frozen=True):
+    """Outcome of adding many facts."""
+
+    added: int
+    unchanged: int
+    """Facts that were there already."""
+    superseded: int
+    """Earlier values that ended."""
+    entities: int
+    """New entities."""
+    problems: tuple[str, ...]
+    """Records that were left out, and why."""
+    ids: tuple[int, ...]
+    """``Fact.id`` of each record, in order; -1 for one that was left out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return structs.asdict(self) | {"problems": list(self.problems), "ids": list(self.ids)}
