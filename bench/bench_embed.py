@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.corpus import Corpus
 from bench.peers import skip_unless
 from bench.timing import whole
-from lamina_engine.embed.wordllama import WordLlamaEmbedder
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 
 GROUP, UNIT = "Embedding chunks", "chunks/s"
 CHUNKS = 2_000

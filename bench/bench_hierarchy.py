@@ -24,7 +24,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.harvest import chunks
 from bench.timing import describe, percentiles, repeat
-from lamina_engine.embed.wordllama import WordLlamaEmbedder
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.topics.hdbscan import cut, grow
 
 LEAST: Final = 5

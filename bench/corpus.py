@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench.harvest import Chunk, chunks, origin
-from lamina_engine.embed.wordllama import WordLlamaEmbedder
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.profiles import COLLECTION_HALF_LIFE_DAYS, TYPE_HALF_LIFE_DAYS, Decay
 
 K: Final = 10

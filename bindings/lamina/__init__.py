@@ -40,8 +40,7 @@ from lamina_engine.errors import (
 if TYPE_CHECKING:
     from lamina.aio import AsyncVault, aopen
     from lamina.clustering import HDBSCAN
-    from lamina_engine.embed.callable import CallableEmbedder
-    from lamina_engine.embed.endpoint import EndpointEmbedder
+    from lamina_engine.embed.remote import CallableEmbedder, EndpointEmbedder
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.results import (
         Answer,
@@ -115,8 +114,8 @@ _RESULTS = "lamina_engine.results"
 _LAZY = {
     "aopen": "lamina.aio",
     "AsyncVault": "lamina.aio",
-    "CallableEmbedder": "lamina_engine.embed.callable",
-    "EndpointEmbedder": "lamina_engine.embed.endpoint",
+    "CallableEmbedder": "lamina_engine.embed.remote",
+    "EndpointEmbedder": "lamina_engine.embed.remote",
     "HDBSCAN": "lamina.clustering",
     "Redactor": "lamina_engine.redact.redactor",
     **dict.fromkeys(

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from lamina.topics import Topics
     from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
-    from lamina_engine.care.findings import VerifyReport
     from lamina_engine.care.forgetting import ForgetReport
+    from lamina_engine.care.verify import VerifyReport
     from lamina_engine.clock import Clock, Instant
     from lamina_engine.context.block import ContextBlock
     from lamina_engine.embed.chat import Budget, ChatSpec

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     )
     from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
-    from lamina_engine.care.findings import VerifyReport
     from lamina_engine.care.forgetting import ForgetReport
+    from lamina_engine.care.verify import VerifyReport
     from lamina_engine.context.block import ContextBlock
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.embed.resolve import EmbedderSpec

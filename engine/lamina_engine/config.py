@@ -94,7 +94,7 @@ def load(root: Path) -> Config:
     return config
 
 
-def initial(name: str, model: str, tz: str) -> str:
+def initial_text(name: str, model: str, tz: str) -> str:
     """Return the text of a new vault's ``vault.toml``."""
     return (
         f"name = {_quoted(name)}\n"
@@ -107,7 +107,7 @@ def initial(name: str, model: str, tz: str) -> str:
     )
 
 
-def with_model(text: str, model: str) -> str:
+def set_model(text: str, model: str) -> str:
     """Return the text of a ``vault.toml`` with another embedding model, and everything else as people wrote it.
 
     Raises

@@ -20,7 +20,7 @@ from lamina_engine.chunks import access_journal as accesses
 from lamina_engine.clock import Clock
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
-from lamina_engine.embed.resolve import name_of, resolve
+from lamina_engine.embed.resolve import embedder_name, resolve
 from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
 from lamina_engine.index import native
 from lamina_engine.index.tables import VECTORS, Tables
@@ -207,7 +207,7 @@ class Memory:
         """Make an embedder the one in use, and read the configuration again."""
         self._embedder = embedder
         self._spec = (
-            embedder if name_of(embedder) == "custom" else None
+            embedder if embedder_name(embedder) == "custom" else None
         )  # by name it is the vault's own choice from now on
         self.config = configuration.load(self.root)
 

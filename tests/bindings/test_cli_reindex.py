@@ -11,7 +11,7 @@ import pytest
 import lamina
 from lamina.cli import main
 from lamina.cli.failures import GATE, PROBLEM, USAGE
-from lamina_engine.embed.wordllama import WordLlamaEmbedder
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import lamina
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from tests.notes import CountingEmbedder
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina_engine.config import Config, initial, load
+from lamina_engine.config import Config, initial_text, load
 from lamina_engine.errors import InvalidConfig
 
 
@@ -13,7 +13,7 @@ def test_no_file_means_defaults(tmp_path: Path) -> None:
 
 
 def test_the_initial_file_is_read_back(tmp_path: Path) -> None:
-    (tmp_path / "vault.toml").write_text(initial('a "name"\n\\', "none", "Europe/Berlin"), encoding="utf-8")
+    (tmp_path / "vault.toml").write_text(initial_text('a "name"\n\\', "none", "Europe/Berlin"), encoding="utf-8")
     got = load(tmp_path)
     assert (got.name, got.embedding.model, got.tz, got.profile) == ('a "name"\n\\', "none", "Europe/Berlin", "default")
 

@@ -24,10 +24,10 @@ from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import InvalidArgument, ReindexGateError, VaultLocked
 from lamina_engine.index.tables import LEXICAL, VECTORS
-from lamina_engine.reindex.derived import BUILDING, workshop
+from lamina_engine.reindex.derived import BUILDING, build_dir
 from lamina_engine.reindex.job import space_name
 from lamina_engine.reindex.report import Step
-from lamina_engine.reindex.texts import embedded_range
+from lamina_engine.reindex.space import embedded_range
 from lamina_engine.schema import vector_log
 
 WORDS = [
@@ -359,7 +359,7 @@ def test_nothing_of_the_old_generation_is_left(large: Path) -> None:
 
 
 def test_only_one_at_a_time(filled: lamina.Vault) -> None:
-    with workshop(filled.path / "index"), pytest.raises(VaultLocked, match="another reindex"):
+    with build_dir(filled.path / "index"), pytest.raises(VaultLocked, match="another reindex"):
         filled.reindex()
     assert filled.reindex().swapped
 

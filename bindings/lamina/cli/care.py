@@ -20,8 +20,8 @@ from lamina.vault import vault_path
 if TYPE_CHECKING:
     from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
-    from lamina_engine.care.findings import VerifyReport
     from lamina_engine.care.forgetting import ForgetReport
+    from lamina_engine.care.verify import VerifyReport
     from lamina_engine.results import Chunk
 
 _SHOWN = 20

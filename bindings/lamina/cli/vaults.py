@@ -68,7 +68,7 @@ def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
         resolve(model)  # says now, and not at the first note, that a model's package is missing
     folder = root.resolve()
     own = folder.parent.name if folder.name == DEFAULT_PATH else folder.name
-    return config.initial(own if name is None else name, model, tz)
+    return config.initial_text(own if name is None else name, model, tz)
 
 
 def _make(root: Path, settings: str | None) -> None:

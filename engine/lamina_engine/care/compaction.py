@@ -53,10 +53,10 @@ def compact(memory: Memory) -> CompactReport:
         for log in before.logs:
             transaction.merge(log)
     after = memory.store.snapshot().manifest
-    return CompactReport(*_counted(before, after), version=after.version)
+    return CompactReport(*_count_changes(before, after), version=after.version)
 
 
-def _counted(before: Manifest, after: Manifest) -> tuple[int, int, int, int]:
+def _count_changes(before: Manifest, after: Manifest) -> tuple[int, int, int, int]:
     refs = [[ref for log in manifest.logs.values() for ref in log] for manifest in (before, after)]
     sizes = [sum(ref.size for ref in found) for found in refs]
     return len(refs[0]), len(refs[1]), sizes[0], sizes[1]

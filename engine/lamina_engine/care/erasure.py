@@ -1,13 +1,17 @@
-"""What has to be written anew, log by log, so that nothing of some chunks is left but tombstones.
+"""Rewrites of each log without the erased chunks, which leave tombstones.
 
-Nothing is written here: an `Erasure` says which segments hold something of them, and makes their new rows when asked.
+Nothing is written here: an `Erasure` names the segments that hold something of the chunks, and makes their new rows on
+request.
+
+A fact goes with the chunk that states it, and so do its amendments. What it ended is current again, as if the fact had
+never been stated. An entity goes where such a chunk named it first and no other fact names it; its aliases go with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import msgspec
@@ -16,12 +20,129 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns, schema
-from lamina_engine.care.fact_erasure import FactErasure
 from lamina_engine.index.categories import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.topics.labels import TopicErasure, TopicWords
+
+_BLANK_FACT: Final[dict[str, Any]] = {
+    "kind": "", "amends": -1, "subject": -1, "predicate": "", "target": -1, "source": "", "confidence": 0.0, "weight": 0.0,
+    "origin": "",
+}  # fmt: skip
+_BLANK_ENTITY: Final[dict[str, Any]] = {
+    "kind": "", "entity": -1, "into": -1, "id": "", "name": "", "type": "", "origin": "",
+}  # fmt: skip
+_BLANK_ALIAS: Final[dict[str, Any]] = {"alias": "", "entity": -1, "active": False, "origin": ""}
+_CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "facts": ("predicate", "category", "origin"),
+    "entities": ("type", "origin"),
+}
+
+
+class FactErasure:
+    """Facts, entities and aliases of some chunks, on their way out.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The newest version.
+    chunks : collection of str
+        Ids of the chunks.
+    """
+
+    def __init__(self, snapshot: Snapshot, chunks: Mapping[str, str]) -> None:
+        self._snapshot, self._chunks = snapshot, chunks
+
+    @cached_property
+    def facts(self) -> NDArray[np.bool_]:
+        """True for rows of the facts log that go: said by one of the chunks, or about what one of them said."""
+        gone = self._named("facts")
+        if gone.any():
+            amends = self._snapshot.column("facts", "amends")
+            gone |= (amends >= 0) & gone[amends]
+        return gone
+
+    @cached_property
+    def named(self) -> NDArray[np.bool_]:
+        """True for rows of the entities log that one of the chunks named first."""
+        return self._named("entities")
+
+    @cached_property
+    def entities(self) -> NDArray[np.bool_]:
+        """True for those of them that nothing else speaks of, and for what says into what they were merged."""
+        gone = self.named.copy()
+        if gone.any():
+            kept = ~self.facts
+            for column in ("subject", "target"):
+                rows = self._snapshot.column("facts", column)[kept]
+                gone[rows[rows >= 0]] = False
+            into, entity = (self._snapshot.column("entities", name) for name in ("into", "entity"))
+            gone[into[(into >= 0) & ~gone[entity]]] = False  # what another has become stays
+            gone |= (entity >= 0) & gone[entity]
+        return gone
+
+    @cached_property
+    def aliases(self) -> NDArray[np.bool_]:
+        """True for rows of the aliases log about entities that go."""
+        entity = self._snapshot.column("aliases", "entity")
+        return (entity >= 0) & self.entities[entity] if len(entity) else np.zeros(0, np.bool_)
+
+    def _named(self, log: str) -> NDArray[np.bool_]:
+        found = np.zeros(self._snapshot.rows(log), np.bool_)
+        for segment in self._snapshot.segments(log):
+            named = segment.column("chunk").to_pylist()
+            found[segment.start : segment.start + segment.rows] = [name in self._chunks for name in named]
+        return found
+
+    def changes(self, log: str) -> Iterator[tuple[Segment, NDArray[np.int64], dict[str, list[Any]], int]]:
+        """Yield (segment, offsets, new values, rows that go) of the segments to write anew.
+
+        Also of those whose dictionaries list what only they had: pieces of one batch share theirs.
+        """
+        gone, touched = self._rows(log)
+        if not touched.any():
+            return
+        names = {
+            field: set(self._snapshot.values(log, field, np.flatnonzero(gone))) - {None}
+            for field in _CATEGORIES.get(log, ())
+        }
+        for segment in self._snapshot.segments(log):
+            span = slice(segment.start, segment.start + segment.rows)
+            offsets = np.flatnonzero(touched[span])
+            if len(offsets) or _lists(segment, names):
+                yield segment, offsets, self._values(log, segment, offsets, gone[span][offsets]), int(gone[span].sum())
+
+    def _rows(self, log: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the rows that go, and those that change."""
+        if log == "facts":
+            return self.facts, self.facts
+        if log == "aliases":
+            return self.aliases, self.aliases
+        return self.entities, self.entities | self.named
+
+    def _values(
+        self, log: str, segment: Segment, offsets: NDArray[np.int64], gone: NDArray[np.bool_]
+    ) -> dict[str, list[Any]]:
+        if log != "entities":
+            blank = _BLANK_FACT if log == "facts" else _BLANK_ALIAS
+            return {name: [value] * len(offsets) for name, value in blank.items()}
+        return {
+            name: [
+                value if goes else old for old, goes in zip(segment.values(name, offsets), gone.tolist(), strict=True)
+            ]
+            for name, value in _BLANK_ENTITY.items()
+        }  # the chunk's id, which is not among them, goes from all
+
+
+def _lists(segment: Segment, names: Mapping[str, set[str]]) -> bool:
+    """Tell whether a dictionary of a segment lists one of some names."""
+    for field, wanted in names.items():
+        column = segment.column(field)
+        if pa.types.is_dictionary(column.type) and not wanted.isdisjoint(column.dictionary.to_pylist()):
+            return True
+    return False
+
 
 Values = Mapping[str, Sequence[Any]]
 """By column, the new values of some rows; columns that are not named become null."""
@@ -79,7 +200,7 @@ class Erasure:
         self._said = FactErasure(snapshot, tombstones)
         self._unsaid = TopicErasure(snapshot, rows)
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
-        self._previous = past_forgotten(self._before, self._gone)
+        self._previous = skip_forgotten(self._before, self._gone)
 
     @property
     def names(self) -> list[str]:
@@ -93,7 +214,7 @@ class Erasure:
 
         Also those whose dictionaries name what only they had: pieces of one batch share theirs.
         """
-        touched = self._gone | (self._previous != self._before) | reached(self._before, self._gone, MAX_STEPS)
+        touched = self._gone | (self._previous != self._before) | reachable_rows(self._before, self._gone, MAX_STEPS)
         names = {field: set(self._snapshot.values("chunks", field, self._rows)) - {None} for field in FIELDS}
         for segment in self._snapshot.segments("chunks"):
             span = slice(segment.start, segment.start + segment.rows)
@@ -106,7 +227,7 @@ class Erasure:
         offsets = np.flatnonzero(self._gone[span])
         blank: dict[str, Sequence[Any]] = {name: [value] * len(offsets) for name, value in _BLANK_CHUNK.items()}
         blank["id"] = [self._name_of_row[row] for row in (offsets + segment.start).tolist()]
-        batch = rewritten(segment, offsets, blank)
+        batch = rewrite_segment(segment, offsets, blank)
         at = batch.schema.get_field_index("previous")
         previous = self._previous[span].copy()
         previous[offsets] = -1
@@ -135,7 +256,7 @@ class Erasure:
                     "kind": segment.values("kind", offsets),
                     "row": [rows[i] for i in offsets.tolist()],
                 }
-                yield Change(segment, partial(rewritten, segment, offsets, new), len(offsets))
+                yield Change(segment, partial(rewrite_segment, segment, offsets, new), len(offsets))
 
     def sources(self) -> Iterator[Change]:
         """Yield the segments of the sources log that name them; the sources stay, with their digests."""
@@ -155,7 +276,7 @@ class Erasure:
                 values[name][i] = [values[name][i][position] for position in kept] if whole else []
             values["chunks"][i] = [ids[position] for position in kept]
             values["links"][i] = _links_of(values["links"][i], kept)
-        return rewritten(segment, offsets, values)
+        return rewrite_segment(segment, offsets, values)
 
     def links(self) -> Iterator[Change]:
         """Yield the segments with links that begin or end at one of them; such a row says nothing any more."""
@@ -166,7 +287,7 @@ class Erasure:
             )
             if len(offsets):
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_LINK.items()}
-                yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
+                yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
 
     # ------------------------------------------------------------------ topics
 
@@ -177,7 +298,7 @@ class Erasure:
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_MEMBER.items()}
-                yield Change(segment, partial(rewritten, segment, offsets, blank), len(offsets))
+                yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
 
     # ------------------------------------------------------------------ files they came from
 
@@ -195,7 +316,7 @@ class Erasure:
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
                 values = {name: [value] * len(offsets) for name, value in blank.items()}
-                yield Change(segment, partial(rewritten, segment, offsets, values), len(offsets))
+                yield Change(segment, partial(rewrite_segment, segment, offsets, values), len(offsets))
 
     def topics(self) -> Iterator[Change]:
         """Yield the segments with topics that name them as examples, or by words of theirs alone; the topics stay."""
@@ -224,12 +345,12 @@ class Erasure:
         values["exemplars"] = [
             [name for name in names if name not in self._tombstones] for names in values["exemplars"]
         ]
-        return rewritten(segment, offsets, values)
+        return rewrite_segment(segment, offsets, values)
 
     # ------------------------------------------------------------------ facts
 
     def facts(self) -> Iterator[Change]:
-        """Yield the segments with facts that they say; see `lamina_engine.care.fact_erasure`."""
+        """Yield the segments with facts that they say; see `lamina_engine.care.erasure`."""
         yield from self._facts_in("facts")
 
     def entities(self) -> Iterator[Change]:
@@ -242,10 +363,10 @@ class Erasure:
 
     def _facts_in(self, log: str) -> Iterator[Change]:
         for segment, offsets, values, counted in self._said.changes(log):
-            yield Change(segment, partial(rewritten, segment, offsets, values), counted)
+            yield Change(segment, partial(rewrite_segment, segment, offsets, values), counted)
 
 
-def past_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
+def skip_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
     """Return for every row the first row before it that stays, -1 for none."""
     to = previous.copy()
     while True:
@@ -257,7 +378,7 @@ def past_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
         to[hit] = np.where(before < to[hit], before, -1)
 
 
-def reached(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArray[np.bool_]:
+def reachable_rows(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArray[np.bool_]:
     """Return bool (n,): True for rows from which so many steps back lead to one that goes."""
     found = np.zeros(len(previous), np.bool_)
     at = previous
@@ -268,7 +389,7 @@ def reached(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArray[np.b
     return found
 
 
-def rewritten(segment: Segment, offsets: NDArray[np.int64], values: Values) -> pa.RecordBatch:
+def rewrite_segment(segment: Segment, offsets: NDArray[np.int64], values: Values) -> pa.RecordBatch:
     """Return a segment's rows with other values at some offsets, null where none are given; recorded_at stays.
 
     Every column is copied, and dictionaries keep only what is used, so that nothing of the old values is left.

@@ -123,7 +123,7 @@ def forget(
     has the text, that is new text.
     """
     wanted = [ids] if isinstance(ids, str) else ids
-    node = _checked(where, wanted, memory.config.tz)
+    node = _check_arguments(where, wanted, memory.config.tz)
     if not isinstance(dry_run, bool):
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (only count) or False (forget)")
     if dry_run:
@@ -131,21 +131,21 @@ def forget(
     with memory.write(journal=False) as (transaction, view):
         forgetting = _Forgetting(view, node, wanted, token)
         forgetting.write(transaction)
-        _clear_workshop(memory)
+        _clear_build_dir(memory)
     journals.erase(memory.root, forgetting.ids)
     return forgetting.report(dry_run=False)
 
 
-def _clear_workshop(memory: Memory) -> None:
+def _clear_build_dir(memory: Memory) -> None:
     """Remove what a reindex that was cut off left behind; one at work clears up itself and publishes nothing of it."""
-    from lamina_engine.reindex.derived import BUILDING, workshop
+    from lamina_engine.reindex.derived import BUILDING, build_dir
 
     if (memory.tables.folder / BUILDING).is_dir():
-        with contextlib.suppress(VaultLocked), workshop(memory.tables.folder):
+        with contextlib.suppress(VaultLocked), build_dir(memory.tables.folder):
             pass
 
 
-def _checked(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
+def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
     """Return the filter, or None where ids are given; refuse what would forget everything by mistake."""
     if (where is None) == (ids is None):
         raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")

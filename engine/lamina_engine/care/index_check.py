@@ -5,16 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.care.findings import VerifyReport
 from lamina_engine.errors import LaminaError
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import TermRows
+
+if TYPE_CHECKING:
+    from lamina_engine.care.verify import VerifyReport
 
 _SAMPLED = 8
 """Rows of a segment whose forward lists are made again from its text."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from lamina_engine.embed.calling import OPENAI_KEY, call_url, connection, construct
+from lamina_engine.embed.transport import OPENAI_KEY, connection, construct_client, join_url
 from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ def chat_url(url: str) -> str:
     InvalidConfig
         When it is no http or https URL, or holds a user name or password.
     """
-    return call_url(url, _CALL)
+    return join_url(url, _CALL)
 
 
 def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, str] | None = None) -> Chat | None:
@@ -171,7 +171,7 @@ def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, s
         For unknown, missing or unusable options, and where only one of the two variables is set.
     """
     if isinstance(spec, Mapping):
-        return construct(ChatEndpoint, spec, what)
+        return construct_client(ChatEndpoint, spec, what)
     if spec is not None:
         return spec
     environ = os.environ if environ is None else environ
@@ -186,7 +186,7 @@ def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, s
     return ChatEndpoint(environ[url], environ[model], api_key_env=key if environ.get(key) else OPENAI_KEY)
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text has, rather too many than too few."""
     return math.ceil(len(text) / _CHARS_PER_TOKEN)
 
@@ -194,7 +194,7 @@ def estimated_tokens(text: str) -> int:
 def _tokens(answer: Any, said: str) -> int:
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
-    return total if type(total) is int and total > 0 else estimated_tokens(said)
+    return total if type(total) is int and total > 0 else estimate_tokens(said)
 
 
 # ---------------------------------------------------------------------- a run of questions
@@ -236,7 +236,7 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
-class Purse:
+class BudgetedChat:
     """Someone to ask, and what that has cost."""
 
     chat: Chat
@@ -260,7 +260,7 @@ class Purse:
         """
         question, said = user, ""
         for _ in range(_TRIES):
-            need = estimated_tokens(system + question) + self.chat.max_answer_tokens
+            need = estimate_tokens(system + question) + self.chat.max_answer_tokens
             if not self.budget.allows(self.requests, self.tokens, need):
                 raise Stopped(f"the budget is spent ({self.requests} requests, {self.tokens} tokens)")
             try:
@@ -280,7 +280,7 @@ class Purse:
         return None
 
 
-def json_in(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the JSON value in an answer: bare, fenced, or with words around it.
 
     Raises

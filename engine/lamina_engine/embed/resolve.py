@@ -10,8 +10,7 @@ from typing import TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.embed.protocol import Embedder
-from lamina_engine.embed.rows import check_query, check_texts
+from lamina_engine.embed.protocol import Embedder, check_query, check_texts
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 
 EmbedderSpec = str | Embedder | Mapping[str, object] | Callable[[list[str]], object] | None
@@ -82,17 +81,17 @@ def resolve(spec: EmbedderSpec = None) -> Embedder:
     0
     """
     if spec is None:
-        return _named("default")
+        return _make_named("default")
     if isinstance(spec, str):
-        return _named(spec)
+        return _make_named(spec)
     if isinstance(spec, Mapping):
-        return _configured(dict(spec))
+        return _make_configured(dict(spec))
     if isinstance(spec, type):
         raise InvalidArgument(f"embedder={spec.__name__} is a class; give an instance of it")
     if _is_embedder(spec):
         return spec
     if callable(spec):
-        from lamina_engine.embed.callable import CallableEmbedder
+        from lamina_engine.embed.remote import CallableEmbedder
 
         return CallableEmbedder(spec, None, _function_name(spec))
     raise InvalidArgument(
@@ -101,8 +100,8 @@ def resolve(spec: EmbedderSpec = None) -> Embedder:
     )
 
 
-def _named(name: str) -> Embedder:
-    from lamina_engine.embed.wordllama import WordLlamaEmbedder
+def _make_named(name: str) -> Embedder:
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
 
     if name in ("default", "wordllama", "wordllama-256"):
         return WordLlamaEmbedder()
@@ -118,14 +117,14 @@ def _named(name: str) -> Embedder:
     raise InvalidArgument(f"embedder={name!r} is not known; give one of {', '.join(NAMES)}{hint}")
 
 
-def _configured(options: dict[str, object]) -> Embedder:
+def _make_configured(options: dict[str, object]) -> Embedder:
     name = options.pop("name", None)
     if name is None:
-        from lamina_engine.embed.endpoint import EndpointEmbedder
+        from lamina_engine.embed.remote import EndpointEmbedder
 
         return _construct(EndpointEmbedder, options)
     if name in ("default", "wordllama"):
-        from lamina_engine.embed.wordllama import WordLlamaEmbedder
+        from lamina_engine.embed.bundled import WordLlamaEmbedder
 
         return _construct(WordLlamaEmbedder, options)
     if name == "minilm":
@@ -137,13 +136,13 @@ def _configured(options: dict[str, object]) -> Embedder:
             f"the embedder {name!r} takes no options here; allowed with options are 'wordllama' and 'minilm', or "
             "'url' and 'model' without a name"
         )
-    return _named(str(name))
+    return _make_named(str(name))
 
 
 def _construct(kind: Callable[..., object], options: dict[str, object]) -> Embedder:
-    from lamina_engine.embed.calling import construct
+    from lamina_engine.embed.transport import construct_client
 
-    return cast("Embedder", construct(kind, options, "embedder"))
+    return cast("Embedder", construct_client(kind, options, "embedder"))
 
 
 def _is_embedder(spec: object) -> TypeGuard[Embedder]:
@@ -169,10 +168,10 @@ def _function_name(function: Callable[..., object]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-def name_of(embedder: Embedder) -> str:
+def embedder_name(embedder: Embedder) -> str:
     """Return the name by which ``vault.toml`` asks for an embedder; ``custom`` where only its caller can bring it."""
+    from lamina_engine.embed.bundled import DIMS, WordLlamaEmbedder
     from lamina_engine.embed.minilm import MiniLMEmbedder
-    from lamina_engine.embed.wordllama import DIMS, WordLlamaEmbedder
 
     if isinstance(embedder, WordLlamaEmbedder):
         return "wordllama" if embedder.dim == max(DIMS) else f"wordllama-{embedder.dim}"

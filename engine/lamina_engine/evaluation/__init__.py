@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamina_engine.evaluation.detect import load_set
+from lamina_engine.evaluation.reader import load_set
 from lamina_engine.evaluation.report import EvaluationReport, evaluate
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from lamina_engine.embed.chat import Budget, Purse
+from lamina_engine.embed.chat import Budget, BudgetedChat
 from lamina_engine.facts.contradictions import CONTRADICTION, UPDATE, Contradiction, record_contradictions
 from lamina_engine.facts.extract import ExtractReport, draft_of
 from lamina_engine.facts.log import write
@@ -76,7 +76,7 @@ def pending(view: View) -> list[int]:
     return [row for row, kind in zip(rows.tolist(), types, strict=True) if kind in ELIGIBLE and row not in done]
 
 
-def _extract(memory: Memory, row: int, report: ExtractReport, purse: Purse) -> None:
+def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedChat) -> None:
     view = memory.view()
     (record,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text"))
     said = {"title": record["title"] or "", "text": record["text"][:_TEXT_CHARS]}
@@ -103,7 +103,7 @@ def judge_contradictions(
     return noted, run_queue(questions, judge, budget)
 
 
-def _judge_facts(memory: Memory, facts: list[Fact], noted: list[Contradiction], purse: Purse) -> None:
+def _judge_facts(memory: Memory, facts: list[Fact], noted: list[Contradiction], purse: BudgetedChat) -> None:
     question = json.dumps({"facts": [_shown(i, fact) for i, fact in enumerate(facts)]}, ensure_ascii=False, indent=1)
     found = purse.ask(DISPUTES_PROMPT, question, partial(parse_disputes, facts=len(facts)))
     if found is not None:

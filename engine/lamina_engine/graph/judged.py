@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from lamina_engine.clock import MISSING_US
-from lamina_engine.embed.chat import Purse
+from lamina_engine.embed.chat import BudgetedChat
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import links, log
 from lamina_engine.graph.documents import documents_of
@@ -154,7 +154,7 @@ def _statements_of(record: dict[str, Any]) -> list[str]:
 # ---------------------------------------------------------------------- questions
 
 
-def _judge_note(memory: Memory, counts: LinkCounts, name: str, row: int, most: int, purse: Purse) -> None:
+def _judge_note(memory: Memory, counts: LinkCounts, name: str, row: int, most: int, purse: BudgetedChat) -> None:
     view = memory.view()
     near = _neighbours(view, name, most)
     rows = np.array([row], np.int64)
@@ -209,7 +209,7 @@ def _withdraw_former(memory: Memory, counts: LinkCounts, name: str, kept: set[tu
 
 
 def _judge_causes(
-    memory: Memory, counts: LinkCounts, rows: NDArray[np.int64], facts: list[Statement], purse: Purse
+    memory: Memory, counts: LinkCounts, rows: NDArray[np.int64], facts: list[Statement], purse: BudgetedChat
 ) -> None:
     drafts: list[Draft] = []
     if len(facts) > 1 and len({fact.document for fact in facts}) > 1:

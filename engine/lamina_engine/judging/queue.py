@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from lamina_engine.chunks.writing import add_events
-from lamina_engine.embed.chat import Budget, Chat, ChatEndpoint, ChatSpec, Purse, Stopped, resolve_chat
+from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatEndpoint, ChatSpec, Stopped, resolve_chat
 from lamina_engine.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def no_judge() -> InvalidConfig:
 
 # ---------------------------------------------------------------------- one run
 
-Question = Callable[[Purse], None]
+Question = Callable[[BudgetedChat], None]
 """Asks one question of the queue, writes what follows from the answer and finishes the question."""
 
 
@@ -91,7 +91,7 @@ class QueueReport:
 
 def run_queue(questions: Sequence[Question], judge: Judge, budget: Budget | None = None) -> QueueReport:
     """Ask questions in order until all are finished, the budget is spent or the endpoint fails."""
-    purse = Purse(judge, budget or Budget())
+    purse = BudgetedChat(judge, budget or Budget())
     asked, stopped = 0, None
     try:
         for question in questions:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from lamina_engine.embed.chat import InvalidAnswer, json_in
+from lamina_engine.embed.chat import InvalidAnswer, parse_json
 
 MIN_CAUSAL: Final = 0.6
 """Causal links below this confidence are dropped."""
@@ -137,7 +137,7 @@ def parse_names(text: str, topics: int) -> dict[int, str]:
     One malformed element rejects all of them: a field too many or too few, a number of no topic or named twice, a name
     that is empty, a placeholder, too long or of several lines.
     """
-    found = json_in(text)
+    found = parse_json(text)
     if isinstance(found, dict):
         found = next((value for value in found.values() if isinstance(value, list)), [found])
     names: dict[int, str] = {}
@@ -165,7 +165,7 @@ def is_placeholder(reasoning: str) -> bool:
 
 def elements_in(text: str) -> list[Any]:
     """Return the array in an answer, also from within an object."""
-    found = json_in(text)
+    found = parse_json(text)
     if isinstance(found, dict):
         found = next((found[name] for name in _WRAPPERS if name in found), None)
     if not isinstance(found, list):

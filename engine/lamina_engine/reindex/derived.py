@@ -24,7 +24,7 @@ from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
-from lamina_engine.reindex.report import Teller
+from lamina_engine.reindex.report import ProgressReporter
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.shape import TERMS_NAME, own_files
 from lamina_engine.store.snapshot import Snapshot
@@ -43,7 +43,7 @@ _local = threading.local()
 
 
 @contextlib.contextmanager
-def workshop(folder: Path) -> Iterator[Path]:
+def build_dir(folder: Path) -> Iterator[Path]:
     """Hold the folder in which indexes are built; what an interrupted run left in it goes first, all of it goes at the end.
 
     Raises
@@ -72,7 +72,7 @@ def _clear(place: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-class Derived:
+class IndexBuilder:
     """Builds indexes of one version aside.
 
     Parameters
@@ -89,7 +89,9 @@ class Derived:
         Told how far it is.
     """
 
-    def __init__(self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: Teller) -> None:
+    def __init__(
+        self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: ProgressReporter
+    ) -> None:
         self._place, self._snapshot = place, snapshot
         self._executor, self._tell = executor, tell
         self._tables, self._indexer = memory.tables, memory.indexer  # of this version, whatever is forgotten meanwhile

@@ -21,7 +21,7 @@ from lamina_engine.index.state import ACTIVE, FORGOTTEN
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.view import View
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
-from lamina_engine.reindex.texts import embedded
+from lamina_engine.reindex.space import embedded_texts
 from lamina_engine.store.segments import Segment
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Query(NamedTuple):
     source: str | None
 
 
-def sample(view: View) -> list[Query]:
+def sample_queries(view: View) -> list[Query]:
     """Return at most `QUERIES` questions: a function of the view alone."""
     active = np.flatnonzero(view.state.status == ACTIVE)
-    rows = active[_spread(len(active), _LOOKED_AT)]
+    rows = active[_spread_rows(len(active), _LOOKED_AT)]
     found: dict[str, Query] = {}
     records = view.snapshot.records("chunks", rows, ("title", "headings", "source", "text"))
     for row, record in zip(rows.tolist(), records, strict=True):
@@ -59,14 +59,14 @@ def sample(view: View) -> list[Query]:
                 found.setdefault(text.strip(), Query(text.strip(), row, record["title"], record["source"]))
     queries = list(found.values())
     if len(queries) < _FEW:
-        for i in _spread(len(rows), QUERIES - len(queries)).tolist():
+        for i in _spread_rows(len(rows), QUERIES - len(queries)).tolist():
             words = " ".join(records[i]["text"].split()[:_FIRST_WORDS])
             if words:
                 queries.append(Query(words, int(rows[i]), None, None))
-    return [queries[i] for i in _spread(len(queries), QUERIES).tolist()]
+    return [queries[i] for i in _spread_rows(len(queries), QUERIES).tolist()]
 
 
-def _spread(n: int, wanted: int) -> NDArray[np.int64]:
+def _spread_rows(n: int, wanted: int) -> NDArray[np.int64]:
     picked = min(n, max(wanted, 0))
     return np.arange(picked, dtype=np.int64) * n // max(picked, 1)
 
@@ -129,10 +129,10 @@ def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dic
     for first, part in blocks.slices(0, rows):
         present[first : first + len(part)] = part.any(axis=1)
     lacking = np.flatnonzero(text & ~present)
-    asked = lacking[_spread(len(lacking), _ASKED_AGAIN)]
+    asked = lacking[_spread_rows(len(lacking), _ASKED_AGAIN)]
     tokenless = 0
     if len(asked):
-        again = embedder.embed_documents([row.text for row in embedded(view.snapshot, asked)])
+        again = embedder.embed_documents([row.text for row in embedded_texts(view.snapshot, asked)])
         tokenless = int(np.count_nonzero(~np.asarray(again).any(axis=1)))
     missing = len(lacking) if tokenless < len(asked) else 0  # one lost vector among those asked: none is excused
     found = int(np.count_nonzero(text & present))
@@ -162,7 +162,7 @@ def judge(
     return wrong
 
 
-def described(
+def describe_gate(
     counts: dict[str, Any], recalls: dict[str, tuple[float | None, float | None]], queries: int, tolerance: float
 ) -> dict[str, Any]:
     """Return the gate's part of a report."""

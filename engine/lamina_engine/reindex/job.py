@@ -13,16 +13,16 @@ import msgspec
 from lamina_engine import config as configuration
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
-from lamina_engine.embed.resolve import name_of, resolve
+from lamina_engine.embed.resolve import embedder_name, resolve
 from lamina_engine.errors import InvalidArgument, LaminaError, ReindexGateError
 from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index.tables import LEXICAL, VECTORS, Tables
 from lamina_engine.index.view import View
 from lamina_engine.recall.warming import KERNELS
 from lamina_engine.reindex import gate
-from lamina_engine.reindex.derived import BUILDING, Derived, drop_unnamed_terms, workshop
-from lamina_engine.reindex.report import Listener, ReindexReport, Teller
-from lamina_engine.reindex.shadow import Shadow
+from lamina_engine.reindex.derived import BUILDING, IndexBuilder, build_dir, drop_unnamed_terms
+from lamina_engine.reindex.report import Listener, ProgressReporter, ReindexReport
+from lamina_engine.reindex.space import SpaceBuilder
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels._jit import compiled_before, warm
@@ -64,9 +64,9 @@ def reindex(
     made = memory.embedder if embedder is None else resolve(embedder)
     with memory.store.exclusive(memory.lock_timeout_s):
         pass  # says at once where nothing can be written
-    with workshop(memory.tables.folder) as place:
+    with build_dir(memory.tables.folder) as place:
         job = _Job(
-            memory, made, engine, accept, tolerance, batch_rows, executor or InlineExecutor(), Teller(listener), resume=resume
+            memory, made, engine, accept, tolerance, batch_rows, executor or InlineExecutor(), ProgressReporter(listener), resume=resume
         )  # fmt: skip
         try:
             return job.run(place, drop_old=drop_old or job.damaged)
@@ -111,7 +111,7 @@ class _Job:
 
     def __init__(
         self, memory: Memory, embedder: Embedder, engine: str | None, accept: bool, tolerance: float, batch_rows: int,
-        executor: Executor, tell: Teller, *, resume: bool,
+        executor: Executor, tell: ProgressReporter, *, resume: bool,
     ) -> None:  # fmt: skip
         self.memory, self.embedder, self.engine = memory, embedder, engine
         self.accept, self.tolerance, self.batch_rows = accept, tolerance, batch_rows
@@ -140,7 +140,7 @@ class _Job:
         if shadow is not None:
             shadow.catch_up()
         self.snapshot = self.memory.store.snapshot()
-        derived = Derived(self.memory, place, self.snapshot, self.executor, self.tell)
+        derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.tell)
         self._build(derived, shadow)
         self._gate(derived, shadow)
         if shadow is not None:
@@ -184,10 +184,10 @@ class _Job:
         """Return the text that ``vault.toml`` will have; None where it stays."""
         path = self.memory.root / configuration.FILE
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        changed = configuration.with_model(text, name_of(self.embedder))
+        changed = configuration.set_model(text, embedder_name(self.embedder))
         return None if changed == text else changed
 
-    def _shadow(self) -> Shadow | None:
+    def _shadow(self) -> SpaceBuilder | None:
         """Return what grows the new space's vectors; None where vectors stay as they are, or are given up."""
         if not self.changes or not self.space:
             return None
@@ -198,11 +198,13 @@ class _Job:
                 transaction.drop_space(self.space)
             if not known or not self.resume:
                 transaction.set_space(self.space, space, default=False)
-        shadow = Shadow(self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.tell)
+        shadow = SpaceBuilder(
+            self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.tell
+        )
         shadow.learn()
         return shadow
 
-    def _build(self, derived: Derived, shadow: Shadow | None) -> None:
+    def _build(self, derived: IndexBuilder, shadow: SpaceBuilder | None) -> None:
         blocks = shadow.blocks(self.snapshot) if shadow else View(self.snapshot, self.memory.tables).vectors
         coded = self.engine in (None, "vectors") and bool(self.space)
         if coded and self.engine is None:
@@ -222,7 +224,7 @@ class _Job:
 
     # ------------------------------------------------------------------ judging
 
-    def _gate(self, derived: Derived, shadow: Shadow | None) -> None:
+    def _gate(self, derived: IndexBuilder, shadow: SpaceBuilder | None) -> None:
         old = View(self.snapshot, self.memory.tables)
         new = self._new_view(derived)
         counts: dict[str, Any] = {}
@@ -243,12 +245,12 @@ class _Job:
             # rows that came since are embedded under the lock
             right["the number of vectors"] = not found["missing"]
         recalls: dict[str, tuple[float | None, float | None]] = {}
-        queries = [] if self.accept or self.engine == "keys" else gate.sample(old)
+        queries = [] if self.accept or self.engine == "keys" else gate.sample_queries(old)
         if rows >= _WARM_ROWS and compiled_before(KERNELS):
             warm(KERNELS).join()
         if queries:
             recalls = self._recalls(old, new, queries)
-        self.report.gate = gate.described(counts, recalls, len(queries), self.tolerance)
+        self.report.gate = gate.describe_gate(counts, recalls, len(queries), self.tolerance)
         wrong = gate.judge(right, recalls, self.tolerance)
         if wrong:
             kept = "the vectors made so far are kept; " if shadow is not None else ""
@@ -280,7 +282,7 @@ class _Job:
             )
         return found
 
-    def _new_view(self, derived: Derived) -> View:
+    def _new_view(self, derived: IndexBuilder) -> View:
         """Return the view that the swap will give, over what was built aside."""
         indexes = dict(self.snapshot.manifest.indexes)
         for name, record in derived.records.items():
@@ -297,7 +299,7 @@ class _Job:
 
     # ------------------------------------------------------------------ swapping
 
-    def _swap(self, derived: Derived, shadow: Shadow | None, *, drop_old: bool) -> None:
+    def _swap(self, derived: IndexBuilder, shadow: SpaceBuilder | None, *, drop_old: bool) -> None:
         """Make the new generation the one that serves, in one commit, under the lock."""
         memory = self.memory
         memory.keep(self.before, self.embedder)  # whichever version a reader of this process has, its model is at hand

@@ -30,7 +30,7 @@ class Step:
 Listener = Callable[[Step], None]
 
 
-class Teller:
+class ProgressReporter:
     """Turns counts into steps with a rate, for whoever listens.
 
     Only durations are measured: nothing that is written depends on them.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from lamina_engine.embed.chat import Budget, Chat, ChatSpec, Purse, resolve_chat
+from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatSpec, resolve_chat
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.judging.queue import PREFIX, Question, run_queue
 from lamina_engine.judging.verdicts import MAX_NAME_CHARS, parse_names
@@ -74,7 +74,7 @@ def name_topics(
     taken = {topic.name.casefold() for topic in topics if topic.topic in known}
     found: dict[str, str] = {}
 
-    def ask(start: int, purse: Purse) -> None:
+    def ask(start: int, purse: BudgetedChat) -> None:
         tell(start, len(waiting))
         part = waiting[start : start + ASKED_AT_ONCE]
         answer = purse.ask(PROMPT, _question(view, part), partial(parse_names, topics=len(part)))

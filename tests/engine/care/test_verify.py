@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lamina_engine.care.verify import VerifyReport, newest_whole, verify
+from lamina_engine.care.verify import VerifyReport, newest_intact, verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
@@ -145,7 +145,7 @@ def test_the_newest_whole_version_is_chosen_and_stale_indexes_are_left_out(vault
         if segment.start + segment.rows > before.rows("chunks"):
             flip(segment.path)
     (vault / manifests.MANIFESTS / manifests.read_current(vault)).unlink()
-    newest = newest_whole(vault, deep=True)
+    newest = newest_intact(vault, deep=True)
     assert newest is not None
     assert newest[1].rows("chunks") == before.rows("chunks")
     assert verify(vault, repair=True).repaired is not None

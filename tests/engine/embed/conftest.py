@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina_engine.embed.places import CACHE_VARIABLE
+from lamina_engine.embed.weights import CACHE_VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lamina_engine.embed.callable import CallableEmbedder
-from lamina_engine.embed.endpoint import EndpointEmbedder
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.remote import CallableEmbedder, EndpointEmbedder
 from lamina_engine.embed.resolve import NoEmbedder, resolve
-from lamina_engine.embed.wordllama import WordLlamaEmbedder
 from lamina_engine.errors import InvalidArgument, InvalidConfig, MissingExtra
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina import FixedClock, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
 from lamina_engine.graph import generators, sequence
 from lamina_engine.graph.generators import KINDS, after_add, after_ingest, build

@@ -10,7 +10,7 @@ import pytest
 
 from lamina import FixedClock, Vault
 from lamina_engine.chunks import lifecycle
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import judged
 from lamina_engine.graph.generators import build

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lamina import FixedClock
 from lamina_engine.chunks import lifecycle
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph.nearby import similar, timeline
 from lamina_engine.memory import Memory

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lamina import FixedClock
 from lamina_engine.chunks import lifecycle
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import semantic
 from lamina_engine.graph.log import LinkCounts

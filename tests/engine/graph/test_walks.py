@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lamina import FixedClock
 from lamina_engine.chunks import lifecycle
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import log
 from lamina_engine.graph.log import Draft

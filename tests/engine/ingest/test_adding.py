@@ -16,7 +16,7 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, check_vectors
 from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory

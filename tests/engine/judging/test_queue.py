@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamina_engine.embed.chat import chat_url, estimated_tokens
+from lamina_engine.embed.chat import chat_url, estimate_tokens
 from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
 from lamina_engine.judging.queue import Budget, ChatJudge, resolve_judge
 from tests.engine.judging.chatserver import ChatServer, serving
@@ -52,7 +52,7 @@ def test_a_question_and_its_answer(server: ChatServer, monkeypatch: pytest.Monke
 def test_tokens_are_estimated_where_the_server_counts_none(server: ChatServer) -> None:
     server.tokens, server.script = None, ["yes"]
     judge = ChatJudge(server.url, "tiny", api_key_env=None)
-    assert judge.ask("be brief", "is it?").tokens == estimated_tokens("be briefis it?yes") == 6
+    assert judge.ask("be brief", "is it?").tokens == estimate_tokens("be briefis it?yes") == 6
     judge.close()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.clock import format_instant
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from tests.conftest import NOW
 
 WORDS = ("ada", "billing", "cache", "deploy", "error", "fix", "graph")

@@ -10,7 +10,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Hit, Hits, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.recall.explain import recompute
 from tests.notes import CountingEmbedder
 

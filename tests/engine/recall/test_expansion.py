@@ -12,7 +12,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.log import Draft, write
 from lamina_engine.recall.explain import recompute

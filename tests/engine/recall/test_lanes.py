@@ -13,7 +13,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.index import indexer, lexical, tables, terms
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.embed.callable import CallableEmbedder
+from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import EmbedderMismatch, InvalidArgument, InvalidConfig
 from lamina_engine.recall.explain import recompute
 from tests.conftest import NOW

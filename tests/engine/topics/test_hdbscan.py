@@ -39,7 +39,7 @@ def blobs(n: int, d: int = 16, seed: int = 1) -> Rows:
 
 def text_vectors(n: int, data: Path) -> Rows:
     """Embeddings of real sentences by the bundled model."""
-    from lamina_engine.embed.wordllama import WordLlamaEmbedder
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
 
     if n > 1000:  # more than the dialogues hold
         texts = dict.fromkeys(chunk.text for chunk in islice(chunks(), 2 * n))

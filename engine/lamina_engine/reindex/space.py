@@ -1,28 +1,33 @@
-"""The vectors log of a space that recall does not use yet, grown row by row until it is level with the chunks.
+"""Vectors of a new embedding space, appended until they are level with the chunks.
 
-It is an ordinary log of the vault: what is committed stays through a kill, and the next run goes on at its end. A run
+It is an ordinary log of the vault: what is committed survives a kill, and the next run continues at its end. A run
 looks vectors up by the hash of their text, so no text is embedded twice, whatever the batches of this run or the last.
+
+The text that was embedded for a row follows from the log alone. The log says neither whether a title is only a file's
+name (then it is not embedded) nor whether a date was embedded with the text; but it holds the hash of what was embedded.
+So each possible text is hashed, and the one whose hash is the row's version is the one.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
+from lamina_engine.chunks.batch import embedded_text, version_of
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.errors import EmbeddingError, VaultLocked
 from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index.keys import KeyIndex, hash_versions
 from lamina_engine.index.state import FORGOTTEN
 from lamina_engine.index.vectors import VectorBlocks
-from lamina_engine.reindex.report import ReindexReport, Teller
-from lamina_engine.reindex.texts import Embedded, embedded, embedded_range
+from lamina_engine.index.zones import date_words
+from lamina_engine.reindex.report import ProgressReporter, ReindexReport
 from lamina_engine.schema import vector_log
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.store.transaction import Transaction
@@ -30,12 +35,62 @@ from lamina_engine.store.transaction import Transaction
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
+_COLUMNS = ("version", "text", "title", "headings", "created_at")
+
+
+class EmbeddedText(NamedTuple):
+    """What is embedded for one row."""
+
+    key: bytes
+    """Its hash: rows with equal keys have equal vectors. Empty where there is nothing to embed."""
+    text: str
+    matched: bool
+    """False where no text that the log can give has the row's version as its hash."""
+
+
+def embedded_texts(snapshot: Snapshot, rows: Rows) -> list[EmbeddedText]:
+    """Return what is embedded for some rows. O(bytes of their text)."""
+    return [
+        embedded_of(record["version"], record["text"], record["title"], record["headings"], record["created_at"])
+        for record in snapshot.records("chunks", rows, _COLUMNS)
+    ]
+
+
+def embedded_range(snapshot: Snapshot, start: int, stop: int) -> list[EmbeddedText]:
+    """Return what is embedded for rows ``start`` to ``stop``."""
+    return embedded_texts(snapshot, np.arange(start, stop, dtype=np.int64))
+
+
+def embedded_of(
+    version: bytes, text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None
+) -> EmbeddedText:
+    """Return what is embedded for a row with these values."""
+    for candidate in _candidates(text, title, headings, created_at):
+        if version_of(candidate) == version:
+            return EmbeddedText(version if candidate.strip() else b"", candidate, matched=True)
+    whole = embedded_text(title, headings, text)
+    if not text.strip():  # a tombstone keeps its version and promises nothing
+        return EmbeddedText(b"", "", matched=True)
+    return EmbeddedText(version_of(whole), whole, matched=False)
+
+
+def _candidates(text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None) -> Iterator[str]:
+    """Yield the texts that may have been embedded, the likeliest first."""
+    date = date_words(created_at)
+    for name in (title, None) if title else (None,):
+        plain = embedded_text(name, headings, text)
+        yield plain
+        if date:
+            yield f"{plain}\n{date}"
+        yield plain.rstrip("\n")  # dated records of which no date was known
+
+
 F32 = NDArray[np.float32]
 _MATCHED_AT_ONCE: Final = 8_192
 _FEW: Final = 64
 _PASSES: Final = 100
 """Each embeds what came during the one before, so they shrink wherever writers are slower than the embedder."""
-_BUNDLED: Final = ("lamina_engine.embed.wordllama", "lamina_engine.embed.minilm")
+_BUNDLED: Final = ("lamina_engine.embed.bundled", "lamina_engine.embed.minilm")
 """Modules of embedders that travel to another process as their options alone."""
 _loaded: dict[bytes, Embedder] = {}
 """In a worker: embedders by the bytes they came as; a model is loaded once a process."""
@@ -53,7 +108,7 @@ class _Batch(NamedTuple):
     unmatched: int
 
 
-class Shadow:
+class SpaceBuilder:
     """Grows the vectors log of one space.
 
     Parameters
@@ -82,7 +137,7 @@ class Shadow:
         executor: Executor,
         batch_rows: int,
         report: ReindexReport,
-        tell: Teller,
+        tell: ProgressReporter,
     ) -> None:
         self._memory, self._embedder = memory, embedder
         self._dim = embedder.dim
@@ -106,7 +161,7 @@ class Shadow:
         blocks = self.blocks(snapshot)
         for at in range(0, stop, _MATCHED_AT_ONCE):
             rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
-            self._know(embedded(snapshot, rows), blocks.present(rows))
+            self._know(embedded_texts(snapshot, rows), blocks.present(rows))
             self._tell("matching", int(rows[-1]) + 1, stop)
 
     def catch_up(self) -> None:
@@ -185,18 +240,18 @@ class Shadow:
         self._know(rows, np.array([bool(row.key) for row in rows], np.bool_))
         return _Batch(start, own, older, texts, sum(not row.matched for row in rows))
 
-    def _know(self, rows: list[Embedded], present: NDArray[np.bool_]) -> None:
+    def _know(self, rows: list[EmbeddedText], present: NDArray[np.bool_]) -> None:
         keys = [row.key or bytes(16) for row in rows]
         self._keys = self._keys.extend(
             hash_versions(keys), present=present & np.array([bool(row.key) for row in rows], np.bool_)
         )
 
-    def _earlier(self, snapshot: Snapshot, rows: list[Embedded]) -> Rows:
+    def _earlier(self, snapshot: Snapshot, rows: list[EmbeddedText]) -> Rows:
         """Return int64 (n,): an earlier row with the same text, -1 where there is none."""
         found = self._keys.lookup(hash_versions([row.key or bytes(16) for row in rows]))
         found[[not row.key for row in rows]] = -1
         hit = np.flatnonzero(found >= 0)
-        for i, former in zip(hit.tolist(), embedded(snapshot, found[hit]), strict=True):
+        for i, former in zip(hit.tolist(), embedded_texts(snapshot, found[hit]), strict=True):
             if former.key != rows[i].key:  # half a hash in common, or forgotten meanwhile
                 found[i] = -1
         return found
@@ -226,7 +281,7 @@ class Shadow:
         matrix = self.blocks(snapshot).gather(batch.older[used])
         gone = np.flatnonzero(~matrix.any(axis=1))
         if len(gone):
-            texts = [row.text for row in embedded(snapshot, batch.start + used[gone])]
+            texts = [row.text for row in embedded_texts(snapshot, batch.start + used[gone])]
             matrix[gone] = self._checked(self._embed(texts), len(texts))
         return matrix
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from lamina_engine.embed.rows import check_texts, describe_prefixes, prefixed, unit_rows
+from lamina_engine.embed.protocol import add_prefixes, check_texts, describe_prefixes, unit_rows
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -72,7 +72,7 @@ def test_texts() -> None:
     for bad in ("a", b"a", [1]):
         with pytest.raises(InvalidArgument):
             check_texts(bad)  # type: ignore[arg-type]
-    assert prefixed(["", "a", " \n", "b"], "p: ") == (["p: a", "p: b"], [1, 3])
+    assert add_prefixes(["", "a", " \n", "b"], "p: ") == (["p: a", "p: b"], [1, 3])
 
 
 def test_prefixes_stay_on_one_line() -> None:
