@@ -1,4 +1,4 @@
-"""The README's tables, made from the newest recorded run of each bench: ``python -m bench.report [--check]``."""
+"""Tables of the newest recorded run of each bench, in docs/benchmarks.md and the README: ``python -m bench.report [--check]``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,23 @@ from bench.history import HISTORY, Line, read
 from bench.machine import sentence
 from bench.timing import size_name
 
+PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 README: Final = Path(__file__).parents[1] / "README.md"
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
+SMALL_START, SMALL_END = "<!-- numbers:start -->", "<!-- numbers:end -->"
+SMALL: Final = (
+    ("Hybrid recall", "Lamina"),
+    ("Hybrid recall", "LanceDB"),
+    ("Hybrid recall", "hand-written: Tantivy + FAISS + NumPy"),
+    ("Adding one memory", "Lamina, durable"),
+    ("Adding a table with vectors", "Lamina"),
+    ("Fresh process", "lamina recall"),
+    ("HDBSCAN of sentence embeddings, 256-d", "Lamina, exact"),
+    ("HDBSCAN of sentence embeddings, 256-d", "scikit-learn brute"),
+)
+"""Rows of the README's own table: by group, the systems shown."""
 ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "scoring", "kernels")
-"""Benches by file, as the README shows them; others follow."""
+"""Benches by file, as the page shows them; others follow."""
 
 
 def newest(history: Sequence[Line]) -> dict[str, list[Line]]:
@@ -115,31 +128,54 @@ def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
-def replaced(readme: str, tables: str) -> str:
-    """Return the README with the tables between its marks.
+def render_small(history: Sequence[Line]) -> str:
+    """Return the README's table: one median for each row of `SMALL`, at the largest size that was recorded."""
+    groups = newest(history)
+    rows = []
+    for group, system in SMALL:
+        lines = [line for line in groups.get(group, ()) if line["system"] == system]
+        if lines:
+            line = max(lines, key=lambda each: each["size"] or 0)
+            cell = f"{_number(line['p50'] * 1e3)} ms" if line["kind"] == "latency" else f"{_cell(line)} {line['unit']}"
+            name = f"**{system}**" if system.lower().startswith("lamina") else system
+            rows.append(f"| {group} | {name} | {size_name(line['size']) if line['size'] else '-'} | {cell} |")
+    return "\n".join(["| | | rows | median |", "|---|---|---|---|", *rows]) + "\n" if rows else ""
+
+
+def replaced(page: str, tables: str, start: str = START, end: str = END) -> str:
+    """Return the page with the tables between its marks.
 
     Raises
     ------
     ValueError
         When the marks are not there once each, in order.
     """
-    if readme.count(START) != 1 or readme.count(END) != 1 or readme.index(START) > readme.index(END):
-        raise ValueError(f"the README needs {START} and, below it, {END}, once each")
-    head, _, rest = readme.partition(START)
-    return f"{head}{START}\n{tables}{END}{rest.partition(END)[2]}"
+    if page.count(start) != 1 or page.count(end) != 1 or page.index(start) > page.index(end):
+        raise ValueError(f"the page needs {start} and, below it, {end}, once each")
+    head, _, rest = page.partition(start)
+    return f"{head}{start}\n{tables}{end}{rest.partition(end)[2]}"
 
 
-def main(arguments: Iterable[str] | None = None, *, readme: Path = README, history: Path = HISTORY) -> int:
+def main(
+    arguments: Iterable[str] | None = None, *, page: Path = PAGE, readme: Path = README, history: Path = HISTORY
+) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when the README is not up to date")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a page is not up to date")
     given = parser.parse_args(None if arguments is None else list(arguments))
-    old = readme.read_text(encoding="utf-8")
-    new = replaced(old, render(read(history)))
-    if given.check and new != old:
-        print(f"{readme.name} does not show the newest recorded run; run: python -m bench.report", file=sys.stderr)
+    lines = read(history)
+    old = {page: page.read_text(encoding="utf-8"), readme: readme.read_text(encoding="utf-8")}
+    new = {
+        page: replaced(old[page], render(lines)),
+        readme: replaced(old[readme], render_small(lines), SMALL_START, SMALL_END),
+    }
+    stale = [path for path in new if new[path] != old[path]]
+    if given.check and stale:
+        names = ", ".join(path.name for path in stale)
+        print(f"{names}: not the newest recorded run; run: python -m bench.report", file=sys.stderr)
         return 1
     if not given.check:
-        readme.write_text(new, encoding="utf-8")
+        for path in stale:
+            path.write_text(new[path], encoding="utf-8")
     return 0
 
 

@@ -6,6 +6,8 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +19,10 @@ from lamina.cli.app import COMMANDS, program
 from lamina.cli.kg import Either
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "kernels/README.md", "engine/README.md")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+DOCUMENTS = ("README.md", "kernels/README.md", "engine/README.md", "CONTRIBUTING.md", "SECURITY.md", *PAGES)
+TEXTS = {path: (ROOT / path).read_text(encoding="utf-8") for path in DOCUMENTS}
+REFERENCE = TEXTS["docs/reference/python.md"]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,20 +38,20 @@ class Example(NamedTuple):
 def examples() -> list[Example]:
     found: list[Example] = []
     for document in DOCUMENTS:
-        text = (ROOT / document).read_text(encoding="utf-8")
-        blocks = list(_BLOCK.finditer(text))
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        blocks = list(_BLOCK.finditer(TEXTS[document]))
+        for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             if block[1] != "python" or "import " not in block[2]:  # a fragment, shown and not run
                 continue
-            follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
+            follows = (
+                after is not None and after[1] == "text" and not TEXTS[document][block.end() : after.start()].strip()
+            )
             found.append(Example(document, len(found), block[2], after[2] if after is not None and follows else None))
     return found
 
 
 def command_lines() -> list[str]:
-    lines = [
-        line for block in _BLOCK.finditer(README) if block[1] in ("sh", "console") for line in block[2].splitlines()
-    ]
+    blocks = [block for text in TEXTS.values() for block in _BLOCK.finditer(text) if block[1] in ("sh", "console")]
+    lines = dict.fromkeys(line for block in blocks for line in block[2].splitlines())
     parts = [part.strip() for line in lines for part in re.split(r"&&|\|", line.removeprefix("$ "))]
     return [part for part in parts if part.startswith("lamina ")]
 
@@ -93,8 +97,20 @@ def test_a_command_line_has_a_command_and_options_that_exist(line: str) -> None:
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-") and word != "-"} <= known
 
 
-def test_every_command_is_in_the_readme() -> None:
+def test_every_command_is_shown_in_use() -> None:
     assert {line.split()[1] for line in command_lines()} >= set(COMMANDS)
+
+
+def test_the_reference_is_what_docstrings_and_help_say() -> None:
+    """Made again by ``python docs/build.py``."""
+    made = subprocess.run(
+        [sys.executable, "docs/build.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+
+
+def test_the_readme_is_short() -> None:
+    assert len(TEXTS["README.md"].splitlines()) <= 170
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -112,13 +128,13 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(lamina.__all__))
-def test_every_public_name_is_in_the_readme(name: str) -> None:
-    assert re.search(rf"\b{name}\b", README), f"README.md does not mention lamina.{name}"
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    assert re.search(rf"^###? {name}$", REFERENCE, re.MULTILINE), f"the Python reference does not have {name}"
 
 
 @pytest.mark.parametrize("name", [n for n in dir(lamina.Vault) if not n.startswith("_")])
-def test_every_method_of_a_vault_is_in_the_readme(name: str) -> None:
-    assert re.search(rf"vault\.{name}\b", README), f"README.md does not mention vault.{name}"
+def test_every_method_of_a_vault_is_in_the_reference(name: str) -> None:
+    assert re.search(rf"^##+ vault\.{name}\b", REFERENCE, re.MULTILINE), f"the reference does not have vault.{name}"
 
 
 def test_every_test_that_the_architecture_names_exists() -> None:

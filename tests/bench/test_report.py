@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.report import END, START, main, newest, render, replaced
+from bench.report import END, SMALL_END, SMALL_START, START, main, newest, render, replaced
 
 MACHINE = {"cpu": "A processor", "cores": 2, "memory_gib": 24, "system": "Linux", "python": "3.11.7", "numpy": "2.4.6"}
 
@@ -69,20 +69,26 @@ def test_the_newest_run_of_a_group_counts_with_its_own_peers_alone() -> None:
 def test_only_what_is_between_the_marks_is_replaced() -> None:
     assert replaced(f"head\n{START}\nold\n{END}\ntail", "new\n") == f"head\n{START}\nnew\n{END}\ntail"
     for wrong in ("no marks", f"{END}{START}", f"{START}{END}{START}{END}"):
-        with pytest.raises(ValueError, match="the README needs"):
+        with pytest.raises(ValueError, match="the page needs"):
             replaced(wrong, "new\n")
 
 
-def test_check_fails_until_the_readme_shows_the_history(tmp_path: Path) -> None:
-    readme, history = tmp_path / "README.md", tmp_path / "history.jsonl"
-    readme.write_text(f"# Lamina\n{START}\n{END}\n")
-    assert main(["--check"], readme=readme, history=history) == 0
-    history.write_text(json.dumps(line("Lamina", 1.0)) + "\n")
-    assert main(["--check"], readme=readme, history=history) == 1
-    assert main([], readme=readme, history=history) == 0
-    assert main(["--check"], readme=readme, history=history) == 0
-    assert "**Lamina**" in readme.read_text()
+def test_check_fails_until_the_pages_show_the_history(tmp_path: Path) -> None:
+    page, readme, history = tmp_path / "benchmarks.md", tmp_path / "README.md", tmp_path / "history.jsonl"
+    page.write_text(f"# Benchmarks\n{START}\n{END}\n")
+    readme.write_text(f"# Lamina\n{SMALL_START}\n{SMALL_END}\n")
+
+    def run(*arguments: str) -> int:
+        return main(arguments, page=page, readme=readme, history=history)
+
+    assert run("--check") == 0
+    history.write_text(json.dumps(line("Lamina", 1.0, group="Hybrid recall")) + "\n")
+    assert run("--check") == 1
+    assert run() == 0
+    assert run("--check") == 0
+    assert "**Lamina**" in page.read_text()
+    assert "| Hybrid recall | **Lamina** |" in readme.read_text()
 
 
-def test_the_projects_own_readme_shows_its_history() -> None:
+def test_the_project_s_own_pages_show_its_history() -> None:
     assert main(["--check"]) == 0
