@@ -26,6 +26,7 @@ from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
+from lamina_engine.json_lines import read_json_lines, write_json_lines
 from lamina_engine.recall import mask, where
 from lamina_engine.recall.mask import alive
 from lamina_engine.results import Chunk
@@ -110,13 +111,10 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
 
         return export_tasks(memory, path, rows)
     batches = (_records(view, rows, rows[i : i + _ROWS_AT_ONCE]) for i in range(0, len(rows), _ROWS_AT_ONCE))
+    if format_ == "jsonl":
+        return write_json_lines(path, itertools.chain.from_iterable(batches))
     with atomic_write(path) as aside:
-        if format_ == "jsonl":
-            with aside.open("wb") as file:
-                for records in batches:
-                    file.write(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
-        else:
-            _write_parquet(aside, batches)
+        _write_parquet(aside, batches)
     return len(rows)
 
 
@@ -252,21 +250,12 @@ def _read(path: Path) -> Iterator[list[Exported]]:
         raise IngestError(f"{path} is not a file; give what `lamina export` wrote")
     with path.open("rb") as file:
         is_parquet = file.read(len(_PARQUET)) == _PARQUET
-    records = _parquet_records(path) if is_parquet else _json_records(path)
+    if is_parquet:
+        records = _parquet_records(path)
+    else:
+        records = read_json_lines(path, Exported, what="record of an export", instead=_INSTEAD)
     while part := list(itertools.islice(records, _ROWS_AT_ONCE)):
         yield part
-
-
-def _json_records(path: Path) -> Iterator[Exported]:
-    decoder = msgspec.json.Decoder(Exported)
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.isspace():
-                continue
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InvalidArgument(f"{path}:{number} is no record of an export ({error}); {_INSTEAD}") from error
 
 
 def _parquet_records(path: Path) -> Iterator[Exported]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -23,6 +23,7 @@ from lamina_engine.facts.predicates import KINDS, Kind, Registry, declare, predi
 from lamina_engine.facts.schema import MIN_TIME, Draft, to_columns
 from lamina_engine.facts.seeding import SeedReport
 from lamina_engine.facts.view import FactView, fact_view_at, read_facts, read_states
+from lamina_engine.json_lines import read_json_lines, read_tag, write_json_lines
 from lamina_engine.results import Fact
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ def export_facts(memory: Memory, path: Path) -> int:
     """
     kg = fact_view_at(memory)
     facts = _all_facts(kg)
-    lines = itertools.chain(_predicate_lines(kg), _entity_lines(kg), (_fact_line(fact) for fact in facts))
-    _write_file(path, (msgspec.json.encode(line) + b"\n" for line in lines))
+    write_json_lines(path, itertools.chain(_predicate_lines(kg), _entity_lines(kg), map(_fact_line, facts)))
     return len(facts)
 
 
@@ -99,7 +99,8 @@ def export_graph(memory: Memory, path: Path) -> int:
     """
     kg, now = fact_view_at(memory), memory.clock.now_us()
     document = graph(kg, now)
-    _write_file(path, [msgspec.json.format(msgspec.json.encode(document), indent=2), b"\n"])
+    with atomic_write(path) as aside:
+        aside.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     return sum(len(facts) for facts in document["facts"].values()) + len(document["edges"])
 
 
@@ -134,13 +135,8 @@ def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
 
 
 def is_fact_file(path: Path) -> bool:
-    """Tell whether a file begins like one that `export_facts` wrote."""
-    try:
-        with path.open("rb") as file:
-            first = msgspec.json.decode(file.readline())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return isinstance(first, dict) and first.get("record") in ("predicate", "entity", "fact")
+    """Return True if a file begins like one that `export_facts` wrote."""
+    return read_tag(path) in ("predicate", "entity", "fact")
 
 
 def import_facts(memory: Memory, path: Path) -> int:
@@ -152,7 +148,9 @@ def import_facts(memory: Memory, path: Path) -> int:
         For the first line that is none of an export; nothing is written then.
     AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
     """
-    lines = [*_read_lines(path)]
+    lines: list[Line] = [
+        *read_json_lines(path, Line, what="line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
+    ]
     for line in lines:
         if isinstance(line, PredicateLine):
             declare(memory, line.name, functional=line.functional, inverse=line.inverse, object=_kind_of(line.object))
@@ -188,20 +186,6 @@ def _draft_of_line(line: FactLine, ids: Mapping[str, str]) -> Draft:
     )  # fmt: skip
 
 
-def _read_lines(path: Path) -> Iterator[Line]:
-    decoder = msgspec.json.Decoder(Line)
-    with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
-            if text.isspace():
-                continue
-            try:
-                yield decoder.decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InvalidArgument(
-                    f"{path}:{number} is no line of exported facts ({error}); give what `lamina export` wrote"
-                ) from error
-
-
 def _predicate_lines(kg: FactView) -> Iterator[PredicateLine]:
     """Yield what the vault says of predicates beyond what is built in; of two inverses the one that was declared."""
     for predicate in read_declared(kg.snapshot, kg.predicate_rows):
@@ -231,12 +215,6 @@ def _fact_line(fact: Fact) -> FactLine:
         "literal" if fact.object_id is None else "entity", fact.category, fact.source, fact.chunk, fact.confidence,
         fact.weight, format_instant(fact.valid_from_us), format_instant(fact.valid_to_us), fact.origin,
     )  # fmt: skip
-
-
-def _write_file(path: Path, parts: Iterable[bytes]) -> None:
-    with atomic_write(path) as aside, aside.open("wb") as file:
-        for part in parts:
-            file.write(part)
 
 
 OPENCLAW: Final = "openclaw"

@@ -5,22 +5,19 @@ Exporting, importing into a vault that has the chunks and exporting again gives 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from lamina_engine.atomic_write import atomic_write
 from lamina_engine.clock import MISSING_US, format_instant, parse_instant
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.log import Draft, write
 from lamina_engine.index import nodes
 from lamina_engine.index.state import FORGOTTEN, REMOVED
+from lamina_engine.json_lines import read_json_lines, read_tag, write_json_lines
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -47,11 +44,7 @@ def export_links(memory: Memory, path: Path) -> int:
 
     The file appears whole or not at all. Links of removed chunks are left out, as those are.
     """
-    lines = _lines(memory.view())
-    with atomic_write(path) as aside, aside.open("wb") as file:
-        for line in lines:
-            file.write(msgspec.json.encode(line) + b"\n")
-    return len(lines)
+    return write_json_lines(path, _lines(memory.view()))
 
 
 def _lines(view: View) -> list[LinkLine]:
@@ -72,19 +65,17 @@ def _lines(view: View) -> list[LinkLine]:
 
 
 def is_link_file(path: Path) -> bool:
-    """Tell whether a file begins like one that `export_links` wrote."""
-    try:
-        with path.open("rb") as file:
-            first = msgspec.json.decode(file.readline())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return isinstance(first, dict) and first.get("record") == "link"
+    """Return True if a file begins like one that `export_links` wrote."""
+    return read_tag(path) == "link"
 
 
 def import_links(memory: Memory, path: Path) -> int:
     """Read what `export_links` wrote into a vault that has the chunks; return how many links are new."""
     added = 0
-    for origin, lines in groupby(_read(path), key=lambda line: line.origin):
+    records = read_json_lines(
+        path, LinkLine, what="link of an export", instead="give what `lamina export --format links` wrote"
+    )
+    for origin, lines in groupby(records, key=lambda line: line.origin):
         while part := list(islice(lines, _AT_ONCE)):
             added += write(memory, [_draft(line) for line in part], origin=origin).added
     return added
@@ -93,17 +84,3 @@ def import_links(memory: Memory, path: Path) -> int:
 def _draft(line: LinkLine) -> Draft:
     made = None if line.created_at is None else parse_instant(line.created_at, what="created_at")
     return Draft(line.source, line.target, line.relation, line.weight, line.note, made)
-
-
-def _read(path: Path) -> Iterator[LinkLine]:
-    decoder = msgspec.json.Decoder(LinkLine)
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.isspace():
-                continue
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InvalidArgument(
-                    f"{path}:{number} is no link of an export ({error}); give what `lamina export --format links` wrote"
-                ) from error
