@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from lamina_engine.care.forgetting import ForgetReport
     from lamina_engine.care.verify import VerifyReport
     from lamina_engine.clock import Clock, Instant
-    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.context.rendering import ContextBlock
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.embed.resolve import EmbedderSpec
     from lamina_engine.facts.extract import ExtractReport

@@ -9,7 +9,7 @@ from lamina_engine.clock import Instant
 
 if TYPE_CHECKING:
     from lamina.options import PathLike, Trigger
-    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.context.rendering import ContextBlock
     from lamina_engine.memory import Memory
 
 

@@ -15,7 +15,7 @@ from lamina_engine.errors import InvalidArgument, InvalidConfig, LaminaError
 
 if TYPE_CHECKING:
     from lamina import Vault
-    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.context.rendering import ContextBlock
 
 _MAX_STDIN = 1_000_000
 
@@ -91,7 +91,7 @@ def turn(
 
 def _answer(call: Call, embedder: str | None, tell: Callable[[Vault], ContextBlock]) -> None:
     """Print a block; whatever is wrong with the vault, an agent goes on without it."""
-    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.context.rendering import ContextBlock
 
     block = ContextBlock(mode="failed")
     try:

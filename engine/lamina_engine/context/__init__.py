@@ -1,1 +1,1 @@
-"""What to tell an agent now: at the start of a session, and with each of its turns."""
+"""Context for agents, inside token budgets: at the start of a session, and at each turn."""

@@ -1,20 +1,17 @@
-"""At the start of a session: where the last one stopped, what has been learned, and what has changed since."""
+"""Bootstrap of a session: the last handoff, insights, changes since, and decisions."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.clock import Instant, parse_instant
-from lamina_engine.context.block import ContextBlock
-from lamina_engine.context.budgets import BOOTSTRAP_SHARES
-from lamina_engine.context.changes import git_changes, recorded_changes
-from lamina_engine.context.fill import Fill
-from lamina_engine.context.memories import item_of_chunk, newest, scoped
-from lamina_engine.context.rendering import Item
-from lamina_engine.context.session import RESETS, record_turn, state_of
-from lamina_engine.context.tokens import counter
+from lamina_engine.clock import US_PER_S, Instant, format_instant, parse_instant
+from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill, find_counter
+from lamina_engine.context.journal import RESETS, read_state, record_turn
+from lamina_engine.context.memories import item_of_chunk, newest_chunks, scope_filter
+from lamina_engine.context.rendering import ContextBlock, Item, age_text
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.recall.pipeline import listed, recall
 
@@ -46,13 +43,7 @@ def bootstrap(
     now: Instant | None = None,
     trigger: str = "startup",
 ) -> ContextBlock:
-    """Return what an agent should know when a session begins; see ``Vault.bootstrap``.
-
-    Raises
-    ------
-    InvalidArgument
-        For arguments that cannot be used. Whatever else goes wrong is logged, and the block is empty.
-    """
+    """Return what an agent should know when a session begins; see ``Vault.bootstrap``."""
     settings = memory.settings.injection
     most = settings.bootstrap_token_budget if budget is None else budget
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
@@ -67,8 +58,8 @@ def bootstrap(
     try:
         if not memory.view().rows:
             logger.info("%s: no context for this session: the vault is empty", memory.root)
-        start = _Start(memory, now_us, project, agent, repo)
-        seen = set() if trigger in RESETS else state_of(memory, session).shown
+        start = _Bootstrap(memory, now_us, project, agent, repo)
+        seen = set() if trigger in RESETS else read_state(memory, session).shown
         block = start.block(most, seen)
         record_turn(
             memory, block, settings, tier="bootstrap", session=session, project=project, trigger=trigger,
@@ -80,8 +71,8 @@ def bootstrap(
     return block
 
 
-class _Start:
-    """One start of a session: its parts, each found on its own, so that one that fails leaves the others."""
+class _Bootstrap:
+    """The parts of one bootstrap, each read on its own, so that a failing one leaves the others."""
 
     def __init__(self, memory: Memory, now_us: int, project: str | None, agent: str | None, repo: Path | None) -> None:
         self._memory, self._now_us, self._project, self._repo = memory, now_us, project, repo
@@ -95,18 +86,18 @@ class _Start:
 
     @property
     def considered(self) -> int:
-        """How many items there were to choose from."""
+        """Number of items to choose from."""
         return sum(map(len, self.parts.values()))
 
     @property
     def collections(self) -> list[str]:
-        """Where they are from."""
+        """Collections of these items."""
         return [item.collection for items in self.parts.values() for item in items]
 
     def block(self, budget: int, seen: set[str]) -> ContextBlock:
-        """Fill the parts, each up to its share and what the ones before it left; then what is left of all, in order."""
-        counts = counter()
-        fill = Fill("bootstrap", budget, counts, seen)
+        """Fill each part up to its share and what earlier ones left, then all parts with the rest."""
+        counts = find_counter()
+        fill = BlockFill("bootstrap", budget, counts, seen)
         spare = 0
         for part, share in BOOTSTRAP_SHARES.items():
             allowed = int(budget * share) + spare
@@ -125,7 +116,7 @@ class _Start:
 
     def _last_handoff(self, agent: str | None) -> list[Item]:
         """Return the newest handoff by its date, with the other chunks of its source in their order."""
-        found = newest(self._memory, _HANDOFF, 1, project=self._project, agent=agent)
+        found = newest_chunks(self._memory, _HANDOFF, 1, project=self._project, agent=agent)
         if found and found[0].source and found[0].ordinal >= 0:
             where: dict[str, Any] = {"type": _HANDOFF, "source": found[0].source}
             found = sorted(
@@ -135,26 +126,89 @@ class _Start:
         return [item_of_chunk(chunk, "handoff", self._now_us) for chunk in found]
 
     def _insights(self) -> list[Item]:
-        """Return insights by age, and by nearness to the handoff where there is one; pinned ones first."""
-        everything = newest(self._memory, _INSIGHT, _MOST_CHUNKS, project=self._project)
+        """Return insights, pinned ones first, by nearness to the handoff, else by age."""
+        everything = newest_chunks(self._memory, _INSIGHT, _MOST_CHUNKS, project=self._project)
         pinned = [item_of_chunk(chunk, "insights", self._now_us) for chunk in everything if chunk.pinned]
         if not self._handoff:
             return pinned + [item_of_chunk(chunk, "insights", self._now_us) for chunk in everything if not chunk.pinned]
         about = f"{self._handoff[0].title or ''}\n{self._handoff[0].text}"
-        where = scoped({"type": _INSIGHT}, self._project)
+        where = scope_filter({"type": _INSIGHT}, self._project)
         found = recall(
             self._memory, about, profile="temporal", k=_INSIGHTS, where=where, now=self._now_us / 1e6, time="off"
         ).hits
         return pinned + [item_of_chunk(each, "insights", self._now_us, each.score) for each in found]
 
     def _changes(self) -> list[Item]:
-        """Return what happened after the handoff was written; nothing where there is none: no session to go on from."""
+        """Return changes since the handoff; nothing without one, for no session goes on."""
         since = max((chunk.created_at_us for chunk in self._handoff if chunk.created_at_us is not None), default=None)
         if since is None:
             return []
-        told = recorded_changes(self._memory, since, self._now_us, self._project)
-        return told + (git_changes(self._memory, self._repo, since, self._now_us, told) if self._repo else [])
+        recorded = recorded_changes(self._memory, since, self._now_us, self._project)
+        return recorded + (git_changes(self._memory, self._repo, since, self._now_us, recorded) if self._repo else [])
 
     def _decisions(self) -> list[Item]:
-        found = newest(self._memory, "decision", _DECISIONS, project=self._project)
+        found = newest_chunks(self._memory, "decision", _DECISIONS, project=self._project)
         return [item_of_chunk(chunk, "recent", self._now_us) for chunk in found]
+
+
+MAX_CHANGES: Final = 10
+"""Of each: what is in the vault, and what is in git."""
+_DATE_FIELD: Final = {"github_pr": "merged_at", "github_issue": "opened_at", "jira_issue": "opened_at"}
+_READ: Final = 50
+_FIELDS: Final = "%H%x1f%ct%x1f%P%x1f%s%x1e"
+_NUMBER: Final = re.compile(r"#(\d+)")
+
+
+def recorded_changes(memory: Memory, since_us: int, now_us: int, project: str | None) -> list[Item]:
+    """Return the merged requests and the new issues since a moment, newest first."""
+    found: list[tuple[int, Item]] = []
+    for type_, name in _DATE_FIELD.items():
+        for chunk in newest_chunks(memory, type_, _READ, project=project):
+            at = _moment(chunk.metadata.get(name))
+            if at is not None and since_us < at <= now_us:
+                found.append((at, item_of_chunk(chunk, "changes", now_us)))
+    found.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return [item for _, item in found[:MAX_CHANGES]]
+
+
+def git_changes(memory: Memory, repo: Path, since_us: int, now_us: int, known: list[Item]) -> list[Item]:
+    """Return the commits and merges of a work tree since a moment, newest first.
+
+    A merge that names the number of a request in ``known`` is left out. A folder outside of git has no commits.
+    """
+    from lamina_engine.ingest.git import find_repository
+
+    repository = find_repository(repo)
+    if repository is None or repository.head is None:
+        return []
+    out = repository.git(
+        "log", f"--since={since_us // US_PER_S + 1}", f"--max-count={_READ}", f"--format={_FIELDS}", "--no-show-signature",
+        repository.head, "--",
+    )  # fmt: skip
+    numbers = {number for item in known for number in _NUMBER.findall(item.title)}
+    found = []
+    for line in out.decode("utf-8", "replace").split("\x1e"):
+        commit, _, rest = line.strip("\n").partition("\x1f")
+        seconds, _, rest = rest.partition("\x1f")
+        parents, _, subject = rest.partition("\x1f")
+        if not (commit and seconds.isdigit() and subject.strip()):
+            continue
+        at = int(seconds) * US_PER_S
+        if since_us < at <= now_us and numbers.isdisjoint(_NUMBER.findall(subject)):
+            kind = "git_merge" if " " in parents else "git_commit"
+            found.append(_commit_item(memory, commit, at, kind, subject, repository.root.name, now_us))
+    return found[:MAX_CHANGES]
+
+
+def _commit_item(memory: Memory, commit: str, at: int, kind: str, subject: str, source: str, now_us: int) -> Item:
+    return Item(
+        part="changes", id=f"git:{commit[:12]}", text=memory.redact(subject.strip()), type=kind, collection="git",
+        source=source, date=(format_instant(at) or "")[:10], age=age_text((now_us - at) / US_PER_S), freshness="fresh",
+    )  # fmt: skip
+
+
+def _moment(value: Any) -> int | None:
+    try:
+        return parse_instant(value) if isinstance(value, str) and value else None
+    except InvalidArgument:
+        return None

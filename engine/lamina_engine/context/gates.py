@@ -1,4 +1,4 @@
-"""Whether there is anything worth saying: an absolute signal against thresholds, and how far the topic has moved.
+"""Gates of a turn: confidence of the best result against thresholds, and topic drift.
 
 The signal is the best cosine between the prompt and a memory, on one scale for all models. A rank score scaled so that the
 best hit has 0.95 would pass every gate; the cosine of a prompt that the vault knows nothing about is low, and stays low.
@@ -32,12 +32,12 @@ _COMMAND: Final = re.compile(r"/[\w:-]+(?:\s|$)")
 
 
 def is_command(prompt: str) -> bool:
-    """Tell whether a prompt is a slash command; one that begins with a path is not."""
+    """Return whether a prompt is a slash command; one that begins with a path is not."""
     return _COMMAND.match(prompt) is not None
 
 
 def confidence(signal: float, model: str) -> float:
-    """Return a best cosine (or coverage, for the model ``words``) as confidence, 0 to 1; other models' as it is."""
+    """Return a best cosine, or the coverage of ``words``, as confidence from 0 to 1."""
     value = min(max(signal, 0.0), 1.0)
     known = next((points for name, points in _POINTS.items() if model.startswith(name)), None)
     if known is None:
@@ -49,17 +49,7 @@ def confidence(signal: float, model: str) -> float:
 
 
 def gate(best: float, collection: str, settings: Injection) -> Mode:
-    """Return what the best result is worth, by the threshold of its collection.
-
-    Parameters
-    ----------
-    best : float
-        Confidence of the best result; 0 where there is none.
-    collection : str
-        The collection it is in.
-    settings : Injection
-        Thresholds by collection, and the floor below which nothing passes.
-    """
+    """Return the mode of a turn by the threshold of the best result's collection."""
     threshold = settings.threshold(collection)
     if best < settings.hard_floor:
         return "hard_skip"
@@ -69,9 +59,9 @@ def gate(best: float, collection: str, settings: Injection) -> Mode:
 
 
 def drift(present: F32 | None, former: F32 | None) -> float:
-    """Return how far a prompt is from the one before: 1 − cosine in [0, 1]; 0.5 where one of them is not known or zero.
+    """Return the distance of a prompt from the one before: 1 − cosine in [0, 1].
 
-    Compared with the turn before, whether or not anything was said on it.
+    0.5 where one of them is unknown or zero. The turn before counts also where nothing was shown on it.
     """
     if present is None or former is None or present.shape != former.shape:
         return NO_DRIFT_KNOWN

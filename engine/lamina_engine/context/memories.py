@@ -1,4 +1,4 @@
-"""Chunks and hits as items of a block: age, source and freshness said of each."""
+"""Chunks and hits as items of a block, with age, source and freshness."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = No
     )  # fmt: skip
 
 
-def newest(
+def newest_chunks(
     memory: Memory, type_: str, limit: int, *, project: str | None = None, agent: str | None = None
 ) -> list[Chunk]:
     """Return the newest chunks of a type, by their date; none that is snoozed."""
-    return listed(memory, scoped({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
+    return listed(memory, scope_filter({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
 
 
-def scoped(where: Mapping[str, Any], project: str | None, agent: str | None = None) -> dict[str, Any]:
+def scope_filter(where: Mapping[str, Any], project: str | None, agent: str | None = None) -> dict[str, Any]:
     """Return a filter for a project and an agent, where these are named."""
     return {**where, **({"project": project} if project else {}), **({"agent": agent} if agent else {})}
 
 
 def active_task(memory: Memory, project: str | None) -> Chunk | None:
-    """Return the newest task of an agent that nothing says is done."""
-    for chunk in newest(memory, "agent_task", _TASKS, project=project):
+    """Return the newest task of an agent whose status is not done."""
+    for chunk in newest_chunks(memory, "agent_task", _TASKS, project=project):
         status = chunk.metadata.get("status")
         if chunk.success is None and not (isinstance(status, str) and status.strip().lower() in _DONE):
             return chunk
@@ -51,7 +51,7 @@ def active_task(memory: Memory, project: str | None) -> Chunk | None:
 
 
 def _source(source: str | None, session: str | None) -> str:
-    """Return where a memory is from: its file, else its session, else that somebody added it."""
+    """Return the source of a memory: its file, else its session, else "added"."""
     return source or (f"session {session}" if session else "added")
 
 

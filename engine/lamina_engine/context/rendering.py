@@ -1,4 +1,4 @@
-"""A block of memories as text that an agent reads, and back: whatever a memory says, it stays inside of its own tags.
+"""Rendering of a context block, and back: escaped, so that no memory leaves its own tags.
 
 ``&``, ``<`` and control characters of a memory are written as references, so no memory can close a tag, forge one, or
 steer a terminal; `parse` gives the same items again.
@@ -7,9 +7,10 @@ steer a terminal; `parse` gives the same items again.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 TAG: Final = "lamina-context"
@@ -24,7 +25,7 @@ _ATTRIBUTE: Final = re.compile(r' ([a-z]+)="([^"<]*)"')
 
 
 class Item(Struct, frozen=True):
-    """One memory of a block, with what the block says about it."""
+    """One memory of a block, with its attributes."""
 
     part: str
     """``task``, ``search``, ``handoff``, ``insights``, ``changes`` or ``recent``."""
@@ -33,7 +34,7 @@ class Item(Struct, frozen=True):
     type: str
     collection: str
     source: str
-    """Where it comes from; empty where nobody said."""
+    """File, session or program; empty where unknown."""
     date: str
     """The day it is from, ISO 8601; empty where unknown."""
     age: str
@@ -48,7 +49,7 @@ class Item(Struct, frozen=True):
 _SHOWN: Final = ("part", "id", "type", "collection", "title", "source", "date", "age", "freshness", "score")
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a memory's text as it stands inside a block."""
     return _SPECIAL.sub(lambda found: _reference(found[0]), text)
 
@@ -57,21 +58,21 @@ def _reference(letter: str) -> str:
     return _NAMES.get(letter) or f"&#{ord(letter)};"
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _REFERENCE.sub(lambda found: _VALUES[found[1]] if found[1] else chr(int(found[2])), text)
 
 
-def _attribute(value: str) -> str:
+def _escape_attribute(value: str) -> str:
     return _SPECIAL_NAME.sub(lambda found: _reference(found[0]), value)
 
 
 def render_item(item: Item) -> str:
     """Return one memory, tags and all."""
-    said = [(name, getattr(item, name)) for name in _SHOWN]
+    shown = [(name, getattr(item, name)) for name in _SHOWN]
     if item.needs_review:
-        said.append(("review", "needed"))
-    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in said if value)
-    return f"<memory{attributes}>\n{escaped(item.text)}\n</memory>\n"
+        shown.append(("review", "needed"))
+    attributes = "".join(f' {name}="{_escape_attribute(value)}"' for name, value in shown if value)
+    return f"<memory{attributes}>\n{escape(item.text)}\n</memory>\n"
 
 
 def opening(tier: str) -> str:
@@ -83,33 +84,20 @@ CLOSING: Final = f"</{TAG}>\n"
 
 
 def render(tier: str, items: Sequence[Item]) -> str:
-    """Return a block; the empty text where there are no items.
-
-    Parameters
-    ----------
-    tier : str
-        ``bootstrap`` or ``turn``.
-    items : sequence of Item
-    """
+    """Return a block; the empty text where there are no items."""
     if not items:
         return ""
     return opening(tier) + "".join(map(render_item, items)) + CLOSING
 
 
 def parse(text: str) -> list[Item]:
-    """Return the items of a block as `render` wrote them.
-
-    Parameters
-    ----------
-    text : str
-        A block, or any text that holds blocks.
-    """
+    """Return the items of a block as `render` wrote them."""
     found = []
     for match in _ITEM.finditer(text):
-        values = {name: _unescaped(value) for name, value in _ATTRIBUTE.findall(match[1])}
+        values = {name: _unescape(value) for name, value in _ATTRIBUTE.findall(match[1])}
         review = "review" in values
         fields = {name: values.get(name, "") for name in _SHOWN}
-        found.append(Item(**fields, text=_unescaped(match[2]), needs_review=review))
+        found.append(Item(**fields, text=_unescape(match[2]), needs_review=review))
     return found
 
 
@@ -118,7 +106,7 @@ _HOUR_S: Final = 3_600
 
 
 def age_text(seconds: float | None) -> str:
-    """Return an age in words: ``now``, ``5 hours``, ``3 days``, ``7 months``, ``2 years``; ``undated`` for None."""
+    """Return an age in words: ``now``, ``5 hours``, ``3 days``; ``undated`` for None."""
     if seconds is None:
         return "undated"
     for size, name, until in (
@@ -130,3 +118,29 @@ def age_text(seconds: float | None) -> str:
             number = int(seconds // size)
             return "now" if number == 0 else f"{number} {name}{'' if number == 1 else 's'}"
     return f"{int(seconds // (365.25 * _DAY_S))} years"
+
+
+class ContextBlock(Struct, frozen=True):
+    """Memories for an agent as text that is ready to be shown; empty without relevant ones."""
+
+    text: str = ""
+    tokens: int = 0
+    """Of the whole text, wrapper included, by ``counter``; never more than the budget."""
+    items: tuple[Item, ...] = ()
+    """Items of the text, in order."""
+    components: Mapping[str, int] = {}
+    """Tokens by part: handoff, insights, changes, recent; task, search."""
+    budget: int = 0
+    counter: str = "estimate"
+    """Name of the token counter."""
+    mode: str = "off"
+    """full, soft_gate, soft_skip, hard_skip; ``off`` where nothing was looked for, ``failed`` where that went wrong."""
+    best: float = 0.0
+    """Confidence of the best result, 0 to 1."""
+    drift: float = 0.5
+    """Topic drift since the turn before, 0 to 1."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``lamina context --json`` prints."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found

@@ -1,4 +1,4 @@
-"""With each turn: what the vault knows that matters for a prompt, if anything does, and not what was said before."""
+"""Turn of a session: memories that matter for a prompt and were not shown before."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from lamina_engine.clock import Instant, parse_instant
-from lamina_engine.context import budgets, gates
-from lamina_engine.context.block import ContextBlock
-from lamina_engine.context.fill import Fill, without_gap
-from lamina_engine.context.memories import active_task, item_of_chunk, scoped
-from lamina_engine.context.rendering import Item
-from lamina_engine.context.session import record_turn, state_of
-from lamina_engine.context.tokens import counter
+from lamina_engine.context import budget as budgets
+from lamina_engine.context import gates
+from lamina_engine.context.budget import BlockFill, cut_score_gap, find_counter
+from lamina_engine.context.journal import read_state, record_turn
+from lamina_engine.context.memories import active_task, item_of_chunk, scope_filter
+from lamina_engine.context.rendering import ContextBlock, Item
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.recall.pipeline import recall
 
@@ -31,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 TASK: Final = "agent_task"
 _CODE: Final = "code-patterns"
-_AHEAD: Final = 2
+_OVERFETCH: Final = 2
 """Times as many hits as results are asked for: tasks and what is stale fall out."""
 
 
@@ -56,15 +55,9 @@ def inject(
     now: Instant | None = None,
     trigger: str = "prompt",
 ) -> ContextBlock:
-    """Return what an agent should see with a prompt; see ``Vault.inject``.
-
-    Raises
-    ------
-    InvalidArgument
-        For arguments that cannot be used. Whatever else goes wrong is logged, and the block is empty.
-    """
+    """Return what an agent should see with a prompt; see ``Vault.inject``."""
     memory.check_open()
-    settings = _checked(memory.settings.injection, prompt, session, floor, ceiling)
+    settings = _check_settings(memory.settings.injection, prompt, session, floor, ceiling)
     now_us = memory.clock.now_us() if now is None else parse_instant(now, memory.config.tz, what="now")
     if not settings.enabled or not prompt.strip() or gates.is_command(prompt):
         return ContextBlock()
@@ -80,24 +73,24 @@ def _inject(
 ) -> ContextBlock:
     if not memory.view().rows:
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
-    state = state_of(memory, session)
-    vector = _embedded(memory, prompt)
+    state = read_state(memory, session)
+    vector = _embed_prompt(memory, prompt)
     results = _search(memory, prompt, vector, settings, project, now_us)
     best = max(results, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
     moved = gates.drift(vector, state.vector)
-    counts = counter()
+    counts = find_counter()
     block = ContextBlock(counter=counts.name, mode=mode, best=confidence, drift=moved)
     if mode in ("full", "soft_gate"):
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
         budget = budgets.half_budget(budget, settings) if mode == "soft_gate" else budget
-        fill = Fill("turn", budget, counts, state.shown)
+        fill = BlockFill("turn", budget, counts, state.shown)
         task = active_task(memory, project)
         if task is not None:
             fill.take([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
-        kept = without_gap([result.score for result in results], settings.score_gap_threshold)
+        kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
         fill.take(results[i].item for i in kept)
         text, tokens = fill.finish(("task", "search"))
         block = msgspec.structs.replace(
@@ -113,11 +106,11 @@ def _inject(
 def _search(
     memory: Memory, prompt: str, vector: F32 | None, settings: Injection, project: str | None, now_us: int
 ) -> list[Result]:
-    """Return the results, best first: by meaning and age, what is stale in code patterns left out."""
-    options: dict[str, Any] = {"where": scoped({}, project)} if project else {}
+    """Return the results, best first, by meaning and age, without stale code patterns."""
+    options: dict[str, Any] = {"where": scope_filter({}, project)} if project else {}
     options |= {"lanes": ("lexical",)} if vector is None else {"vector": vector}
     outcome = recall(
-        memory, prompt, profile="temporal", k=_AHEAD * settings.max_retrievals, now=now_us / 1e6, **options
+        memory, prompt, profile="temporal", k=_OVERFETCH * settings.max_retrievals, now=now_us / 1e6, **options
     )
     space = memory.view().snapshot.space
     model = str(space.identity) if space is not None and vector is not None else "words"
@@ -148,8 +141,8 @@ def _penalties(memory: Memory) -> Mapping[str, float] | None:
     return found.multipliers if found.enabled else None
 
 
-def _embedded(memory: Memory, prompt: str) -> F32 | None:
-    """Return the prompt's vector; None where the vault has none, or its model fails: words find what they can."""
+def _embed_prompt(memory: Memory, prompt: str) -> F32 | None:
+    """Return the prompt's vector; None without vectors, or where the model fails."""
     snapshot = memory.view().snapshot
     if snapshot.space is None:
         return None
@@ -162,13 +155,8 @@ def _embedded(memory: Memory, prompt: str) -> F32 | None:
     return vector if vector.any() else None
 
 
-def _checked(settings: Injection, prompt: object, session: object, floor: object, ceiling: object) -> Injection:
-    """Return the settings with the call's own budget.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+def _check_settings(settings: Injection, prompt: object, session: object, floor: object, ceiling: object) -> Injection:
+    """Return the settings with the call's own budget."""
     if not isinstance(prompt, str):
         raise InvalidArgument(f"prompt must be text, not {type(prompt).__name__}")
     if not isinstance(session, str) or not session.strip():

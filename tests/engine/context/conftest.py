@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamina_engine.context import tokens
+from lamina_engine.context import budget
 
 
 @pytest.fixture(autouse=True)
 def estimated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    tokens.counter.cache_clear()
+    budget.find_counter.cache_clear()
     yield
-    tokens.counter.cache_clear()
+    budget.find_counter.cache_clear()

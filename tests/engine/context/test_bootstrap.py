@@ -11,8 +11,8 @@ import pytest
 import lamina
 from lamina import FixedClock, InvalidArgument, Vault
 from lamina_engine.context import bootstrap as room
+from lamina_engine.context.budget import find_counter
 from lamina_engine.context.rendering import parse
-from lamina_engine.context.tokens import counter
 from lamina_engine.recall.pack import count_tokens
 
 NOW = "2026-03-01T12:00:00Z"
@@ -55,7 +55,7 @@ def test_the_newest_handoff_then_insights_then_what_changed_since(worked: Vault)
     block = worked.bootstrap()
     assert parse(block.text) == list(block.items)
     assert list(block.components) == ["handoff", "insights", "changes", "recent"]
-    assert block.tokens == counter().count(block.text)
+    assert block.tokens == find_counter().count(block.text)
 
 
 def test_without_a_handoff_nothing_is_called_a_change(lexical_vault: Vault) -> None:

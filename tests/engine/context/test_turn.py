@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import lamina
 from lamina import FixedClock, InvalidArgument, Vault
+from lamina_engine.context.budget import find_counter
 from lamina_engine.context.rendering import Item, parse
-from lamina_engine.context.tokens import counter
 from lamina_engine.store.journals import JOURNALS
 
 NOW = "2026-03-01T12:00:00Z"
@@ -55,7 +55,7 @@ def test_a_prompt_gets_what_is_near_to_it_and_the_task_that_is_not_done(known: V
     assert block.items[0].id == "todo"
     assert {item.id for item in block.items} == {"todo", "why", "cost"}
     assert parse(block.text) == list(block.items)
-    assert block.tokens == counter().count(block.text) <= block.budget <= 1500
+    assert block.tokens == find_counter().count(block.text) <= block.budget <= 1500
     assert block.mode == "full"
     assert sum(block.components.values()) <= block.tokens
 
@@ -329,7 +329,7 @@ def _any_session_keeps_its_promises(folder: Path, data: st.DataObject) -> None:
                 else:
                     block = vault.bootstrap("s", data.draw(st.integers(1, 1200)))
                 assert block.mode != "failed"
-                assert block.tokens == counter().count(block.text) <= block.budget
+                assert block.tokens == find_counter().count(block.text) <= block.budget
                 assert parse(block.text) == list(block.items)
                 shown += block.items
             assert len({item.id for item in shown}) == len(shown)

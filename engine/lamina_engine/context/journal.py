@@ -1,6 +1,6 @@
-"""What a session has been given so far, and the record of every turn: one line in the vault's journal for each.
+"""Journal of a session: one line for each turn, which add up to the session's state.
 
-The lines are the state: there is no other file, and a line that cannot be read costs what it said and no more.
+There is no other file, and an unreadable line costs its own record and no more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lamina_engine.clock import format_instant
 from lamina_engine.store import journals
 
 if TYPE_CHECKING:
-    from lamina_engine.context.block import ContextBlock
+    from lamina_engine.context.rendering import ContextBlock
     from lamina_engine.memory import Memory
     from lamina_engine.settings import Injection
     from lamina_kernels.layouts import F32
@@ -34,8 +34,8 @@ _unwritten: WeakKeyDictionary[Memory, dict[str, list[dict[str, Any]]]] = WeakKey
 
 
 @dataclass(slots=True)
-class State:
-    """What the lines of a session add up to."""
+class SessionState:
+    """Sum of the lines of a session."""
 
     shown: set[str] = field(default_factory=set)
     """Ids that it has been given since it last lost its memory."""
@@ -46,9 +46,9 @@ class State:
     compactions: int = 0
 
 
-def state_of(memory: Memory, session: str | None) -> State:
-    """Return the state of a session; a new one where nothing was recorded, or no session is named."""
-    state = State()
+def read_state(memory: Memory, session: str | None) -> SessionState:
+    """Return the state of a session; an empty one without a record or a session."""
+    state = SessionState()
     if session is None:
         return state
     last: Any = None
@@ -79,7 +79,7 @@ def record_turn(
     collections: Iterable[str],
     vector: F32 | None = None,
 ) -> None:
-    """Write the line of a turn; a journal that cannot be written costs the record, never the turn."""  # fmt: skip
+    """Write the line of a turn; an unwritable journal costs the record, never the turn."""
     line: dict[str, Any] = {
         "timestamp": format_instant(memory.clock.now_us()),
         "tier": tier,
@@ -100,7 +100,7 @@ def record_turn(
         journals.IDS: [item.id for item in block.items],
     }
     if vector is not None:
-        # half precision: drift is told to two digits, and a line is read on every turn
+        # half precision: drift has two digits, and a line is read on every turn
         line["vector"] = base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
     if memory.store.mode == "w":
         try:
