@@ -128,13 +128,7 @@ class KgReport:
         return found
 
     def to_dict(self, timestamp: str) -> dict[str, Any]:
-        """Return the report as JSON values.
-
-        Parameters
-        ----------
-        timestamp : str
-            When it was made, ISO 8601.
-        """
+        """Return the report as JSON values."""
         verdicts = [outcome.verdict for outcome in self.answerable]
         return {
             "timestamp": timestamp,
@@ -173,25 +167,7 @@ class KgReport:
 def evaluate_kg(
     memory: Memory, asked: QuestionSet, method: str, *, category: str | None = None, top_k: int = TOP
 ) -> KgReport:
-    """Ask a vault every question by one method.
-
-    Parameters
-    ----------
-    memory : Memory
-        Holds the files, and the facts.
-    asked : QuestionSet
-    method : {"lexical", "vector", "facts", "hybrid"}
-        ``hybrid`` is the ``entity`` profile.
-    category : str, optional
-        Only its questions, in any case.
-    top_k : int
-        Files that count.
-
-    Raises
-    ------
-    InvalidArgument
-        For a method or category that there is none of, or questions of none.
-    """
+    """Ask a vault every question by one method."""
     if method not in METHODS:
         raise InvalidArgument(f"method={method!r} must be one of {', '.join(METHODS)}")
     wanted = [q for q in asked.questions if category is None or q.category.casefold() == category.casefold()]
@@ -254,13 +230,6 @@ def load_questions(path: Path) -> QuestionSet:
     """Read questions: JSON lines with ``query``, ``expected`` and ``category``, or a JSON list of such objects or triples.
 
     ``expected`` is a part of a file's path, or null. A line with ``identity`` alone says who "I" is.
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    InvalidArgument
-        For what is no question, with its place.
     """
     text = read_bytes(path).decode("utf-8-sig", "replace")
     identity: str | None = None
@@ -331,12 +300,7 @@ def world_path(name: str) -> Path:
 
 
 def fill(memory: Memory, folder: Path) -> None:
-    """Bring a written world into a vault: its notes, its seed file, and what the notes say in fields.
-
-    Raises
-    ------
-    IngestError, InvalidArgument, VaultReadOnly, VaultLocked, OSError
-    """
+    """Bring a written world into a vault: its notes, its seed file, and what the notes say in fields."""
     from lamina_engine.facts.fields import extract_notes
     from lamina_engine.facts.seeding import seed
     from lamina_engine.ingest.pipeline import ingest

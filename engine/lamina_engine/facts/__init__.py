@@ -1,1 +1,1 @@
-"""Facts: what is known of people, projects and things, since when and until when, and who said so."""
+"""Facts: entities, triples with validity in time, their sources, and questions about them."""

@@ -25,18 +25,18 @@ _EMPTY: Final = np.empty(0, np.int64)
 
 
 class StringCodes:
-    """Strings of a category column as numbers that all segments share, in order of first appearance."""
+    """Codes of a string column that all segments share, in order of first appearance."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._codes: dict[str, int] = {}
 
     def code(self, name: str) -> int:
-        """Return the number of a string, -1 where no row read so far has it."""
+        """Return the code of a string, -1 where no row read so far has it."""
         return self._codes.get(name, -1)
 
     def read(self, segment: Segment, column: str) -> NDArray[np.int32]:
-        """Return int32 (rows,): the numbers of a segment; -1 for null."""
+        """Return the codes of a segment, int32 (rows,); -1 for null."""
         values = segment.column(column)
         table = np.full(len(values.dictionary) + 1, -1, np.int32)
         for local, name in enumerate(values.dictionary.to_pylist()):
@@ -49,7 +49,7 @@ class StringCodes:
 
 
 class GrowableArray:
-    """A column that grows by appending; what was read of it stays valid."""
+    """Array that grows by appending; views of it stay valid."""
 
     def __init__(self, dtype: type[np.generic]) -> None:
         self._room = np.empty(0, dtype)
@@ -67,7 +67,7 @@ class GrowableArray:
 
     @property
     def values(self) -> NDArray[Any]:
-        """The column so far."""
+        """The values appended so far."""
         return self._room[: self.rows]
 
 
@@ -78,9 +78,9 @@ class _Groups(NamedTuple):
 
 
 class RowGroups:
-    """Rows by a number that they carry: an entity, or the fact that they amend. Rows of one number ascend.
+    """Rows grouped by a number they carry: an entity, or the fact that they amend.
 
-    Most lie in two sorted arrays, the last few thousand in lists by number.
+    Most lie in two sorted arrays, the last few thousand in lists by number; rows of one number ascend.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class RowGroups:
         self._waiting = 0
 
     def append(self, first: int, numbers: I64) -> None:
-        """Add rows from ``first`` on; those below 0 belong to nothing. O(new rows), and a share of sorting them all."""
+        """Add rows from ``first`` on, without those below 0. O(new rows), amortised sorting of all."""
         present = np.flatnonzero(numbers >= 0)
         if len(present) > _REBUILT_AT:
             self._rebuild(numbers[present], first + present)
@@ -111,7 +111,7 @@ class RowGroups:
         self._waiting = 0
 
     def of(self, number: int, below: int) -> I64:
-        """Return the rows of a number that lie below a watermark, ascending. O(log rows + rows found)."""
+        """Return the rows of a number below a watermark, ascending. O(log rows + rows returned)."""
         groups = self._groups
         begin = bisect_left(groups.keys, number)
         found = groups.rows[begin : bisect_right(groups.keys, number, begin)]
@@ -123,7 +123,7 @@ class RowGroups:
         return found
 
     def of_all(self, numbers: I64, below: int) -> I64:
-        """Return the rows of several numbers that lie below a watermark, in any order. O(numbers log rows + rows found)."""
+        """Return the rows of several numbers below a watermark, in any order."""
         groups = self._groups
         keys = np.asarray(groups.keys, np.int64)
         begins = np.searchsorted(keys, numbers)
@@ -145,7 +145,7 @@ FACT, CLOSE, RETRACT, CONFIDENCE = "fact", "close", "retract", "confidence"
 
 
 class FactColumns:
-    """Columns and rows by entity of the facts log, grown to the newest version asked for."""
+    """Columns of the facts log and its rows by entity, extended to the newest version read."""
 
     def __init__(self) -> None:
         self.subject, self.target, self.amends = (
@@ -166,7 +166,7 @@ class FactColumns:
         self._lock = after_fork.make_rlock()
 
     def grow(self, snapshot: Snapshot) -> FactColumns:
-        """Take in the rows of a version that are new. O(new rows), and a share of sorting them all."""
+        """Read the new rows of a version. O(new rows), amortised sorting of all."""
         if self._rows < snapshot.rows("facts"):
             with self._lock:
                 first = self._rows

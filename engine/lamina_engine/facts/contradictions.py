@@ -1,7 +1,7 @@
-"""Facts that contradict each other: told once by an event, shown with every answer, and believed less from then on.
+"""Contradictions between facts: recorded once as an event, shown with answers, lowering confidence.
 
-Two values of a functional predicate contradict each other, or one is said to be newer (an update); a language model may
-say the same of facts whose words differ (see `lamina_engine.facts.disputes`). Amounts and floors are ClawMem's.
+Two values of a functional predicate contradict each other, or the newer one is an update; a language model may find the
+same of facts in other words (see `lamina_engine.facts.judged`). Amounts and floors are ClawMem's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DAY_US: Final = 86_400_000_000
 
 
 class Contradiction(NamedTuple):
-    """What was found about two facts."""
+    """Two facts that contradict each other, or of which one updates the other."""
 
     old: int
     """Row of the fact that is believed less for it."""
@@ -55,20 +55,13 @@ class Contradiction(NamedTuple):
 
 
 def lower_confidence(confidence: float, relation: str) -> float:
-    """Return what is left of a fact's confidence: less by the relation's amount, not below its floor, and never raised."""
+    """Return a fact's confidence less its relation's amount, at least the floor, never raised."""
     amount, floor = LOWERED[relation]
     return min(confidence, max(confidence - amount, floor))
 
 
 def sync_contradictions(memory: Memory) -> list[Contradiction]:
-    """Note what the facts contradict that were written since this was last done; called after every write of facts.
-
-    A process begins with the newest rows: what is older was noted by who wrote it.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Record contradictions of the facts written since the last call; run after every write of facts."""
     from lamina_engine.facts.view import fact_view
 
     view = memory.view()
@@ -85,7 +78,7 @@ def sync_contradictions(memory: Memory) -> list[Contradiction]:
 
 
 def _is_functional_fact(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell of rows whether they are facts of functional predicates."""
+    """Return, by row, whether it is a fact of a functional predicate."""
     tables = kg.tables
     codes = [code for code, name in enumerate(tables.predicates.names) if kg.registry.is_functional(name)]
     facts: NDArray[np.bool_] = tables.kind.values[rows] == tables.kinds.code(FACT)
@@ -93,7 +86,7 @@ def _is_functional_fact(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.boo
 
 
 def _is_repeated(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell of rows whether another fact has their subject and predicate. O(facts)."""
+    """Return, by row, whether another fact has its subject and predicate. O(facts)."""
     tables = kg.tables
     everything = np.arange(kg.fact_rows, dtype=np.int64)
     everything = everything[_is_functional_fact(kg, everything)]
@@ -106,23 +99,7 @@ def _is_repeated(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def compare_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
-    """Note what facts just written contradict: other values of a functional predicate of the same subject.
-
-    Parameters
-    ----------
-    memory : Memory
-    rows : sequence of int
-        Rows of the facts log; those that are no facts are passed over.
-
-    Returns
-    -------
-    list of Contradiction
-        What is new; a pair that was noted before changes nothing again.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Record contradictions between written facts and other values of their functional predicates."""
     from lamina_engine.facts.view import fact_view
 
     kg = fact_view(memory.view())
@@ -148,31 +125,25 @@ def _functional_conflicts(kg: FactView, fact: Fact) -> Iterable[Contradiction]:
 
 
 def _touch(old: Fact, new: Fact) -> bool:
-    """Tell whether two facts hold at one moment, or one ends where the other begins."""
+    """Return whether two facts hold at one moment, or one ends where the other begins."""
     begins = old.valid_from is None or new.valid_to is None or old.valid_from <= new.valid_to
     ends = new.valid_from is None or old.valid_to is None or new.valid_from <= old.valid_to
     return begins and ends
 
 
 def _is_dated(fact: Fact) -> bool:
-    """Tell whether somebody said since when a fact holds: another day than the one it was written on."""
+    """Return whether a fact's start was given: another day than the one it was written on."""
     return fact.valid_from_us is not None and fact.valid_from_us // _DAY_US != fact.recorded_at_us // _DAY_US
 
 
 def record_contradictions(
     memory: Memory, found: Iterable[Contradiction], *, origin: str = "contradiction", store: bool = True
 ) -> list[Contradiction]:
-    """Record contradictions, each pair once for ever, and lower the older facts' confidence.
+    """Record contradictions, each pair once, and lower the older facts' confidence.
 
-    Judgements below `LEAST_CONFIDENCE` are passed over; equal ones count once; a pair of which two different things are
-    said is left alone.
-
-    Returns
-    -------
-    list of Contradiction
-        Those that were recorded. With ``store`` the log says the lowered confidence anew; without, `believed` lowers it
-        wherever it is read, and the facts' own log stays as their sources wrote it (so that it is exported and forgotten
-        with them).
+    With ``store`` the lowered confidence is written to the facts log; without, `believed_confidence` lowers it on reading, so
+    the log stays as its sources wrote it, and is exported and forgotten with them. Judgements below `LEAST_CONFIDENCE` and
+    pairs with two different relations are skipped.
     """
     from lamina_engine.facts.log import amend_confidence
     from lamina_engine.facts.view import fact_view
@@ -208,7 +179,7 @@ def _agreed(found: Iterable[Contradiction]) -> list[Contradiction]:
 
 
 def _append_events(memory: Memory, new: Sequence[Contradiction], facts: dict[int, Fact]) -> None:
-    """Append an event about the chunk that says the older fact (about none, where no chunk does)."""
+    """Append an event about the chunk of each older fact (about none, where no chunk states it)."""
     chunks = [facts[each.old].chunk or "" for each in new]
     details = [
         msgspec.json.encode(
@@ -224,7 +195,7 @@ def _append_events(memory: Memory, new: Sequence[Contradiction], facts: dict[int
 
 
 def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> str:
-    """Return the words to keep: an event is forgotten with one chunk, so it must not speak of another."""
+    """Return the reasoning to keep: an event is forgotten with one chunk, so it must not name another."""
     chunks = {facts[each.old].chunk, facts[each.new].chunk} - {None}
     free = each.reasoning == ONE_VALUE or len(chunks) < 2
     return memory.redact(each.reasoning) if free else ""
@@ -234,7 +205,7 @@ def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> s
 
 
 class _Recorded(NamedTuple):
-    """What was noted of a version."""
+    """Contradictions of a version, by the facts they concern."""
 
     noted: list[Contradiction]
     beside: dict[int, list[int]]
@@ -244,12 +215,12 @@ class _Recorded(NamedTuple):
 
 
 def contradictions_of(view: View) -> list[Contradiction]:
-    """Return what was noted of a version, or by a past moment of it, oldest first."""
+    """Return the contradictions of a view, oldest first."""
     return _recorded(view).noted
 
 
 def contradicting_values(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Return, by row of a fact, the other values that were said of the same thing; facts without any are left out."""
+    """Return, by row of a fact, the values that contradict it; rows without any are left out."""
     from lamina_engine.facts.view import fact_view
 
     beside = _recorded(view).beside
@@ -266,7 +237,7 @@ def contradicting_values(view: View, rows: Sequence[int]) -> dict[int, tuple[str
 
 
 def believed_confidence(view: View, row: int, confidence: float) -> float:
-    """Return how far a fact is believed: less than the log says by what was noted since, each contradiction once."""
+    """Return a fact's confidence, lowered once by each contradiction that the log does not store."""
     for each in _recorded(view).lowering.get(row, ()):
         confidence = lower_confidence(confidence, each.relation)
     return confidence

@@ -1,4 +1,4 @@
-"""Entities made, given other names, merged: one row of a log each, so that the past keeps what was known then."""
+"""Entities: creation, aliases and merges, each one row of a log, so the past keeps its names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import names
-from lamina_engine.facts import names as manynames
 from lamina_engine.facts.columns import CLOSE, RETRACT
 from lamina_engine.facts.interning import EntityInterner
 from lamina_engine.facts.log import USER, FactsWritten, amend, entity_row
@@ -28,22 +27,13 @@ if TYPE_CHECKING:
 def add_entity(
     memory: Memory, name: str, type: str | None = None, aliases: Sequence[str] = (), *, origin: str = USER
 ) -> Entity:
-    """Make an entity, or give the one there is; with other names of its own.
-
-    Raises
-    ------
-    InvalidArgument
-        For a name, type or alias that cannot be used.
-    AmbiguousEntity
-        When several entities have this name, and no type says which.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Create an entity, or return the existing one, and give it aliases."""
     written = ensure_entities(memory, [EntityDraft(name, type, aliases)], origin=origin)
     return fact_view(memory.view()).entity(written.rows[0])
 
 
 class EntityDraft(NamedTuple):
-    """An entity that there shall be."""
+    """Entity to create where it does not exist, with its aliases."""
 
     name: str
     type: str | None = None
@@ -51,17 +41,9 @@ class EntityDraft(NamedTuple):
 
 
 def ensure_entities(memory: Memory, wanted: Iterable[EntityDraft], *, origin: str = USER) -> FactsWritten:
-    """Make entities, and give them their other names, in one commit; what is there already stays.
+    """Create missing entities and aliases in one commit; existing ones stay.
 
-    Aliases are given once all of the entities are made, so their order does not matter.
-
-    Raises
-    ------
-    InvalidArgument
-        For a name, type or alias that cannot be used; nothing is written then.
-    AmbiguousEntity
-        When several entities have a name, and no type says which.
-    VaultReadOnly, VaultLocked, OSError
+    Aliases are added after all entities, so their order does not matter.
     """
     checked = [
         EntityDraft(
@@ -88,26 +70,7 @@ def ensure_entities(memory: Memory, wanted: Iterable[EntityDraft], *, origin: st
 
 
 def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
-    """Give an entity another name. A name may be given to several entities: then it is ambiguous, and shown to be.
-
-    Parameters
-    ----------
-    memory : Memory
-    alias : str
-    entity : str
-        A canonical id, a name or an alias of one entity.
-    type : str, optional
-        Of the entity, where others have its name.
-    origin : str
-
-    Raises
-    ------
-    EntityNotFound, AmbiguousEntity
-        For the entity.
-    InvalidArgument
-        For an alias that cannot be used, or that is the entity's own name.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Add an alias to an entity; an alias of several entities is ambiguous."""
     text = memory.redact(names.clean(alias, "alias"))
     with memory.write() as (transaction, view):
         kg = fact_view(view)
@@ -119,14 +82,7 @@ def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = Non
 
 
 def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origin: str = USER) -> int:
-    """Take an alias back, whatever its case: from one entity, or from all that have it. Return from how many.
-
-    Raises
-    ------
-    EntityNotFound, AmbiguousEntity
-        For the entity.
-    InvalidArgument, VaultReadOnly, VaultLocked, OSError
-    """
+    """Remove an alias in any case, from one entity or from all; return the number of entities."""
     text = names.clean(alias, "alias")
     with memory.write() as (transaction, view):
         kg = fact_view(view)
@@ -141,17 +97,9 @@ def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origi
 
 
 def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
-    """Make one of two entities; the names, aliases and facts of the first are the second's from now on.
+    """Merge an entity into another, which takes over its names, aliases and facts.
 
-    Where both have a value of a functional predicate, the one that was said later stands from its beginning on. What is
-    said of both is kept once.
-
-    Raises
-    ------
-    EntityNotFound, AmbiguousEntity
-    InvalidArgument
-        When both are the same already.
-    VaultReadOnly, VaultLocked, OSError
+    Of two values of a functional predicate the one stated later holds from its start on; equal facts are kept once.
     """
     with memory.write() as (transaction, view):
         kg = fact_view(view)
@@ -171,7 +119,7 @@ def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER
 
 
 def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
-    """Return (alias as written, entity, written so) of the standing aliases that are a text, whatever their case."""
+    """Return (alias as written, entity, exact match) of the active aliases equal without case."""
     rows = kg.lexicon.aliases.all_rows(names.key(text))
     rows = np.sort(rows[rows < kg.alias_rows])
     stands: dict[tuple[str, int], bool] = {}
@@ -182,9 +130,9 @@ def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
 
 
 def _append_aliases(transaction: Transaction, kg: FactView, given: Iterable[tuple[str, int]], origin: str) -> int:
-    """Write aliases that are not there yet; return how many."""
+    """Append aliases that do not exist yet; return their number."""
     wanted = list(dict.fromkeys(given))
-    heard = kg.lexicon.aliases.lookup(manynames.keys([text for text, _ in wanted]), n_rows=kg.alias_rows) >= 0
+    heard = kg.lexicon.aliases.lookup(names.keys([text for text, _ in wanted]), n_rows=kg.alias_rows) >= 0
     new = [
         (text, row)
         for (text, row), known in zip(wanted, heard.tolist(), strict=True)
@@ -210,7 +158,7 @@ def _append_alias_rows(transaction: Transaction, rows: Sequence[tuple[str, int]]
 
 
 def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, second: int, origin: str) -> None:
-    """End what cannot stand beside something else once two entities are one, as if it had been said of one all along."""
+    """End facts that conflict once two entities are one."""
     tables = kg.tables
     members = [*kg.members(first), *kg.members(second)]
     rows = np.concatenate(
@@ -234,7 +182,7 @@ def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, se
 
 
 def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...], object]:
-    """Return what a fact is compared under once the merged are one, and its value."""
+    """Return the key under which a fact is compared once entities are merged, and its value."""
     registry, one = kg.registry, min(merged)
     subject: object = one if fact.subject_id in merged else fact.subject_id
     target: object = ("literal", fact.object) if fact.object_id is None else fact.object_id
@@ -251,7 +199,7 @@ def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[o
 
 
 def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
-    """Return the facts of a group that end earlier than they did, with their new end; it may be before they began."""
+    """Return the facts of a group that now end earlier, with their new end (maybe before their start)."""
     intervals: list[Interval] = []
     known = {fact.row: fact for fact in group}
     key = _comparison_key(kg, group[0], merged)[0]

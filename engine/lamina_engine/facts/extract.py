@@ -1,4 +1,7 @@
-"""Facts from text without a model: observation blocks."""
+"""Extraction of facts from text without a model: observation blocks, each a chunk with triples.
+
+Every fact names the chunk that states it; unusable parts are reported, and their neighbours stay.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _LOOKED_BACK: Final = 5_000
 
 @dataclass(slots=True)
 class ExtractReport:
-    """What an extraction did."""
+    """Counts and problems of an extraction."""
 
     observations: int = 0
     """Blocks, or notes, that said something usable."""
@@ -59,7 +62,7 @@ class ExtractReport:
     """Why it ended before all was read."""
 
     def count(self, written: FactsWritten) -> None:
-        """Count facts that were written."""
+        """Add the counts of written facts."""
         self.added += written.added
         self.unchanged += written.unchanged
         self.superseded += written.superseded
@@ -67,7 +70,7 @@ class ExtractReport:
         self.dropped += [Drop("fact", problem) for problem in written.problems]
 
     def join(self, other: ExtractReport) -> None:
-        """Count what a language model gave to this."""
+        """Add the counts of facts from a language model."""
         self.observations += other.observations
         self.added += other.added
         self.unchanged += other.unchanged
@@ -93,22 +96,7 @@ def extract(
     judge: Chat | None = None,
     budget: Budget | None = None,
 ) -> ExtractReport:
-    """Make facts of a text's observation blocks; without a text, of what the vault's notes say in fields.
-
-    Parameters
-    ----------
-    memory : Memory
-    text : str, optional
-        See `extract_text`, which the options but the last two are for; see `lamina_engine.facts.fields.extract_notes`.
-    judge : Chat, optional
-        Then also ask this language model about chunks that it was not asked about; see `lamina_engine.facts.judged`.
-    budget : Budget, optional
-        What that may cost.
-
-    Raises
-    ------
-    InvalidArgument, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
-    """
+    """Extract facts from a text's observation blocks, or without a text from the fields of notes."""
     if text is None:
         from lamina_engine.facts.fields import extract_notes
 
@@ -133,34 +121,9 @@ def extract_text(
     collection: str = COLLECTION,
     created_at_us: int | None = None,
 ) -> ExtractReport:
-    """Make memories of the observation blocks in a text, and facts of their triples.
+    """Write each observation of a text as a chunk, and its triples as facts of that chunk.
 
-    Each observation becomes a chunk of its type, with its title, narrative and facts; its triples become facts whose
-    source is that chunk, and none where the chunk could not be written. Chunks of one session are searched for causes by
-    `lamina_engine.graph.judged`, fact by fact.
-
-    Parameters
-    ----------
-    memory : Memory
-    text : str
-        What an observing model wrote.
-    source, session : str, optional
-        Of the chunks.
-    collection : str
-        Of the chunks.
-    created_at_us : int, optional
-        When it was observed; now unless given.
-
-    Returns
-    -------
-    ExtractReport
-        The same text again changes nothing.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no text.
-    EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+    The same text again changes nothing. Chunks of one session are searched for causes by `lamina_engine.graph.judged`.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text with observation blocks, not {type(text).__name__}")
@@ -185,7 +148,7 @@ def extract_text(
 
 
 def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
-    """Return the newest of the last chunks of this type and collection that says the same; None where none does."""
+    """Return the newest recent chunk of this type and collection with the same statement, or None."""
     types, collections = (
         view.categories.column(view.snapshot, "type"),
         view.categories.column(view.snapshot, "collection"),
@@ -209,7 +172,7 @@ def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
 
 
 def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
-    """Return a triple as a fact to write; types are those that the names have already, where that is beyond doubt."""
+    """Return a triple as a draft of a fact; types come from existing names where they are unambiguous."""
     return Draft(
         triple.subject,
         triple.predicate,
@@ -271,11 +234,10 @@ _NEGATION: Final = re.compile(
 
 
 def is_same_statement(a: str, b: str) -> bool:
-    """Tell whether one of two texts may stand for both.
+    """Return whether two texts say the same: alike in letters and anchors (ClawMem's merge gate).
 
-    Notes
-    -----
-    O(length of both).
+    Trigrams must be close, closer still where neither text has a name, number or path as an anchor; where they have, the
+    anchors must not differ materially: "Alice likes tea" is not "Bob likes tea". O(length of both).
     """
     if bool(_NEGATION.search(a)) != bool(_NEGATION.search(b)):
         return False
@@ -287,7 +249,7 @@ def is_same_statement(a: str, b: str) -> bool:
 
 
 def trigram_cosine(a: str, b: str) -> float:
-    """Return the cosine of two texts' counts of runs of three characters, without case and runs of blanks; in [0, 1]."""
+    """Return the cosine of two texts' counts of character trigrams, without case, in [0, 1]."""
     first, second = _trigrams(a), _trigrams(b)
     if not first or not second:
         return 1.0 if a.split() == b.split() else 0.0
@@ -296,22 +258,19 @@ def trigram_cosine(a: str, b: str) -> float:
 
 
 def anchors(text: str) -> set[str]:
-    """Return what a text holds on to: capitalised names, numbers, paths and identifiers, without case."""
+    """Return the anchors of a text: capitalised names, numbers, paths and identifiers, without case."""
     found = {match[0].rstrip(".,:").casefold() for match in _ANCHOR.finditer(text)}
     return {anchor for anchor in found if anchor and anchor not in STOP_WORDS}
 
 
 def differ_materially(first: set[str], second: set[str]) -> bool:
-    """Tell whether two sets of anchors are of different things: at most half of the smaller set is in the other.
-
-    A subset is fine, the empty one too.
-    """
+    """Return whether at most half of the smaller set of anchors is in the other."""
     smaller = min(len(first), len(second))
     return smaller > 0 and len(first & second) <= SHARED_ANCHORS * smaller
 
 
 def shared_words(a: str, b: str) -> float:
-    """Return the Jaccard index of two texts' words of more than three characters; 1 where neither has any."""
+    """Return the Jaccard index of two texts' words of four letters or more; 1 where neither has any."""
     first, second = (_long_words(text) for text in (a, b))
     union = first | second
     return len(first & second) / len(union) if union else 1.0

@@ -1,7 +1,7 @@
-"""Fields of notes as facts: what frontmatter says of the note's subject, and ``key:: value`` lines of the text.
+"""Fields of notes as facts: frontmatter of the note, and ``key:: value`` lines of its text.
 
-The subject is what the note is about: its title. Below a heading that names a known entity, or that is a wikilink,
-the subject is that; a line ``about:: Name`` sets it up to the next heading.
+The subject is the note's title. Below a heading that names a known entity, or that is a wikilink, the subject is that; a
+line ``about:: Name`` sets it up to the next heading.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _FETCHED: Final = 4_096
 
 
 class NoteField(NamedTuple):
-    """One field: whose, what, and the chunk that has it."""
+    """Field of a note: its subject, key and value, and the chunk that has it."""
 
     subject: str
     key: str
@@ -70,26 +70,9 @@ class NoteField(NamedTuple):
 
 
 def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
-    """Make facts of what the notes of a vault say in fields; what they no longer say is taken back.
+    """Extract facts from the fields of all notes, and retract those that no note states any more.
 
-    Parameters
-    ----------
-    memory : Memory
-    redo : bool
-        False only adds, and takes nothing back.
-
-    Returns
-    -------
-    ExtractReport
-        A second run changes nothing.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-
-    Notes
-    -----
-    O(chunks): each text is looked through for ``::``.
+    A second run changes nothing. O(chunks): each text is searched for ``::``.
     """
     report = ExtractReport()
     view = memory.view()
@@ -111,7 +94,7 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
 
 
 class _Note(NamedTuple):
-    """The chunks of one file, in order."""
+    """Chunks of one file, in order."""
 
     title: str
     type: str | None
@@ -121,7 +104,7 @@ class _Note(NamedTuple):
 
 
 def _notes(view: View) -> Iterator[_Note]:
-    """Yield the files that may say anything in fields."""
+    """Yield the files that may have fields."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
     columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata")
@@ -149,7 +132,7 @@ def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Dra
 
 
 def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[NoteField]:
-    """Yield the ``key:: value`` pairs of a chunk; code is left alone."""
+    """Yield the ``key:: value`` pairs of a chunk, without those in code."""
     if "::" not in record["text"]:
         return
     subject = _subject_of(kg, record["headings"] or (), title)
@@ -173,7 +156,7 @@ def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[N
 
 
 def _subject_of(kg: FactView, headings: Sequence[str], title: str) -> str:
-    """Return what a section is about: the innermost heading that is a link or names a known entity, else the note."""
+    """Return a section's subject: the innermost heading that is a link or known entity, else the note."""
     for heading in reversed(headings):
         linked = _WIKILINK.fullmatch(heading.strip())
         if linked:
@@ -188,7 +171,7 @@ def _subject_of(kg: FactView, headings: Sequence[str], title: str) -> str:
 
 
 def _values(value: Any) -> Iterator[str]:
-    """Yield the values of a field: texts, numbers and truth values, in lists too; other shapes are none."""
+    """Yield the values of a field: texts, numbers and booleans, in lists too."""
     if isinstance(value, list):
         for each in value[:_MOST_VALUES]:
             if not isinstance(each, list | dict):
@@ -200,7 +183,7 @@ def _values(value: Any) -> Iterator[str]:
 
 
 def _field_draft(note: _Note, said: NoteField, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
-    """Yield a field as a fact to write."""
+    """Yield a field as a draft of a fact."""
     if said.key.casefold().replace(" ", "_").replace("-", "_") in _FILE_FIELDS:
         return
     linked = _WIKILINK.fullmatch(said.value.strip())
@@ -222,7 +205,7 @@ def _field_draft(note: _Note, said: NoteField, kind: str | None, dropped: list[D
 
 
 def _unquote(value: str) -> str:
-    """Return a value without the brackets of wikilinks, its own quotation marks and runs of blanks."""
+    """Return a value without wikilink brackets, enclosing quotation marks and repeated blanks."""
     text = " ".join(_WIKILINK.sub(lambda found: found["target"], value).split())
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1].strip()
@@ -230,7 +213,7 @@ def _unquote(value: str) -> str:
 
 
 def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
-    """Let the subjects of notes be called by the aliases of their frontmatter too."""
+    """Add the aliases of notes' frontmatter to their subjects; return their number."""
     from lamina_engine.facts.entities import add_alias
 
     added = 0
@@ -250,7 +233,7 @@ def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
 
 
 def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
-    """Retract what earlier runs wrote and no note says any more."""
+    """Retract facts of earlier runs that no note states any more; return their number."""
     kg = fact_view(memory.view())
     rows = _rows_of_origin(kg)
     said = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
@@ -267,7 +250,7 @@ def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
 def _is_stated_by_alias(
     kg: FactView, object_id: str | None, chunk: str | None, predicate: str, drafts: Sequence[Draft]
 ) -> bool:
-    """Tell whether a draft says the same by another of the object's names."""
+    """Return whether a draft states the same by another of the object's names."""
     if object_id is None:
         return False
     entity = kg.entity_by_id(object_id)
@@ -276,7 +259,7 @@ def _is_stated_by_alias(
 
 
 def _rows_of_origin(kg: FactView) -> list[int]:
-    """Return the standing facts that notes gave."""
+    """Return the rows of current facts that came from notes."""
     found: list[int] = []
     for segment in kg.snapshot.segments("facts"):
         origins = segment.column("origin")

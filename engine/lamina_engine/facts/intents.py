@@ -1,4 +1,8 @@
-"""Question understanding: intents, entities, and the words that remain."""
+"""Question understanding: the intents of a question, the entities it names, and the other words.
+
+A trigger of an intent is a sequence of whole words; ``*`` stands for one word or more. Nothing is matched inside words:
+"support" has no port. The table is data: a vault's owner may give another.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ _MOST_GAP: Final = 8
 
 
 class Intent(NamedTuple):
-    """One thing that questions ask about."""
+    """Kind of thing that questions ask about, with its trigger words and predicates."""
 
     name: str
     triggers: tuple[str, ...]
@@ -134,13 +138,7 @@ TABLE: Final = SHIPPED + ADDED
 
 
 class Intents:
-    """A table of intents, ready to be matched against questions.
-
-    Parameters
-    ----------
-    table : sequence of Intent
-        Rows; earlier ones are reported first.
-    """
+    """Table of intents, compiled for matching."""
 
     def __init__(self, table: Sequence[Intent] = TABLE) -> None:
         self.table = tuple(table)
@@ -151,22 +149,11 @@ class Intents:
                 self._by_first.setdefault(words[0], []).append((words, place))
 
     def of(self, words: Sequence[str]) -> list[Intent]:
-        """Return the intents that a question's words show, in the order of the table.
-
-        Parameters
-        ----------
-        words : sequence of str
-            As `words_of` gives them.
-        """
+        """Return the intents of a question's words, in the order of the table."""
         return [self.table[place] for place, _ in sorted(self.shown(words).items())]
 
     def shown(self, words: Sequence[str]) -> dict[int, set[int]]:
-        """Return, by row of the table, the positions of the words that show it.
-
-        Notes
-        -----
-        O(words · triggers that begin with each word).
-        """
+        """Return, by row of the table, the positions of its trigger words."""
         found: dict[int, set[int]] = {}
         for at, word in enumerate(words):
             for trigger, place in self._by_first.get(word, ()):
@@ -183,14 +170,7 @@ def standard() -> Intents:
 
 
 def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
-    """Return the shipped table with rows of a configuration before it; the same object for equal rows.
-
-    Parameters
-    ----------
-    rows : mapping
-        Name → ``triggers``, ``predicates`` and, where needed, ``inverse``: lists of text. A name of the shipped table
-        takes that row's place.
-    """
+    """Return the shipped table with rows of a configuration before it; the same object for equal rows."""
     if not rows:
         return standard()
     return _compiled(
@@ -213,7 +193,7 @@ def _compiled(own: tuple[Intent, ...]) -> Intents:
 
 
 def words_of(text: str, *, gaps: bool = False) -> list[str]:
-    """Return the words of a text in lower case, curly apostrophes straightened; ``*`` and ``!`` stay where ``gaps``."""
+    """Return the words of a text in lower case; with ``gaps``, ``*`` and ``!`` too."""
     folded = text.casefold().replace("’", "'")
     if gaps:
         return folded.split()
@@ -221,7 +201,7 @@ def words_of(text: str, *, gaps: bool = False) -> list[str]:
 
 
 def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> tuple[int, ...]:
-    """Return the positions that a trigger takes from ``at`` on; empty where it does not stand there."""
+    """Return the positions of a trigger that starts at ``at``; empty where it does not match."""
     positions: list[int] = []
     place = at
     for i, wanted in enumerate(trigger):
@@ -242,7 +222,7 @@ def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> t
 
 
 def matches_predicate(intent: Intent, predicate: str, *, inverse: bool) -> bool:
-    """Tell whether facts of a predicate answer an intent: by name, or as a name made longer (``work_phone``)."""
+    """Return whether a predicate answers an intent, by name or as part of its name (``work_phone``)."""
     wanted = intent.inverse if inverse else intent.predicates
     return predicate in wanted or any(_contains_words(predicate, name) for name in wanted)
 
@@ -284,7 +264,7 @@ _MOST_NAME_WORDS: Final = 3
 
 
 class NamedEntity(Struct, frozen=True):
-    """An entity that a question may be about."""
+    """Entity that a question names."""
 
     entity: Entity
     how: str
@@ -295,7 +275,7 @@ class NamedEntity(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A question, taken apart."""
+    """Question with its entities, intents and words."""
 
     text: str
     named: tuple[NamedEntity, ...]
@@ -311,32 +291,14 @@ class Question(Struct, frozen=True):
 
     @property
     def intents(self) -> tuple[Intent, ...]:
-        """What is asked about whatever is named."""
+        """Intents of the question."""
         return tuple(intent for intent, _ in self.shown)
 
 
 def parse_question(
     kg: FactView, text: str, *, intents: Intents, identity: str | None = None, fuzzy: bool = False
 ) -> Question:
-    """Take a question apart.
-
-    Parameters
-    ----------
-    kg : Book
-        The entities.
-    text : str
-        The question.
-    intents : Intents
-        The table of what questions ask about.
-    identity : str, optional
-        Name or id of the entity that "I" is; without it nobody is.
-    fuzzy : bool
-        Look names up by unique prefixes and with one edit too, where nothing else fits.
-
-    Notes
-    -----
-    O(length of the text) for any number of names and aliases.
-    """
+    """Parse a question. O(length of the text), for any number of names and aliases."""
     mentions = [mention for mention in kg.scan(text) if _may_name(mention)]
     words = words_of(text)
     shown = intents.shown(words)
@@ -357,7 +319,7 @@ def parse_question(
 
 
 def is_function_word(word: str) -> bool:
-    """Tell whether a word of a question says nothing about what is asked."""
+    """Return whether a word of a question carries no content."""
     plain = word.removesuffix("'s")
     return word.replace("'", "") in STOP_WORDS or plain in STOP_WORDS or plain in GENERIC or len(plain) < 2
 
@@ -377,7 +339,7 @@ def without_possessives(text: str) -> str:
 
 
 def _may_name(mention: Mention) -> bool:
-    """Tell whether words can be meant as a name: a single lower-case one must be long enough and no function word."""
+    """Return whether a mention can be a name: a single lower-case word must be long and no function word."""
     text = mention.text
     if " " in text.strip() or not text.isascii():
         return True
@@ -387,7 +349,7 @@ def _may_name(mention: Mention) -> bool:
 
 
 def _without_asking_words(mentions: Sequence[Mention], asking: set[str]) -> list[Mention]:
-    """Leave out single lower-case words that say what is asked, where something else is named."""
+    """Drop single lower-case words that express an intent, where another entity is named."""
     strong = [m for m in mentions if m.text[:1].isupper() or " " in m.text.strip() or m.text.casefold() not in asking]
     return strong or list(mentions)
 
@@ -395,7 +357,7 @@ def _without_asking_words(mentions: Sequence[Mention], asking: set[str]) -> list
 def _unresolved(
     kg: FactView, text: str, mentions: Sequence[Mention], *, fuzzy: bool
 ) -> tuple[list[str], list[Mention]]:
-    """Return capitalised names that are no mention; those that a near name explains become mentions."""
+    """Return capitalised names without an entity, and mentions found by near names."""
     from lamina_engine.facts.schema import Mention
 
     plain = without_possessives(text)

@@ -1,4 +1,8 @@
-"""Interning of entities: the names of a write become rows of the entities log."""
+"""Interning of entities: the names of a write become rows of the entities log.
+
+A name is interned as an existing entity only where it is that entity's own name (in any case) or alias; other diacritics and
+spellings make another entity. A name of several entities is an error: the caller must choose one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import AmbiguousEntity, InvalidArgument
 from lamina_engine.facts import names
-from lamina_engine.facts import names as manynames
 from lamina_engine.facts.resolve import ENTITY, MERGE, Hashes, NameMatch, find_named, row_of_id
 from lamina_engine.facts.view import FactView
 
@@ -25,7 +28,7 @@ _MANY_NAMES: Final = 1_024
 
 
 class _NewEntities:
-    """New rows of the log, entities and merges, by column: an object each would be walked by every collection of garbage."""
+    """New rows of the entities log by column: an object each would be walked by every garbage collection."""
 
     def __init__(self) -> None:
         self.id: list[str] = []
@@ -50,17 +53,7 @@ class _NewEntities:
 
 
 class EntityInterner:
-    """The entities of one write.
-
-    Parameters
-    ----------
-    kg : Book
-        What is known.
-    vault : str
-        The vault's name.
-    expected : iterable of str
-        Names that will be asked for: looked up at once.
-    """
+    """Entities of one write: existing ones by name, and new ones."""
 
     def __init__(self, kg: FactView, vault: str, expected: Iterable[str] = ()) -> None:
         self._kg, self._part = kg, names.vault_part(vault)
@@ -84,7 +77,7 @@ class EntityInterner:
         if not self._kg.entity_rows:
             self._new_names.update(expected)
             return
-        keys, lexicon = manynames.keys(expected), self._kg.lexicon
+        keys, lexicon = names.keys(expected), self._kg.lexicon
         rows = lexicon.names.lookup(keys, n_rows=self._kg.entity_rows)
         alias = lexicon.aliases.lookup(keys, n_rows=self._kg.alias_rows) >= 0
         self._new_names.update(expected[at] for at in np.flatnonzero((rows < 0) & ~alias).tolist())
@@ -92,7 +85,7 @@ class EntityInterner:
             self._take_exact(expected, keys, rows, (rows >= 0) & ~alias)
 
     def _take_exact(self, expected: list[str], keys: Hashes, rows: I64, named: NDArray[np.bool_]) -> None:
-        """Take for granted, name by name, what only one entity is called, to the letter: most names of a large write."""
+        """Resolve names that exactly one entity has, letter by letter: most names of a large write."""
         held, count = np.unique(self._kg.lexicon.name_keys.values[: self._kg.entity_rows], return_counts=True)
         named[named] = count[np.searchsorted(held, keys[named])] == 1
         at = np.flatnonzero(named)
@@ -103,18 +96,11 @@ class EntityInterner:
 
     @property
     def made(self) -> int:
-        """How many entities are new."""
+        """Number of new entities."""
         return len(self._new) - len(self._new.merges)
 
     def row(self, name: str, kind: str | None, chunk: str | None = None) -> int:
-        """Return the row of a name; a new entity's where nothing has it.
-
-        Raises
-        ------
-        AmbiguousEntity
-            When several entities have this name.
-        InvalidArgument
-        """
+        """Return the row of a name, creating an entity where none has it."""
         asked = self._found.setdefault(kind, {})
         found = asked.get(name)
         if found is None:
@@ -128,17 +114,12 @@ class EntityInterner:
         return self._root(found) if self._merged else found
 
     def rows(self, wanted: Sequence[str]) -> list[int]:
-        """Return the row of each of many different names of any type, as `row` does one after the other.
-
-        Raises
-        ------
-        AmbiguousEntity, InvalidArgument
-        """
-        if not manynames.all_plain(wanted):
+        """Return the rows of many different names of any type, as `row` does one by one."""
+        if not names.all_plain(wanted):
             return [self.row(name, None) for name in wanted]
         found = self._found[None]
         out: list[int] = []
-        for name, slug in zip(wanted, manynames.slugs(wanted), strict=True):
+        for name, slug in zip(wanted, names.slugs(wanted), strict=True):
             if name in self._new_names and slug not in self._made:
                 row = self._made[slug] = found[name] = self.base + len(self._new)
                 self._new.add(f"{self._part}:{names.DEFAULT_TYPE}:{slug}", name, names.DEFAULT_TYPE, None)
@@ -148,27 +129,25 @@ class EntityInterner:
         return out
 
     def maybe_existing(self, wanted: Sequence[str]) -> list[str]:
-        """Return those of many names that something in the vault, or made in this write, may have."""
+        """Return the names that an entity of the vault or of this write may have."""
         made, unheard = self._made, self._new_names
         return [
-            name
-            for name, slug in zip(wanted, manynames.slugs(wanted), strict=True)
-            if slug in made or name not in unheard
+            name for name, slug in zip(wanted, names.slugs(wanted), strict=True) if slug in made or name not in unheard
         ]
 
     def is_new_name(self, name: str) -> bool:
-        """Tell whether a name that was expected is one that nothing in the vault has."""
+        """Return whether an expected name belongs to no entity of the vault."""
         return name in self._new_names
 
     def new_rows_like(self, name: str) -> Sequence[int]:
-        """Return the rows of new entities that a name may stand for."""
+        """Return the rows of new entities that a name may mean."""
         return self._written(names.slug(names.single(name))) if self._made else ()
 
     def _written(self, slug: str) -> list[int]:
         return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
 
     def _make_new(self, name: str, kind: str | None, chunk: str | None) -> int:
-        """Make an entity of a name that nothing in the vault has; -1 where one of this write may have it."""
+        """Create an entity for a name new to the vault; -1 where one of this write may have it."""
         single = names.single(name)
         slug = names.slug(single)
         if slug in self._made:
@@ -177,12 +156,7 @@ class EntityInterner:
         return self._make(text, slug if text == single else names.slug(text), kind, chunk)
 
     def find_row(self, name: str, kind: str | None) -> int:
-        """Return the row of a name that is known, -1 for another.
-
-        Raises
-        ------
-        AmbiguousEntity
-        """
+        """Return the row of an existing name, -1 for another."""
         found = self._found.get(kind, {}).get(name)
         if found is not None:
             return self._root(found)
@@ -201,7 +175,7 @@ class EntityInterner:
         return -1
 
     def _levels(self, name: str) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return rows that have a name: as written, by case, as an alias, as an alias by case."""
+        """Return rows with a name: exact, without case, as an exact alias, as an alias without case."""
         found = [] if name in self._new_names else find_named(self._kg, names.key(name))
         caseless, slug = names.caseless(name), names.slug(name)
         written = [row for row in self._written(slug) if row not in self._merged]
@@ -248,7 +222,7 @@ class EntityInterner:
         self.disturbed = True
 
     def append(self, transaction: Transaction, origin: str) -> None:
-        """Write what is new."""
+        """Append the new entities and merges to the log."""
         new, n = self._new, len(self._new)
         if not n:
             return
@@ -277,7 +251,7 @@ _MAX_NAME: Final = 200
 
 
 class DraftEnds(NamedTuple):
-    """Rows of the entities log by row of a write, and what is new of them."""
+    """Subject and object entities of each draft, as rows of the entities log."""
 
     interner: EntityInterner
     subjects: list[int]
@@ -289,24 +263,10 @@ class DraftEnds(NamedTuple):
 def intern_ends(
     kg: FactView, vault: str, columns: DraftColumns, chunks: Sequence[str | None], *, skip_bad: bool
 ) -> DraftEnds:
-    """Return the entities of each row; those that nothing has yet are made.
+    """Return the entities of each draft, creating the missing ones.
 
-    Parameters
-    ----------
-    kg : Book
-        What is known.
-    vault : str
-        The vault's name.
-    columns : Columns
-        Rows in ``bad`` are passed over; rows whose names cannot be taken join them.
-    chunks : sequence of (str or None)
-        By row, the chunk that says so.
-    skip_bad : bool
-        Else the first row whose names cannot be taken is an error.
-
-    Raises
-    ------
-    InvalidArgument, AmbiguousEntity
+    Each different name is interned once, in order of first appearance; where that could differ from interning row by row, rows
+    are taken one by one. With ``skip_bad`` rows with unusable names join ``columns.bad``; else the first is an error.
     """
     kinds = _object_kinds(kg.registry, columns)
     names = dict.fromkeys(columns["subject"])
@@ -318,7 +278,7 @@ def intern_ends(
 
 
 def _object_kinds(registry: Registry, columns: DraftColumns) -> list[str | None]:
-    """Return what each row's object is: entity, literal, or any; None for a bad row."""
+    """Return the kind of each row's object: entity, literal, or any; None for a bad row."""
     predicates, wanted, types = columns["predicate"], columns["kind"], columns["object_type"]
     registered = {name: registry.kind(name) for name in dict.fromkeys(predicates) if isinstance(name, str)}
     found: list[str | None] = list(map(registered.get, predicates))
@@ -342,7 +302,7 @@ def _has_other_than(usual: Hashable, values: Sequence[Hashable]) -> bool:
 def _intern_by_name(
     interner: EntityInterner, columns: DraftColumns, chunks: Sequence[str | None], kinds: Sequence[str | None]
 ) -> DraftEnds | None:  # fmt: skip
-    """Return the ends of all rows; None where a name stands for different entities in different rows, or for none."""
+    """Return the ends of all rows; None where a name means different entities in different rows."""
     names, keys, types = _names_to_intern(columns, kinds)
     found: dict[Hashable, int] = {}
     try:
@@ -367,7 +327,7 @@ def _intern_each(
     interner: EntityInterner, names: Sequence[str | None], keys: Sequence[Hashable], types: Sequence[str | None],
     chunks: Sequence[str | None],
 ) -> dict[Hashable, int]:  # fmt: skip
-    """Return the entity of each name and type, in the order in which they first come."""
+    """Return the entity of each name and type, in order of first appearance."""
     found: dict[Hashable, int] = {}
     for place in sorted(_first_places(keys).values()):
         name = names[place]
@@ -385,7 +345,7 @@ def _first_places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
 def _creation_places(
     interner: EntityInterner, keys: Sequence[Hashable], found: Mapping[Hashable, int]
 ) -> dict[int, int]:
-    """Return, by row of a new entity, the place of the name that made it."""
+    """Return, by row of a new entity, the place of the name that created it."""
     first, made_at = _first_places(keys), dict[int, int]()
     for key, row in found.items():
         if row >= interner.base:
@@ -396,7 +356,7 @@ def _creation_places(
 def _names_to_intern(
     columns: DraftColumns, kinds: Sequence[str | None]
 ) -> tuple[list[str | None], Sequence[Hashable], list[str | None]]:
-    """Return the names that get an entity, a subject and an object in turn, with what tells them apart and their types."""
+    """Return names to intern (subject and object in turn), their distinguishing keys and types."""
     names: list[str | None] = [None] * (2 * columns.n)
     names[0::2] = columns["subject"]
     names[1::2] = [text if kind == "entity" else None for text, kind in zip(columns["object"], kinds, strict=True)]
@@ -413,13 +373,7 @@ def _add_existing(
     interner: EntityInterner, objects: Sequence[str], kinds: Sequence[str | None], made_at: Callable[[], Mapping[int, int]],
     targets: list[int],
 ) -> bool:  # fmt: skip
-    """Fill in objects that are entities where they name one already: of the vault, or made further up in this write.
-
-    Returns
-    -------
-    bool
-        False where one might name several.
-    """
+    """Fill in objects that name an existing entity, or one created further up; False where ambiguous."""
     rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MAX_NAME]
     known: dict[str, tuple[int, int]] = {}
     places: Mapping[int, int] | None = None

@@ -1,4 +1,8 @@
-"""Facts into the log: written, closed, retracted, given another confidence."""
+"""Writes to the facts log: facts, ends, retractions, confidences. Nothing is changed in place.
+
+A write interns its names, plans row by row what is new, what exists and what ends, and appends it all in one commit. Rows that
+meet no other fact are found with a few NumPy operations and need no decision.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ USER: Final = "user"
 
 @dataclass(slots=True)
 class FactsWritten:
-    """What became of some facts."""
+    """Outcome of a write of facts."""
 
     rows: list[int] = field(default_factory=list)
     """Row of each fact, also where it was there already; -1 for one that was left out."""
@@ -65,7 +69,7 @@ def write(
     memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, strict: bool = False, skip_bad: bool = False,
     index: bool = True, repeat: bool = True,
 ) -> FactsWritten:  # fmt: skip
-    """Write facts durably, all in one commit; see `write_columns`."""
+    """Write facts durably in one commit; see `write_columns`."""
     columns = to_columns(drafts)
     return write_columns(memory, columns, origin=origin, strict=strict, skip_bad=skip_bad, index=index, repeat=repeat)
 
@@ -74,39 +78,12 @@ def write_columns(
     memory: Memory, given: Mapping[str, Sequence[Any]], *, origin: str = USER, strict: bool = False, skip_bad: bool = False,
     index: bool = True, repeat: bool = True, label: str | None = None,
 ) -> FactsWritten:  # fmt: skip
-    """Write facts that come by column.
+    """Write facts given by column (see `Draft`) in one commit.
 
-    Parameters
-    ----------
-    memory : Memory
-    given : mapping of str to sequence
-        Values of one length by field of a `Draft`; ``subject``, ``predicate`` and ``object`` are needed.
-    origin : str
-        What writes them.
-    strict : bool
-        Refuse predicates that are not registered.
-    skip_bad : bool
-        Leave out facts that cannot be written, and say so; else the first of them is an error and nothing is written.
-    index : bool
-        Also bring the full text of facts level; else that is left to the next write.
-    repeat : bool
-        Whether saying again what has ended since begins it anew. Not so for files that are read again: without a beginning
-        of its own, what such a file says is there already.
-    label : str, optional
-        Source of facts that name none; ``origin`` unless given.
-
-    Raises
-    ------
-    InvalidArgument
-        For the first fact that cannot be written.
-    AmbiguousEntity
-        For a name that several entities have.
-    VaultReadOnly, VaultLocked, OSError
-
-    Notes
-    -----
-    A fact that stands already is left alone, its confidence and its source too. A value of a functional predicate ends the
-    one before it on the day (or at the instant) from which it holds.
+    An existing fact is left alone, with its confidence and source. A value of a functional predicate ends the one before it on
+    the day (or at the instant) from which it holds. With ``skip_bad`` unusable facts are left out and reported; else the first
+    is an error and nothing is written. Without ``repeat``, a fact without a start that has ended counts as existing: so files
+    that are read again revive nothing.
     """
     writer = _FactWriter(
         memory, given, origin, label or origin, strict=strict, skip_bad=skip_bad, index=index, repeat=repeat
@@ -163,7 +140,7 @@ class _FactWriter(LogWriter[_FactPlan, FactsWritten]):
 
 
 def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | None], list[str]]:
-    """Return the chunk and the source of each row: a chunk's own source, else what was given, else the label."""
+    """Return the chunk and the source of each row: the chunk's own source, the given one, or the label."""
     unique = [text for text in dict.fromkeys(given) if isinstance(text, str)]
     rows = dict(zip(unique, view.rows_of_ids(unique).tolist(), strict=True)) if view.rows else dict.fromkeys(unique, -1)
     for text in unique:
@@ -183,14 +160,14 @@ def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | N
 
 
 def sync_log_indexes(memory: Memory) -> None:
-    """Bring what is derived of facts level with the log."""
+    """Bring indexes of facts up to the log."""
     from lamina_engine.facts import search
 
     search.sync_index(memory)
 
 
 def start_of_today(memory: Memory) -> int:
-    """Return when the present day began in the vault's zone, us UTC."""
+    """Return the start of the present day in the vault's zone, us UTC."""
     from datetime import datetime
 
     here = zone(memory.config.tz)
@@ -206,26 +183,7 @@ def close(
     memory: Memory, subject: str, predicate: str, object: str | None = None, *, valid_to: int | None = None,
     origin: str = USER,
 ) -> int:  # fmt: skip
-    """End facts that are open; return how many. What was closed already stays as it is.
-
-    Parameters
-    ----------
-    memory : Memory
-    subject, predicate : str
-    object : str, optional
-        Only this value: a name or a literal. All values, unless given.
-    valid_to : int, optional
-        us UTC; the first instant at which they hold no more. The beginning of the present day, unless given.
-    origin : str
-
-    Raises
-    ------
-    EntityNotFound, AmbiguousEntity
-        For the subject.
-    InvalidArgument
-        When a fact would end before it began.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """End open facts at ``valid_to`` (today by default); return their number."""
     with memory.write() as (transaction, view):
         kg = fact_view(view)
         found = [fact for fact in _find_stated(kg, subject, predicate, object) if fact.valid_to_us is None]
@@ -243,12 +201,7 @@ def close(
 
 
 def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
-    """Take facts back: they hold at no moment, and are seen as of before alone. Return how many were not taken back yet.
-
-    Raises
-    ------
-    InvalidArgument, VaultReadOnly, VaultLocked, OSError
-    """
+    """Retract facts, so that they hold at no moment; return the number of those not retracted before."""
     with memory.write() as (transaction, view):
         kg = fact_view(view)
         wanted = np.unique(np.array(rows, np.int64))
@@ -258,14 +211,7 @@ def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
 
 
 def amend_confidence(memory: Memory, confidence: Mapping[int, float], *, origin: str = USER) -> int:
-    """Say anew how sure facts are, by row; return how many that changes.
-
-    Raises
-    ------
-    InvalidArgument
-        For a row that is no fact, or a confidence outside 0 to 1.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Update fact confidences by row; return the number changed."""
     for row, value in confidence.items():
         if not 0.0 <= value <= 1.0:
             raise InvalidArgument(f"confidence={value!r} of fact {row} must be a number from 0 to 1")
@@ -284,7 +230,7 @@ def amend(
     transaction: Transaction, kg: FactView, facts: Sequence[Fact], kind: str, origin: str, *,
     ends: Sequence[int] | None = None, confidence: Sequence[float] | None = None,
 ) -> None:  # fmt: skip
-    """Append rows that say anew until when some facts hold, or how sure they are."""
+    """Append rows that amend facts: their end, retraction or confidence."""
     if not facts:
         return
     rows = np.array([fact.row for fact in facts], np.int64)
@@ -314,7 +260,7 @@ def amend(
 
 
 def _find_stated(kg: FactView, subject: str, predicate: str, object: str | None) -> list[Fact]:
-    """Return what is said with a subject, a predicate and maybe an object, in either of its two forms."""
+    """Return facts of a subject, a predicate and maybe an object, in either direction."""
     row = entity_row(kg, subject)
     name = predicate_name(predicate)
     found = find_facts(kg, subject=row, predicate=name)
@@ -329,13 +275,7 @@ def _find_stated(kg: FactView, subject: str, predicate: str, object: str | None)
 
 
 def entity_row(kg: FactView, name: str, type: str | None = None) -> int:
-    """Return the row of the one entity of a name.
-
-    Raises
-    ------
-    EntityNotFound
-    AmbiguousEntity
-    """
+    """Return the row of the one entity of a name; EntityNotFound or AmbiguousEntity else."""
     found = kg.resolve(name, type=type)
     if found.ambiguous:
         told = ", ".join(entity.id for entity in found.entities)
@@ -354,23 +294,10 @@ _NUMBER_TYPES: Final = {"subject": np.int64, "target": np.int64, "confidence": n
 def append_plan(
     plan: WritePlan, transaction: Transaction, sources: Sequence[str], chunks: Sequence[str | None], origin: str
 ) -> list[int]:
-    """Append the rows of a plan.
+    """Append the rows of a plan; return each draft's row, -1 for one left out.
 
-    Parameters
-    ----------
-    plan : Plan
-    transaction : Transaction
-    sources : sequence of str
-        By draft, where it comes from.
-    chunks : sequence of (str or None)
-        By draft, the chunk that says so.
-    origin : str
-        What writes them.
-
-    Returns
-    -------
-    list of int
-        By draft, the row of its fact; -1 for one that was left out.
+    New facts keep their order, each between the facts it ends and those that resume. All by column: a million facts are ordered by
+    a few NumPy operations.
     """
     found = np.array(plan.found, np.int64)
     drafts = np.array(plan.good, np.int64)
@@ -400,12 +327,12 @@ def append_plan(
 
 
 def _as_log_columns(values: dict[str, Column]) -> dict[str, Any]:
-    """Return columns as the log takes them fastest: a single row as lists."""
+    """Return columns in the form the log takes fastest: a single row as lists."""
     return {name: column.tolist() if len(column) == 1 else column for name, column in values.items()}
 
 
 def _draft_columns(plan: WritePlan, sources: Sequence[str], chunks: Sequence[str | None]) -> dict[str, Column]:
-    """Return what the drafts say, by column."""
+    """Return the drafts' values by column of the log."""
     columns = plan.columns
     given = {
         "subject": plan.subjects, "predicate": columns["predicate"], "target": plan.targets, "object": columns["object"],
@@ -424,7 +351,7 @@ def _draft_columns(plan: WritePlan, sources: Sequence[str], chunks: Sequence[str
 
 
 def _extra_columns(plan: WritePlan, plain: dict[str, Column], by_token: I64) -> dict[str, Column]:
-    """Return the rows beside those of the drafts: ends of facts, and what goes on after an interruption."""
+    """Return the extra rows by column: ends of facts, and facts resumed after an interruption."""
     extras = plan.extras
     drafts = np.array([extra.draft for extra in extras], np.int64)
     amends = np.array([extra.amends for extra in extras], np.int64)
@@ -446,7 +373,7 @@ def _extra_columns(plan: WritePlan, plain: dict[str, Column], by_token: I64) -> 
 
 
 def _copied_row(plan: WritePlan, row: int) -> int:
-    """Return the row or the token of the draft whose words a row repeats: what goes on copies what was interrupted."""
+    """Return the row or draft token whose values an extra row repeats."""
     first = FIRST_TOKEN - plan.columns.n
     while row <= first:
         row = plan.extras[first - row].copied
@@ -454,7 +381,7 @@ def _copied_row(plan: WritePlan, row: int) -> int:
 
 
 def _copy_from_vault(plan: WritePlan, found: dict[str, Column], places: I64, copied: I64) -> None:
-    """Fill in what facts of the vault say, at some places."""
+    """Fill in values of the vault's facts at some places."""
     if not len(places):
         return
     rows = copied[places]

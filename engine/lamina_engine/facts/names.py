@@ -1,4 +1,9 @@
-"""Names: normal form, folding, words, keys and canonical ids."""
+"""Names: normal form, folding, words, keys and slugs, one by one and in bulk.
+
+A name is compared as written, without case (`caseless`), and folded (no case, no diacritics, words alone). Its key hashes the
+folded words in order, so that the keys of all runs of words of a text come from few NumPy operations: so a text is scanned
+for a hundred thousand names at once. In bulk, ASCII names are joined and processed as one array of letters.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +41,7 @@ _GAP, _WORD, _ALONE, _TAIL = range(4)
 
 
 def clean(name: str, what: str = "name", most: int = MAX_NAME) -> str:
-    """Return a name in composed form with single blanks.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no text, has nothing in it that could be looked for, or more than ``most`` characters.
-    """
+    """Return a name in composed form with single blanks."""
     if not isinstance(name, str):
         raise InvalidArgument(f"{what}={name!r} is a {type(name).__name__}; give text")
     if len(name) <= most and _CLEAN.fullmatch(name):  # most names
@@ -61,13 +60,7 @@ def clean(name: str, what: str = "name", most: int = MAX_NAME) -> str:
 
 
 def clean_type(kind: str) -> str:
-    """Return a type's normal form: lower case, with ``_`` for blanks.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no word.
-    """
+    """Return a type's normal form: lower case, with ``_`` for blanks."""
     text = "_".join(unicodedata.normalize("NFC", kind).lower().split()) if isinstance(kind, str) else ""
     if not _TYPE.fullmatch(text):
         raise InvalidArgument(f"type={kind!r} must be a word of at most 40 characters, such as 'person' or 'project'")
@@ -75,13 +68,13 @@ def clean_type(kind: str) -> str:
 
 
 def caseless(text: str) -> str:
-    """Return a text by which names that differ in case alone are equal."""
+    """Return a text by which names that differ only in case are equal."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=8_192)
 def fold_word(word: str) -> str:
-    """Return a word without case and without the diacritics of Latin, Greek and Cyrillic letters."""
+    """Return a word without case and without diacritics of Latin, Greek and Cyrillic letters."""
     if word.isascii():
         return word.lower()
     text = unicodedata.normalize("NFKD", word.casefold())
@@ -90,10 +83,10 @@ def fold_word(word: str) -> str:
 
 
 def words(text: str) -> list[tuple[str, int, int]]:
-    """Cut a text into folded words with their places.
+    """Return the folded words of a text with their start and end.
 
-    Letters, digits and marks form words, which may end in ``+`` or ``#`` (C++); letters of scripts that are written
-    without blanks, and signs outside ASCII, are words by themselves.
+    Letters, digits and marks form words, which may end in ``+`` or ``#`` (C++); letters of scripts written without blanks, and
+    signs outside ASCII, are words by themselves.
     """
     if text.isascii():
         return [(found.group().lower(), found.start(), found.end()) for found in _ASCII_WORD.finditer(text)]
@@ -137,7 +130,7 @@ def _kind(letter: str) -> int:
 
 
 def _is_unspaced(code: int) -> bool:
-    """Tell whether a letter is of a script whose words are not set apart: Thai to Myanmar, Khmer, kana, Han, Hangul."""
+    """Return whether a letter's script has no blanks between words, such as Thai, kana or Han."""
     return (
         0x0E00 <= code <= 0x0EFF
         or 0x1000 <= code <= 0x109F
@@ -159,12 +152,12 @@ def _hash_word(word: str) -> int:
 
 
 def key(text: str) -> int:
-    """Return a name's key, uint64: equal for names whose folded words are equal; 0 where there are none."""
+    """Return a name's key, uint64: equal for equal folded words; 0 for no words."""
     return key_of(text)[0]
 
 
 def key_of(text: str) -> tuple[int, int]:
-    """Return a name's key and how many words it has."""
+    """Return a name's key and its number of words."""
     if text.isalnum() and text.isascii():
         return _hash_word(text.lower()), 1
     # what `words` finds, without the places
@@ -176,20 +169,7 @@ def key_of(text: str) -> tuple[int, int]:
 
 
 def run_keys(found: Sequence[str], longest: int) -> list[NDArray[np.uint64]]:
-    """Return the keys of all runs of words of a text.
-
-    Parameters
-    ----------
-    found : sequence of str
-        Its folded words, t of them.
-    longest : int
-        Most words of a run.
-
-    Returns
-    -------
-    list of uint64 (t - n + 1,)
-        By n - 1: the keys of the runs of n words, by their first word.
-    """
+    """Return the keys of all runs of words: item n - 1 has the runs of n words by first word."""
     single = np.array([_hash_word(word) for word in found], np.uint64)
     runs, multiplier = [single], np.uint64(MULTIPLIER)
     for n in range(2, min(longest, len(found)) + 1):
@@ -202,10 +182,10 @@ def run_keys(found: Sequence[str], longest: int) -> list[NDArray[np.uint64]]:
 
 @lru_cache(maxsize=8_192)
 def slug(name: str) -> str:
-    """Return the last part of a canonical id: lower case, ``_`` for what stands between letters and digits.
+    """Return the last part of a canonical id: lower case, ``_`` for separators.
 
-    Letters, digits and marks of every script are kept. Where anything else than plain separators between them is left
-    out, a hash of the name follows, so that names which differ in more than case and separators have different slugs.
+    Letters, digits and marks of every script are kept. Where other signs than plain separators are left out, a hash of the name
+    follows, so that names which differ in more than case and separators have different slugs.
     """
     if name.isalnum() and name.isascii():
         return name.lower()
@@ -253,9 +233,9 @@ _IS_COMMON: Final = _IS_LETTER | np.array(
 
 
 def all_plain(texts: Sequence[object], most: int = MAX_NAME) -> bool:
-    """Tell whether all are ASCII texts as `names.clean` returns them, each beginning with a letter or digit.
+    """Return whether all are clean ASCII names that begin with a letter or digit.
 
-    False also for none, and where one has more than ``most`` characters.
+    False also for no names, and where one has more than ``most`` characters.
     """
     if not texts or not {str}.issuperset(map(type, texts)):
         return False
@@ -272,10 +252,7 @@ def all_plain(texts: Sequence[object], most: int = MAX_NAME) -> bool:
 
 
 def slugs(texts: Sequence[str]) -> list[str]:
-    """Return the slug of each of many names, taken with single blanks.
-
-    What stands between letters and digits is replaced in all plain ones at once: a tenth of the time of one by one.
-    """
+    """Return the slug of each name; a tenth of the time of one by one."""
     joined = "\n".join(("", *texts, ""))
     if not joined.isascii() or joined.count("\n") != len(texts) + 1:
         return [slug(single(text)) for text in texts]
@@ -296,10 +273,7 @@ def keys(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def keys_of(texts: Sequence[str]) -> tuple[NDArray[np.uint64], int]:
-    """Return uint64 (n,), the key of each name, and how many words the longest of them has.
-
-    Names in ASCII are cut all at once, each different word is hashed once, and the keys are put together word by word.
-    """
+    """Return the key of each name, uint64 (n,), and the most words of a name."""
     joined = "\n".join(texts)
     if len(texts) < _MANY_NAMES or not joined.isascii() or joined.count("\n") != len(texts) - 1:
         found = [key_of(text) for text in texts]

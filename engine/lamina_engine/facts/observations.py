@@ -1,4 +1,9 @@
-"""Observation blocks and their triples: lenient parsing with reports of what was dropped."""
+"""Observation blocks and their triples: lenient parsing, with the reason for each dropped part.
+
+A block is an ``<observation>`` element with ``type``, ``title``, ``narrative``, ``facts`` and ``triples``. Models forget to escape
+and to close, so elements are found one by one, and a broken one costs only itself. Triples have a closed vocabulary and
+bounded lengths, by ClawMem's rules.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 class Triple(NamedTuple):
-    """One checked triple."""
+    """Checked triple."""
 
     subject: str
     predicate: str
@@ -41,27 +46,14 @@ class Triple(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """Something that was left out, and why."""
+    """Dropped part, and the reason."""
 
     what: str
     why: str
 
 
 def check_triples(raw: Iterable[Mapping[str, object]], *, most: int = MAX_TRIPLES) -> tuple[list[Triple], list[Drop]]:
-    """Return the triples that can be used, and what was dropped.
-
-    Parameters
-    ----------
-    raw : iterable of mappings
-        Each with ``subject``, ``predicate`` and ``object``.
-    most : int
-        Triples kept; further good ones are dropped.
-
-    Returns
-    -------
-    tuple
-        Kept triples in order (equal ones once), and a `Drop` for each of the others.
-    """
+    """Return usable triples (equal ones once, at most ``most``), and a `Drop` for each other."""
     kept: dict[Triple, None] = {}
     dropped: list[Drop] = []
     for number, parts in enumerate(raw, 1):
@@ -76,12 +68,12 @@ def check_triples(raw: Iterable[Mapping[str, object]], *, most: int = MAX_TRIPLE
 
 
 def normalize_spelling(predicate: str) -> str:
-    """Return a predicate as the vocabulary spells it: lower case, ``_`` for white space and hyphens."""
+    """Return a predicate in the vocabulary's spelling: lower case, ``_`` for blanks and hyphens."""
     return "_".join(predicate.replace("-", " ").lower().split())
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether a text only repeats a placeholder of the question it answers."""
+    """Return whether a text only repeats a placeholder of the prompt."""
     said = text.strip().strip("<>[]{}()\"'`").strip().casefold()
     return said in _PLACEHOLDERS or not any(char.isalnum() for char in said)
 
@@ -121,7 +113,7 @@ _CLOSE: Final = re.compile(r"</observation\s*>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation, checked."""
+    """Checked observation."""
 
     type: str
     title: str
@@ -134,33 +126,18 @@ class Observation:
 
     @property
     def confidence(self) -> float:
-        """How sure its triples are: 0.9 for decisions and preferences, else 0.7."""
+        """Confidence of its triples: 0.9 for decisions and preferences, else 0.7."""
         return _CONFIDENCE[self.type in SURE]
 
     @property
     def text(self) -> str:
-        """What it says, as a memory: the narrative, then the facts as a list."""
+        """Text of its chunk: the narrative, then the facts as a list."""
         listed = "\n".join(f"- {fact}" for fact in self.facts)
         return "\n\n".join(filter(None, (self.narrative, listed))) or self.title
 
 
 def parse_observations(text: str) -> tuple[list[Observation], list[Drop]]:
-    """Return the observations of a text, and what was dropped of them and why.
-
-    Parameters
-    ----------
-    text : str
-        Anything; all outside the blocks is passed over.
-
-    Returns
-    -------
-    tuple
-        Observations in order. A block that is not closed ends where the next begins, or with the text.
-
-    Notes
-    -----
-    O(length of the text).
-    """
+    """Return the observations of a text, and the parts dropped with the reasons. O(length)."""
     found: list[Observation] = []
     dropped: list[Drop] = []
     openings = list(_OPEN.finditer(text))
@@ -224,13 +201,13 @@ def _triples(body: str, where: str, kind: str, has_facts: bool, dropped: list[Dr
 
 
 def _wrapper_content(body: str, name: str) -> str | None:
-    """Return the raw content of the first wrapper; one that is not closed reaches to the end."""
+    """Return the raw content of the first wrapper, up to the end where it is not closed."""
     found = re.search(rf"<{name}(?:\s[^<>]*)?>(.*?)(?:</{name}\s*>|\Z)", body, re.DOTALL | re.IGNORECASE)
     return found[1] if found else None
 
 
 def _elements(body: str, name: str) -> list[str]:
-    """Return the content of each element; one that is not closed ends where the next begins."""
+    """Return the content of each element, up to the next where it is not closed."""
     parts = re.split(rf"<{name}(?:\s[^<>]*)?>", body, flags=re.IGNORECASE)[1:]
     end = re.compile(rf"</{name}\s*>", re.IGNORECASE)
     raw = [end.split(part, maxsplit=1)[0] for part in parts]
@@ -238,6 +215,6 @@ def _elements(body: str, name: str) -> list[str]:
 
 
 def _first_element(body: str, name: str) -> str | None:
-    """Return the text of the first element of a name that is closed; None without one."""
+    """Return the text of the first closed element of a name, or None."""
     found = re.search(rf"<{name}(?:\s[^<>]*)?>(.*?)</{name}\s*>", body, re.DOTALL | re.IGNORECASE)
     return html.unescape(found[1]).strip() if found else None

@@ -1,4 +1,4 @@
-"""Predicates: what is known of each, as data. The vocabulary is open; what is registered says more about a predicate.
+"""Predicates as data: object kind, functional or not, and inverse. The vocabulary is open.
 
 A functional predicate has one value at a time. An inverse is declared once, on either of the two, and then facts are
 found from both ends. Vaults add their own with `declare`.
@@ -34,7 +34,7 @@ TRIPLE_PREDICATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What is known of a predicate."""
+    """Declaration of a predicate."""
 
     name: str
     object: Kind = "any"
@@ -81,13 +81,7 @@ BUILT_IN: Final = (
 
 
 def predicate_name(text: str) -> str:
-    """Return a predicate's normal form: lower case, ``_`` for blanks and hyphens.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no text, is empty, too long, or holds anything but letters, digits, marks, ``_``, ``.`` and ``:``.
-    """
+    """Return a predicate's normal form: lower case, ``_`` for blanks and hyphens."""
     return _normalize(text if isinstance(text, str) else repr(text), isinstance(text, str))
 
 
@@ -104,7 +98,7 @@ def _normalize(text: str, is_text: bool) -> str:
 
 
 class Registry:
-    """The predicates of a vault, as known at one moment. Immutable."""
+    """Predicates of a vault at one moment; immutable."""
 
     def __init__(self, predicates: Iterable[Predicate] = BUILT_IN) -> None:
         self._known: dict[str, Predicate] = {}
@@ -123,28 +117,28 @@ class Registry:
         return name in self._known
 
     def get(self, name: str) -> Predicate | None:
-        """Return what is known of a predicate by its normal form; None for one that is not registered."""
+        """Return a predicate by its normal form, or None."""
         return self._known.get(name)
 
     def inverse(self, name: str) -> str | None:
-        """Return how a predicate reads from the object; None where nothing was declared."""
+        """Return the inverse of a predicate, or None."""
         known = self._known.get(name)
         return None if known is None else known.inverse
 
     def is_functional(self, name: str) -> bool:
-        """Tell whether a subject has one value of it at a time."""
+        """Return whether a subject has one value of it at a time."""
         known = self._known.get(name)
         return known is not None and known.functional
 
     def kind(self, name: str) -> Kind:
-        """Return what its objects are."""
+        """Return the kind of its objects."""
         known = self._known.get(name)
         return "any" if known is None else known.object
 
     def turned(self, name: str) -> bool:
-        """Tell whether facts of a predicate are compared as those of its inverse: one of the two stands for both.
+        """Return whether facts of a predicate are compared in the form of its inverse.
 
-        It is the functional one, else the one that comes first by name.
+        Of the two, the functional one stands for both, else the first by name.
         """
         other = self.inverse(name)
         if other is None or other == name:
@@ -154,7 +148,7 @@ class Registry:
 
 
 def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
-    """Return what a vault says of predicates after some rows of its log, by name; the newest row of a name stands."""
+    """Return a vault's own predicates by name, from the first rows of its log; the newest of a name holds."""
     found = {
         record["name"]: Predicate(record["name"], record["object"], record["functional"], record["inverse"])
         for segment in snapshot.segments("predicates")
@@ -165,7 +159,7 @@ def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
 
 
 def read_registry(snapshot: Snapshot, rows: int) -> Registry:
-    """Return the registry after some rows of the predicates log: what is built in, and what was declared."""
+    """Return the registry after some rows of the predicates log: built-in and declared predicates."""
     own = read_declared(snapshot, rows) if rows else []
     return Registry((*BUILT_IN, *own)) if own else STANDARD
 
@@ -173,16 +167,7 @@ def read_registry(snapshot: Snapshot, rows: int) -> Registry:
 def declare(
     memory: Memory, name: str, *, functional: bool | None = None, inverse: str | None = None, object: Kind | None = None
 ) -> Predicate:  # fmt: skip
-    """Register a predicate with a vault, or change what it says of one; what is not given stays.
-
-    Facts that are there already stay as they are.
-
-    Raises
-    ------
-    InvalidArgument
-        For a name or inverse that is none, or an inverse that belongs to another predicate.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Declare a predicate, or change what is given of it; existing facts stay."""
     from lamina_engine.facts.view import fact_view
 
     wanted = predicate_name(name)

@@ -52,7 +52,7 @@ TIERS: Final[dict[str, Tiers]] = {"shipped": Tiers(), "seed": Tiers(relation=95.
 
 
 class Answers(Sequence[Answer]):
-    """Answers, best first, and how the question was understood."""
+    """Answers, best first, with the parsed question."""
 
     def __init__(self, question: Question, found: Sequence[Answer], *, answered: bool) -> None:
         self._found = tuple(found)
@@ -81,22 +81,22 @@ class Answers(Sequence[Answer]):
 
     @property
     def intents(self) -> tuple[str, ...]:
-        """Names of what was asked about."""
+        """Names of the question's intents."""
         return tuple(intent.name for intent in self.question.intents)
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Names of the entities asked about."""
+        """Names of the question's entities."""
         return tuple(named.entity.name for named in self.question.named)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names in the question that nothing in the vault has."""
+        """Names in the question without an entity in the vault."""
         return self.question.unknown
 
     @property
     def ambiguous(self) -> bool:
-        """True where a name means several entities: answers are of all of them."""
+        """True where a name means several entities; answers are of all of them."""
         return any(named.ambiguous for named in self.question.named)
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ _analyzer: Final = Analyzer()
 
 @functools.lru_cache(1 << 15)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case; of an identifier, the last of its forms: all of it, joined."""
+    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
     terms = _analyzer.tokens(word)
     return terms[-1].stem if terms else word
 
@@ -146,33 +146,8 @@ def ask(
 ) -> Answers:
     """Answer a question from the facts.
 
-    Parameters
-    ----------
-    memory : Memory
-    question : str
-        As asked; function words, case and the kind of apostrophe do not matter.
-    k : int
-        Most answers.
-    valid_at_us : int, optional
-        Only what holds at that moment; now unless given.
-    as_of_us : int, optional
-        Only what had been recorded by then.
-    identity : str, optional
-        The entity that "I" is, by name, alias or id; the vault's ``[facts] identity`` unless given.
-    tiers : {"shipped", "seed"}
-        Scores of the phases; see `TIERS`.
-    intents : Intents, optional
-        The table of what questions ask about.
-    fuzzy : bool
-        Look names up by unique prefixes and with one edit too, where nothing else fits.
-
-    Raises
-    ------
-    InvalidArgument
-
-    Notes
-    -----
-    O(length of the question + facts of the entities it names); full text only where it names none.
+    O(length of the question + facts of the entities it names); full text only where it names none. ``tiers`` is "shipped" or
+    "seed"; ``identity`` the entity that "I" is; ``fuzzy`` resolves names by unique prefixes and one edit too.
     """
     if not isinstance(question, str):
         raise InvalidArgument(f"question must be text, not {type(question).__name__}")
@@ -205,10 +180,7 @@ def ask_view(
     fuzzy: bool = False,
     least: float = 0.0,
 ) -> Answers:
-    """Answer a question from one version of the vault, or a past moment of it; see `ask`.
-
-    Answers of a score below ``least`` are not looked for.
-    """
+    """Answer a question from a view, without answers that score below ``least``; see `ask`."""
     from lamina_engine.facts.view import fact_view
 
     kg = fact_view(view)
@@ -232,7 +204,7 @@ def ask_view(
 
 
 class _Candidate(Struct, frozen=True):
-    """A fact with its score, and what orders it among equals."""
+    """Fact with its score and its order among equals."""
 
     fact: Fact
     score: float
@@ -245,7 +217,7 @@ class _Candidate(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts best first; never by the row before the content, so that answers do not depend on the order of writing."""
+        """Sort key, best first; rows come last, so answers do not depend on the order of writing."""
         fact = self.fact
         newest = -(fact.valid_from_us if fact.valid_from_us is not None else -(2**62))
         return (
@@ -264,7 +236,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
-    """Phases 1 and 2: facts of what is named, each once, where it scores best."""
+    """Return candidates of phases 1 and 2: facts of named entities, each once with its best score."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
     said = frozenset(stem(word) for word in question.words)
@@ -297,7 +269,7 @@ def _of_entity(
 
 
 def _facts_of(kg: FactView, row: int, question: Question, said: frozenset[str], valid_at: int) -> list[Fact]:
-    """Return what is said of an entity; of one that very many facts point at, only those of these that are asked for."""
+    """Return the facts of an entity; of one that many facts point at, of these only those asked for."""
     if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
         return kg.about(row, valid_at=valid_at)
     registry = kg.registry
@@ -314,7 +286,7 @@ def _facts_of(kg: FactView, row: int, question: Question, said: frozenset[str], 
 
 
 def _fact_matches(intent: Any, fact: Fact, *, inward: bool) -> bool:
-    """Tell whether a fact answers an intent, read from the entity asked about: by its own name, or by its inverse's."""
+    """Return whether a fact answers an intent, by its predicate or its inverse as seen from the entity."""
     if inward and fact.key != fact.predicate and matches_predicate(intent, fact.key, inverse=False):
         return True
     return matches_predicate(intent, fact.predicate, inverse=inward)
@@ -326,13 +298,13 @@ def _key_stems(key: str) -> tuple[str, ...]:
 
 
 def _names_predicate(fact: Fact, said: frozenset[str]) -> bool:
-    """Tell whether the question names the predicate itself, in any form of its words."""
+    """Return whether the question names the predicate itself, in any form of its words."""
     parts = _key_stems(fact.key)
     return bool(parts) and said.issuperset(parts)
 
 
 def _shared_words(fact: Fact, content: frozenset[str]) -> int:
-    """Return how many words of the question a fact holds in its predicate and value."""
+    """Return the number of the question's content words in a fact's predicate and value."""
     if not content:
         return 0
     said = {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")}
@@ -340,7 +312,7 @@ def _shared_words(fact: Fact, content: frozenset[str]) -> int:
 
 
 def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
-    """Phases 3 and 4: facts, then relations that hold the question's words; the second only fills up."""
+    """Return candidates of phases 3 and 4: facts, then relations, with the question's words."""
     from lamina_engine.facts import search
 
     text = search.fact_text_index(view)
@@ -355,11 +327,11 @@ def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: in
 
 
 def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) -> bool:
-    """Tell whether what was found answers what was asked.
+    """Return whether the candidates answer the question.
 
-    Where something particular is asked, one of the answers must be of it, and nothing else may be asked beside it: no
-    word of another intent, none that some predicate of the vault is made of, no name that nothing has. Words that mean
-    neither do not matter. Where nothing particular is asked ("tell me about Keystone"), all that is known answers.
+    Where something particular is asked, one of the answers must be of it, and nothing else may be asked beside it: no word of
+    another intent, none that some predicate of the vault is made of, no unknown name. Other words do not matter. Where
+    nothing particular is asked ("tell me about Keystone"), every fact of the entity answers.
     """
     known = [item for item in found if item.score >= _RELATED_FROM]
     strong = [item.fact for item in known if item.score >= ANSWERED_FROM]

@@ -1,11 +1,11 @@
-"""The few facts that hold the words of a question best, of the lists of those words, without looking at all of them.
+"""Ranking of facts by the words of a question, from postings, with early termination (MaxScore).
 
-A fact's score is the sum of what its words weigh, whatever their number in it; among equals the surer goes first, then the
-newer. Three observations keep this short, and none of them changes an answer:
+A fact's score is the sum of its words' weights, whatever their number in it; equal scores are ordered by confidence, then newer
+first. Three observations keep this short, and none of them changes an answer:
 
-* What holds a rare word is on a short list: those rows are scored first, and looked up in the lists of the common words.
-* Other rows hold common words alone. They come in windows from the newest row back, and the search ends as soon as none
-  of what is left can go before the last of the best (the bound of MaxScore [1]_: all that could still be added up).
+* Facts with a rare word are in a short list: those are scored first, and looked up in the lists of the common words.
+* Other facts hold common words alone. They come in windows from the newest row back, and the search ends when no remaining
+  row can precede the last of the best (the bound of MaxScore [1]_: all that could still be added up).
 * Within a window, words that together weigh less than is needed only raise rows that other words brought in.
 
 References
@@ -42,7 +42,7 @@ _ROUNDING: Final = 1e-12
 
 
 class QueryWord(NamedTuple):
-    """A word of the question."""
+    """Word of a question with its weight and postings."""
 
     weight: float
     """Above 0."""
@@ -51,7 +51,7 @@ class QueryWord(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many rows hold it."""
+        """Number of rows that hold it."""
         return sum(map(len, self.lists))
 
     def between(self, start: int, stop: int) -> I64:
@@ -60,7 +60,7 @@ class QueryWord(NamedTuple):
         return _concatenate(part for part in found if len(part))
 
     def holds(self, rows: I64) -> NDArray[np.bool_]:
-        """Tell of ascending rows whether they are on the lists."""
+        """Return, for ascending rows, whether they are in the lists."""
         out = np.zeros(len(rows), np.bool_)
         for part in self.lists:
             first, last = np.searchsorted(rows, (part[0], int(part[-1]) + 1)) if len(part) else (0, 0)
@@ -71,7 +71,7 @@ class QueryWord(NamedTuple):
 
 
 class RankedFact(NamedTuple):
-    """A fact among the best; compares as it ranks."""
+    """Fact among the best; compares as it ranks."""
 
     score: float
     confidence: float
@@ -81,7 +81,7 @@ class RankedFact(NamedTuple):
 
 
 class RankSource(NamedTuple):
-    """What the facts are ranked by beside their words."""
+    """Source of validity and confidence for ranking."""
 
     settled: Callable[[I64], FactStates]
     """Of rows, those that stand, ascending, with what became of them."""
@@ -92,25 +92,10 @@ class RankSource(NamedTuple):
 
 
 def rank_facts(words: Sequence[QueryWord], source: RankSource, *, k: int, stop: int) -> list[RankedFact]:
-    """Return the k facts that hold the words best.
+    """Return the k best facts for some words, best first.
 
-    Parameters
-    ----------
-    words : sequence of Word
-        Of positive weight, in an order that does not depend on how their lists are cut: what is added up in it ties.
-    source : Source
-    k : int
-    stop : int
-        One past the last row.
-
-    Returns
-    -------
-    list of Best
-        Best first.
-
-    Notes
-    -----
-    Usually some thousand entries, whatever the number of facts; O(entries) where words never stand together.
+    Words come in an order that does not depend on how their lists are cut, so that sums tie alike. Usually O(some thousand
+    entries) for any number of facts; O(entries) where words never occur together.
     """
     words = sorted((word for word in words if word.entries), key=lambda word: -word.weight)
     search = _Search(words, source, k)
@@ -138,11 +123,11 @@ class _Search:
 
     @property
     def _last(self) -> RankedFact | None:
-        """What a row has to go before; None while there is room."""
+        """Row to beat; None while there is room."""
         return self.kept[-1] if len(self.kept) == self._k else None
 
     def of_rare(self, rare: set[int]) -> I64:
-        """Take in the rows that hold one of some words; return all of them."""
+        """Rank the rows with one of some rare words; return all of them."""
         rows = unique_rows(_concatenate(part for at in rare for part in self._words[at].lists))
         scores = np.zeros(len(rows))
         for at, word in enumerate(self._words if len(rows) else ()):
@@ -155,7 +140,7 @@ class _Search:
         return rows
 
     def of_common(self, words: Sequence[QueryWord], taken: I64, stop: int) -> None:
-        """Take in the other rows: those that hold none but some words."""
+        """Rank the other rows, which hold common words alone."""
         rest = np.cumsum([word.weight for word in reversed(words)])[::-1].tolist()
         total = 0.0
         for word in words:
@@ -170,7 +155,7 @@ class _Search:
             self._take(rows[new], scores[new])
 
     def _scored(self, words: Sequence[QueryWord], rest: Sequence[float], start: int, stop: int) -> tuple[I64, F64]:
-        """Return the rows of a window that may be among the best, ascending, and what they weigh."""
+        """Return the rows of a window that may be among the best, ascending, and their scores."""
         least = self._least(stop)
         # what holds only words that together weigh less is not enough
         needed = next((at for at, possible in enumerate(rest) if possible < least), len(words))
@@ -186,7 +171,7 @@ class _Search:
         return rows[may] + start, scores[may]
 
     def _added(self, lists: Sequence[I64], weights: Sequence[float]) -> tuple[I64, F64]:
-        """Return the rows of a window that are on any of some lists, and the weights of those added up."""
+        """Return the rows of a window in any of some lists, and their summed weights."""
         full = [at for at, rows in enumerate(lists) if len(rows)]
         if len(full) <= 1:
             return (lists[full[0]], np.full(len(lists[full[0]]), weights[full[0]])) if full else (_NO_ROWS, _NO_SCORES)
@@ -200,7 +185,7 @@ class _Search:
         return rows, self._sums[rows]
 
     def _held(self, listed: I64, rows: I64) -> NDArray[np.bool_]:
-        """Tell of rows of a window whether they are on a list."""
+        """Return, for rows of a window, whether they are in a list."""
         if len(rows) * _CHEAPER < len(listed):
             return QueryWord(0.0, (listed,)).holds(rows)
         self._marks[listed] = True
@@ -209,7 +194,7 @@ class _Search:
         return held
 
     def _least(self, stop: int) -> float:
-        """Return what a row below ``stop`` has to weigh: as much as the last of the best, or more where that goes before it."""
+        """Return the score that a row below ``stop`` needs: that of the last of the best, or more."""
         last = self._last
         if last is None:
             return 0.0
@@ -221,7 +206,7 @@ class _Search:
         return last is None or (score, confidence, row) > last[:3]
 
     def _take(self, rows: I64, scores: F64) -> None:
-        """Keep those that stand and are among the best; the others are left out."""
+        """Keep the rows that hold and are among the best."""
         while len(rows):
             top = scores.max()
             at = scores == top
@@ -230,7 +215,7 @@ class _Search:
             rows, scores = rows[~at], scores[~at]
 
     def _take_equal(self, rows: I64, score: float) -> bool:
-        """Take in rows of one score, ascending; tell whether those of a smaller one may follow."""
+        """Keep rows of one score, ascending; return whether lower scores may follow."""
         likely = self._source.likely(rows)
         order = np.arange(len(rows))[::-1]
         if likely.min() < likely.max():
@@ -256,7 +241,7 @@ def _state_columns(found: FactStates) -> tuple[NDArray[np.generic], ...]:
 
 
 def _windows(stop: int) -> Iterator[tuple[int, int]]:
-    """Yield intervals of rows from the last one back, each larger than the one before."""
+    """Yield windows of rows from the last one back, each larger than the one before."""
     size = _FIRST_WINDOW
     while stop > 0:
         start = max(0, stop - size)

@@ -1,4 +1,9 @@
-"""Entity resolution: the index of names, and names in questions and running text to entities."""
+"""Entity resolution: the index of names, and names in questions and running text to entities.
+
+Levels are tried in turn: canonical id, name, alias, folded forms, and on request a prefix or one edit. The first with a result
+answers, and several entities make the name ambiguous: nothing is guessed. Keys of names are saved beside the other indexes
+once there are thousands, as hashing them takes some microseconds each.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,6 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
 from lamina_engine.facts import names
-from lamina_engine.facts import names as manynames
 from lamina_engine.facts.columns import GrowableArray, RowGroups, StringCodes
 from lamina_engine.facts.schema import HOW, Entity, Mention, Resolution
 from lamina_engine.index.keys import KeyIndex, hash_ids
@@ -37,7 +41,7 @@ _TAIL_SHARE: Final = 4
 
 
 class NamesDamaged(LaminaError, OSError):
-    """A saved file of keys that is torn, altered or not one; it is made again from the log."""
+    """Saved file of keys that is torn or altered; it is rebuilt from the log."""
 
 
 _NAMES_SEAL: Final = Seal(b"LMNANAM\n", 1, "QQQ", what="names of entities", damaged=NamesDamaged)
@@ -47,7 +51,7 @@ _NO_KEYS: Final = np.empty(0, np.uint64)
 
 
 class SavedKeys(NamedTuple):
-    """Keys by row, as they were saved."""
+    """Saved keys by row."""
 
     names: Hashes
     ids: Hashes
@@ -56,7 +60,7 @@ class SavedKeys(NamedTuple):
 
 
 class NameIndex:
-    """Names of entities, grown to the newest version asked for."""
+    """Index of names, aliases and ids by key, extended to the newest version read."""
 
     def __init__(self, saved: SavedKeys | None = None) -> None:
         self._saved = saved or SavedKeys(_NO_KEYS, _NO_KEYS, _NO_KEYS, 1)
@@ -78,7 +82,7 @@ class NameIndex:
         self._lock = after_fork.make_rlock()
 
     def grow(self, snapshot: Snapshot) -> NameIndex:
-        """Take in the rows of a version that are new."""
+        """Read the new rows of a version."""
         if self.kind.rows < snapshot.rows("entities") or self.aliases.rows < snapshot.rows("aliases"):
             with self._lock:
                 for segment in snapshot.segments("entities"):
@@ -116,12 +120,12 @@ class NameIndex:
         self.aliases = self.aliases.extend(keys, present=entities >= 0)
 
     def _keys(self, saved: Hashes, first: int, segment: Segment, column: str, skip: int) -> Hashes:
-        """Return the keys of a segment's names from ``skip`` on: those that were saved, and the others."""
+        """Return the keys of a segment's names from ``skip`` on, saved ones and new ones."""
         known = saved[first : segment.start + segment.rows]
         written = segment.column(column).slice(skip + len(known)).to_pylist()
         if not written:
             return known
-        found, longest = manynames.keys_of(written)
+        found, longest = names.keys_of(written)
         self.longest = min(max(self.longest, longest), names.MAX_WORDS)
         return np.concatenate([known, found])
 
@@ -138,12 +142,7 @@ class NameIndex:
 
 
 def open_keys(path: Path) -> SavedKeys:
-    """Read a saved file of keys.
-
-    Raises
-    ------
-    NamesDamaged, OSError
-    """
+    """Read a saved file of keys."""
     (entities, aliases, longest), payload = _NAMES_SEAL.open(path, verify=True)
     if len(payload) != 8 * (2 * entities + aliases):
         raise NamesDamaged(f"{path}: it does not hold the keys that its header says; it is made again from the log")
@@ -154,7 +153,7 @@ def open_keys(path: Path) -> SavedKeys:
 
 
 def name_index(tables: Tables, snapshot: Snapshot) -> NameIndex:
-    """Return the names that go with a vault's tables, extended to a version."""
+    """Return the index of names of a vault's tables, extended to a version."""
     return tables.cached("facts.names", lambda: NameIndex(_read_saved(tables, snapshot))).grow(snapshot)
 
 
@@ -174,7 +173,7 @@ def _fits(record: dict[str, Any], snapshot: Snapshot) -> bool:
 
 
 def sync_names(memory: Memory) -> None:
-    """Save the keys again where many names are new: a quarter of what is saved, or 4,096. What fails here costs time alone."""
+    """Save the keys where many names are new: 4,096, or a quarter of those saved. Failures are logged."""
     if not _is_behind(memory.view().snapshot):
         return
     try:
@@ -203,7 +202,7 @@ _MIN_EDIT: Final = 5
 
 
 class NameMatch(NamedTuple):
-    """An entity by one of its names."""
+    """Entity by one of its names."""
 
     row: int
     """What the entity has become."""
@@ -214,28 +213,10 @@ class NameMatch(NamedTuple):
 def resolve(
     kg: FactView, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False
 ) -> Resolution:
-    """Return what a name stands for.
+    """Return the entities of a canonical id, name or alias.
 
-    Parameters
-    ----------
-    kg : Book
-    name : str
-        A canonical id, a name or an alias.
-    type : str, optional
-        Only entities of this type.
-    prefix : bool
-        Also try it as the beginning of names, from 3 characters on.
-    edits : bool
-        Also try names that differ by one letter, from 5 characters on.
-
-    Raises
-    ------
-    InvalidArgument
-        For an empty name, or one that is too long.
-
-    Notes
-    -----
-    O(log names) without ``prefix`` and ``edits``; the first of those sorts all names once.
+    ``prefix`` also tries beginnings of names, from 3 characters on; ``edits`` names one letter away, from 5 on. O(log names)
+    without these; the first of them sorts all names once.
     """
     row = row_of_id(kg, name) if isinstance(name, str) else -1
     if row >= 0:
@@ -272,7 +253,7 @@ def row_of_id(kg: FactView, identity: str) -> int:
 
 
 def find_named(kg: FactView, key: int) -> list[NameMatch]:
-    """Return the entities with a name or an alias of a key, names first, each in the order they were given."""
+    """Return the entities with a name or alias of a key: names first, each in log order."""
     if key == 0:
         return []
     found = []
@@ -313,17 +294,9 @@ def _entities_at(kg: FactView, rows: Iterable[int], type: str | None) -> tuple[E
 
 
 def find_mentions(kg: FactView, text: str) -> list[Mention]:
-    """Return the names and aliases in a text, from the left, the longest at each place, none within another.
+    """Return the names and aliases in a text: leftmost longest, no overlaps, whole words only.
 
-    Parameters
-    ----------
-    kg : Book
-    text : str
-
-    Notes
-    -----
-    Whole words alone match. One look-up for each run of words: O(words · longest name · log names), whatever the number of
-    names.
+    One look-up for each run of words: O(words · longest name · log names).
     """
     found = names.words(text)
     if not found:
@@ -367,7 +340,7 @@ def _mention(kg: FactView, text: str, start: int, stop: int, key: int) -> Mentio
 
 
 class SortedNames:
-    """All names and aliases of a kg, folded, in order from the front and from the back."""
+    """Folded names and aliases, sorted forwards and backwards."""
 
     def __init__(self, found: Iterable[tuple[str, NameMatch]]) -> None:
         self._forward = sorted(found, key=lambda item: (item[0], item[1].row))
@@ -376,12 +349,12 @@ class SortedNames:
         self._ends = [folded for folded, _ in self._backward]
 
     def beginning(self, prefix: str) -> Iterator[NameMatch]:
-        """Yield what begins with some letters."""
+        """Yield names with a prefix."""
         for at in _prefix_range(self._words, prefix):
             yield self._forward[at][1]
 
     def one_edit_away(self, word: str) -> Iterator[NameMatch]:
-        """Yield what differs by one letter put in, left out or exchanged: the rest of it is equal before or after that."""
+        """Yield names one edit away: their first or last half equals the word's."""
         half = len(word) // 2
         places = set(_prefix_range(self._words, word[:half]))
         places.update(self._backward[at][1] for at in _prefix_range(self._ends, word[half:][::-1]))
@@ -397,7 +370,7 @@ def _prefix_range(ordered: list[str], prefix: str) -> range:
 
 
 def is_one_edit(first: str, second: str) -> bool:
-    """Tell whether two words differ by exactly one letter put in, left out or exchanged."""
+    """Return whether two words differ by one inserted, deleted or substituted letter."""
     if abs(len(first) - len(second)) > 1 or first == second:
         return False
     same = 0

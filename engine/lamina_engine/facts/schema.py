@@ -13,7 +13,6 @@ import numpy as np
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import names
-from lamina_engine.facts import names as manynames
 from lamina_engine.facts.predicates import Registry, predicate_name
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ MAX_TIME: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A person, a project, a thing."""
+    """Person, project or thing."""
 
     row: int
     """Its number: a row of the entities log."""
@@ -47,7 +46,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a name stands for."""
+    """Entities of a name."""
 
     entities: tuple[Entity, ...]
     """By canonical id."""
@@ -61,13 +60,13 @@ class Resolution:
 
     @property
     def entity(self) -> Entity | None:
-        """The only one; None where there is none, or several."""
+        """The only entity; None for none or several."""
         return self.entities[0] if len(self.entities) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name in a text."""
+    """Name in a text."""
 
     start: int
     stop: int
@@ -86,7 +85,7 @@ _SECRET_PROBE: Final = "Zq7-pW3x_Rt9vKb2Lm"
 
 
 class Draft(NamedTuple):
-    """A fact to write."""
+    """Fact to write."""
 
     subject: str
     """A name, an alias, or a canonical id. A name that nothing has becomes an entity."""
@@ -114,7 +113,7 @@ _DEFAULTS: Final = Draft("", "", "")._asdict()
 
 @dataclass(slots=True)
 class DraftColumns:
-    """Drafts by column, in normal form; rows that cannot be used are named in ``bad``."""
+    """Drafts by column in normal form, with the unusable rows in ``bad``."""
 
     n: int
     values: dict[str, list[Any]]
@@ -125,12 +124,12 @@ class DraftColumns:
         return self.values[name]
 
     def error_message(self, row: int, why: str) -> str:
-        """Return what is wrong, with the row where there are several."""
+        """Return the reason, with the row where there are several."""
         return why if self.n == 1 else f"fact {row + 1}: {why}"
 
 
 class _BadValue:
-    """Stands for a value that cannot be used."""
+    """Placeholder of an unusable value."""
 
     __slots__ = ("why",)
 
@@ -147,21 +146,10 @@ def to_columns(drafts: Iterable[Draft]) -> dict[str, list[Any]]:
 def check_columns(
     memory: Memory, given: Mapping[str, Sequence[Any]], registry: Registry, *, strict: bool
 ) -> DraftColumns:
-    """Bring columns into normal form.
+    """Return columns in normal form; single bad values are collected.
 
-    Parameters
-    ----------
-    memory : Memory
-    given : mapping of str to sequence
-        By a name of `FIELDS`, values of one length. ``subject``, ``predicate`` and ``object`` are needed.
-    registry : Registry
-    strict : bool
-        Refuse predicates that are not registered.
-
-    Raises
-    ------
-    InvalidArgument
-        For columns that are missing, unknown, or of different lengths. Single bad values are collected.
+    Each different value is checked once: a million facts cost a dictionary look-up a value. Missing, unknown and uneven columns
+    are errors; with ``strict`` predicates must be registered.
     """
     unknown = sorted(set(given) - set(FIELDS))
     missing = [name for name in ("subject", "predicate", "object") if name not in given]
@@ -191,11 +179,11 @@ def check_columns(
 
 
 def _convert_column(values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]) -> list[Any]:
-    """Convert a column, each different value once; what cannot be used becomes `_Bad`, and is noted by its row.
+    """Convert a column, each different value once; unusable ones become `_BadValue`, noted by row.
 
-    A column of plain texts of at most ``most`` characters is what it would be converted to.
+    Plain texts of at most ``most`` characters need no conversion.
     """
-    if most and manynames.all_plain(values, most):
+    if most and names.all_plain(values, most):
         return list(values)
 
     def tried(value: Any) -> Any:
@@ -302,7 +290,7 @@ def _check_order(columns: DraftColumns) -> None:
 
 
 def _redact(memory: Memory, columns: DraftColumns) -> None:
-    """Mask secrets in all texts, and whole values of predicates that are named like secrets."""
+    """Mask secrets in all texts, and whole values of predicates named like secrets."""
     for name in ("subject", "object", "source", "predicate"):
         texts = [text for text in dict.fromkeys(columns[name]) if isinstance(text, str)]
         masked = {texts[at]: text for at, text, _ in memory.redactor.clean_batch(texts)}

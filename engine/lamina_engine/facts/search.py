@@ -1,4 +1,9 @@
-"""Full text of facts and relations: postings in files, newest rows in memory."""
+"""Full text of facts and relations: postings in files, newest rows in memory.
+
+Files cover full blocks of the facts log and are named by the version's manifest, so a missing file means a longer tail and not
+another answer. Facts and relations have lists of their own. `lamina_engine.facts.ranking` finds the best of many; decision
+0025 says why this is not a Tantivy index.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ _NO_ROWS: Final = np.empty(0, np.uint32)
 
 
 class PostingsDamaged(LaminaError, OSError):
-    """A saved file of lists that is torn, altered or not one; it is made again from the log."""
+    """File of postings that is torn or altered; it is rebuilt from the log."""
 
 
 _SEAL: Final = Seal(b"LMNFWRD\n", 1, "24sQQQQ", what="words of facts", damaged=PostingsDamaged)
@@ -47,22 +52,12 @@ _SEAL: Final = Seal(b"LMNFWRD\n", 1, "24sQQQQ", what="words of facts", damaged=P
 
 
 def word_key(hash: int, *, relation: bool) -> int:
-    """Return the key of a word's list, below 2**33: of the facts that hold it, or of the relations."""
+    """Return the key of a word's list of facts or of relations, below 2**33."""
     return hash << 1 | relation
 
 
 def pack_entries(hashes: U32, rows: I64, relations: NDArray[np.bool_]) -> U64:
-    """Return uint64 (m,): one entry each, in an order of word, kind, row.
-
-    Parameters
-    ----------
-    hashes : uint32 (m,)
-        Of the words; see `lamina_engine.index.analysis.term_hash`.
-    rows : int64 (m,)
-        Rows of the facts log, below 2**31.
-    relations : bool (m,)
-        Whether the row's object is an entity.
-    """
+    """Return one uint64 for each entry, ordered by word, kind and row."""
     keys = hashes.astype(np.uint64) << _ONE | relations
     found: U64 = keys << _ROW_BITS | rows.astype(np.uint64)
     return found
@@ -96,7 +91,7 @@ class Postings(NamedTuple):
 
 
 def build_postings(start: int, stop: int, entries: U64) -> Postings:
-    """Return the lists of some entries, which are sorted in place. O(m log m)."""
+    """Return the postings of some entries, which are sorted in place. O(m log m)."""
     entries.sort()
     keys = entries >> _ROW_BITS
     begins = np.flatnonzero(np.concatenate([[len(keys) > 0], keys[1:] != keys[:-1]])[: len(keys)])
@@ -105,7 +100,7 @@ def build_postings(start: int, stop: int, entries: U64) -> Postings:
 
 
 def merge_postings(parts: Sequence[Postings]) -> Postings:
-    """Return the lists of neighbouring intervals as one. O(m log m)."""
+    """Return the postings of adjacent ranges as one. O(m log m)."""
     if len(parts) == 1:
         return parts[0]
     entries = [np.repeat(part.keys, np.diff(part.starts)) << _ROW_BITS | part.rows for part in parts]
@@ -113,21 +108,14 @@ def merge_postings(parts: Sequence[Postings]) -> Postings:
 
 
 def save_postings(path: Path, words: Postings) -> None:
-    """Write lists to a file that appears whole or not at all."""
+    """Write postings to a file atomically."""
     fields = (ANALYSIS_ID.encode(), words.start, words.stop, len(words.keys), len(words.rows))
     arrays = (words.keys.astype("<u8"), words.starts.astype("<i8"), words.rows.astype("<u4"))
     _SEAL.write(path, fields, [array.data for array in arrays if len(array)])
 
 
 def open_postings(path: Path) -> Postings:
-    """Map a file of lists, reading every byte once.
-
-    Raises
-    ------
-    WordsDamaged
-        When it is torn, altered, or made under other rules of analysis.
-    OSError
-    """
+    """Map a file of postings, checking every byte once."""
     (analysis, start, stop, n, m), data = _SEAL.open(path, verify=True)
     if analysis.rstrip(b"\0").decode("utf-8", "replace") != ANALYSIS_ID:
         raise PostingsDamaged(f"{path} was made under other rules than {ANALYSIS_ID}; it is made again from the log")
@@ -149,14 +137,9 @@ _BULK_BLOCK: Final = 65_536
 
 
 def analyze_facts(analyzer: Analyzer, kg: FactView, start: int, stop: int) -> U64:
-    """Return uint64 (m,): the words of the facts in a range of rows, as `lamina_engine.facts.search` packs them.
+    """Return the words of the facts in a range of rows, as `pack_entries` packs them.
 
-    Parameters
-    ----------
-    analyzer : Analyzer
-    kg : Book
-    start, stop : int
-        Rows that are no facts have no words.
+    The kernels of bulk analysis take a second to load, more than some thousand short texts take without them.
     """
     bulk = stop - start >= _BULK_ROWS or (is_ready(count_keys) and is_ready(expand_rows))
     step = _BULK_BLOCK if bulk else _SMALL_BLOCK
@@ -189,10 +172,7 @@ _MERGE_RATIO: Final = 2
 
 
 class FactTextIndex:
-    """The words of the facts of one vault, in one process; grows with the log and is shared by all versions.
-
-    Any number of threads may search.
-    """
+    """Postings of a vault's facts in one process, shared by all versions; any thread may search."""
 
     def __init__(self, tables: Tables) -> None:
         self._folder = tables.folder
@@ -210,26 +190,9 @@ class FactTextIndex:
     def find(
         self, snapshot: Snapshot, kg: FactView, text: str, *, limit: int, valid_at: int | None, relations: bool
     ) -> list[Fact]:
-        """Return the facts (or, of ``relations``, those between entities) that hold a text's words best.
+        """Return the facts (or relations) that hold at a moment and match a text's words best.
 
-        Parameters
-        ----------
-        snapshot : Snapshot
-            The version that the kg is of.
-        kg : Book
-        text : str
-            A question; function words are not looked for.
-        limit : int
-            Most facts.
-        valid_at : int or None
-            Only facts that hold then, us.
-        relations : bool
-            Facts whose object is an entity, or those whose object is a text.
-
-        Returns
-        -------
-        list of Fact
-            By the sum of the inverse document frequencies of the words they hold; then the surer, then the newer.
+        By the summed inverse document frequency of matched words; then the more confident, then the newer.
         """
         stems = sorted([term.stem for term in self._analyzer.query(text) if not term.stop][:_MOST_WORDS])
         if not stems or not kg.fact_rows:
@@ -258,7 +221,7 @@ class FactTextIndex:
         return tuple(rows for rows in lists if len(rows))
 
     def _level(self, snapshot: Snapshot, kg: FactView) -> None:
-        """Take in the files of a version, and bring the words of the rows after them into memory."""
+        """Open the files of a version, and analyse the rows after them into memory."""
         record = _index_record(snapshot)
         if record is not None and int(record["rows"]) > self._looked:
             self._looked = int(record["rows"])
@@ -305,7 +268,7 @@ def _idf(count: int, n: int) -> float:
 
 
 def fact_text_index(view: View) -> FactTextIndex:
-    """Return the words of a vault's facts."""
+    """Return the full-text index of a vault's facts."""
     return view.tables.cached("facts.words", lambda: FactTextIndex(view.tables))
 
 
@@ -313,7 +276,7 @@ def fact_text_index(view: View) -> FactTextIndex:
 
 
 def _index_record(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return what a version says of its files; None for none, or files of other rules."""
+    """Return a version's record of its files; None without one or under other analysis rules."""
     record = snapshot.manifest.indexes.get(WORDS_INDEX)
     return record if record is not None and record.get("analysis") == ANALYSIS_ID else None
 
@@ -326,7 +289,7 @@ def _file_names(record: dict[str, Any]) -> list[str]:
 
 
 def _open_files(folder: Path, record: dict[str, Any], known: Mapping[str, Postings]) -> dict[str, Postings]:
-    """Return the lists of a version's files, up to the first that cannot be used: what follows is taken from the log."""
+    """Return the postings of a version's files, up to the first unusable one; the log has the rest."""
     files: dict[str, Postings] = {}
     stop = 0
     for name in _file_names(record):
@@ -343,9 +306,9 @@ def _open_files(folder: Path, record: dict[str, Any], known: Mapping[str, Postin
 
 
 def sync_index(memory: Memory) -> None:
-    """Bring what follows from facts level with the log: contradictions are noted, and whole blocks of rows get their lists.
+    """Record new contradictions, and write postings of full blocks.
 
-    A failure of these costs time at the next question, never a fact: it is logged, and the rows are analysed then.
+    A failure costs time at the next question, never a fact: it is logged, and the rows are analysed then.
     """
     from lamina_engine.facts.contradictions import sync_contradictions
 
@@ -376,10 +339,9 @@ def _full_block_rows(snapshot: Snapshot) -> int:
 
 
 def _extend_files(view: View) -> dict[str, Any]:
-    """Write the lists of the blocks that have none; return the record of all files.
+    """Write postings of uncovered blocks, merged with files not much longer; return the record of all.
 
-    New lists take in those before them that are not much longer, so that there are few files and a row is written anew
-    O(log rows) times.
+    So files stay few, and a row is rewritten O(log rows) times.
     """
     from lamina_engine.facts.view import fact_view
 

@@ -1,4 +1,4 @@
-"""Seed files: what people write down of their world in TOML or YAML, read into entities, aliases and facts.
+"""Seed files in TOML or YAML: entities, aliases, predicates and facts written by hand.
 
 ```toml
 source = "team.toml"                 # of facts that name none; the file's name unless given
@@ -62,7 +62,7 @@ _PREDICATE: Final = ("functional", "inverse", "object")
 
 @dataclass(slots=True)
 class SeedReport:
-    """What a file brought."""
+    """Counts and problems of an imported file."""
 
     entities: int = 0
     aliases: int = 0
@@ -76,27 +76,7 @@ class SeedReport:
 
 
 def seed(memory: Memory, path: Path, *, strict: bool = False) -> SeedReport:
-    """Read a seed file into a vault.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-        A ``.toml``, ``.yaml`` or ``.yml`` file; see the head of `lamina_engine.facts.seeding`.
-    strict : bool
-        Refuse predicates that are not registered.
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    InvalidArgument
-        For what is no seed file: unknown parts or fields, empty names, aliases that lead in a circle, intervals that end
-        before they begin. Nothing is written then.
-    AmbiguousEntity
-        For a name that several entities have.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Import a seed file in TOML or YAML; see the module's documentation."""
     document = _read(path)
     label = str(document.get("source") or path.name)
     declared = dict(_predicates(document, path))
@@ -206,14 +186,14 @@ def _drafts(document: Mapping[str, Any], path: Path, label: str, tz: str) -> Ite
 
 
 def _text(value: Any) -> str:
-    """Return a value as people wrote it: numbers, dates and truths become text."""
+    """Return a value as text: numbers, dates and booleans as written."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def _with_subjects(entities: list[EntityDraft], drafts: list[Draft]) -> list[EntityDraft]:
-    """Add what is spoken of and not described, so that the order of facts does not matter."""
+    """Add subjects that no entity describes, so that the order of facts does not matter."""
     named = {names.caseless(entity.name) for entity in entities}
     new: dict[str, EntityDraft] = {}
     for draft in drafts:
@@ -226,7 +206,7 @@ def _with_subjects(entities: list[EntityDraft], drafts: list[Draft]) -> list[Ent
 
 
 def _with_aliases(entities: list[EntityDraft], document: Mapping[str, Any], path: Path) -> list[EntityDraft]:
-    """Add the aliases that stand by themselves; one may lead to another, and none in a circle."""
+    """Add stand-alone aliases; one may name another, but not in a circle."""
     given = document.get("aliases") or {}
     if not isinstance(given, dict):
         raise InvalidArgument(f"{path}: aliases must be a table: another name, and whom it means")

@@ -1,4 +1,10 @@
-"""Validity intervals: what a new value does to those already stated."""
+"""Validity intervals: the effect of a new value on existing ones, and the plan of a write.
+
+Intervals are half-open. A value holds from its start to the next one's; the value there ends at that instant, and resumes where
+the new one has an end. So a functional predicate has one value at every instant, and no statement about another time is
+lost. Two facts meet where they are the same triple, seen from either end, or values of one functional predicate of one
+subject. Most rows of a large write meet nothing; those that do are resolved one by one, in order.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Interval(Struct, frozen=True, gc=False):
-    """A value over an interval."""
+    """Value over an interval."""
 
     row: int
     """Of the fact that says so; -1 for one that is not written yet."""
@@ -32,7 +38,7 @@ class Interval(Struct, frozen=True, gc=False):
 
 
 class Insertion(Struct, frozen=True, gc=False):
-    """What to write."""
+    """Interval to write, and the existing ones it ends and resumes."""
 
     row: int
     """Fact that says it already; -1 where ``begin`` and ``end`` are to be written."""
@@ -47,23 +53,10 @@ class Insertion(Struct, frozen=True, gc=False):
 def insert_interval(
     there: Iterable[Interval], value: object, begin: int | None, end: int | None, today: int, *, functional: bool
 ) -> Insertion:
-    """Say that a value holds from ``begin`` to ``end``.
+    """Return the effect of a value that holds from ``begin`` to ``end``.
 
-    Parameters
-    ----------
-    there : iterable of Stretch
-        What is said: values of a functional predicate, which do not overlap, or the intervals of one value.
-    value : object
-    begin, end : int, optional
-        Without a beginning it holds since ever where nothing was said before, else from today on.
-    today : int
-        When the present day began.
-    functional : bool
-        Whether other values end with this one's beginning.
-
-    Returns
-    -------
-    Outcome
+    Without ``begin`` it holds since forever where nothing was stated before, else from ``today`` on. ``existing`` are values of a
+    functional predicate, which do not overlap, or the intervals of one value.
     """
     intervals = [interval for interval in there if interval.begin < interval.end]
     if begin is None:
@@ -90,7 +83,7 @@ Pair = tuple[int, int]
 
 
 class FactValue(Struct, frozen=True, gc=False):
-    """A value in the form in which it is compared."""
+    """Value in the form in which it is compared."""
 
     owner: int
     """Row of the entity."""
@@ -103,27 +96,14 @@ class FactValue(Struct, frozen=True, gc=False):
 
     @property
     def group(self) -> tuple[object, ...]:
-        """Values of one group are settled together: all of a functional predicate, else those that are the same."""
+        """Key of values compared with each other: all of a functional predicate, else equal ones."""
         return (self.owner, self.name) if self.functional else (self.owner, self.name, self.held)
 
 
 def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Interval]]:
-    """Return for each value what the vault says of its group: values of a functional predicate, else of the one value.
+    """Return, for each value, the vault's intervals of its group. O(values + facts of their entities).
 
-    Parameters
-    ----------
-    kg : Book
-    values : iterable of Value
-
-    Returns
-    -------
-    list of list of Stretch
-        Values of one group have the same list. Facts that are told from the other end come after those told from this one;
-        each in the order of the log.
-
-    Notes
-    -----
-    O(values + facts of their entities).
+    Values of one group share a list. All are looked up at once: one by one takes ten times as long.
     """
     groups: dict[tuple[object, ...], list[Interval]] = {}
     asked: list[tuple[FactValue, list[Interval]]] = []
@@ -146,7 +126,7 @@ def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Inter
 
 
 def _pairs(kg: FactView, value: FactValue) -> tuple[Pair, Pair | None, Pair | None]:
-    """Return where facts of a value may lie: of its owner; of what it holds, as inverse; pointing at its owner, as inverse."""
+    """Return the pairs with a value's facts: its owner's, its inverse's, and those pointing at its owner."""
     predicates, inverse = kg.tables.predicates, kg.registry.inverse(value.name)
     own = (value.owner, predicates.code(value.name))
     if inverse is None:
@@ -159,7 +139,7 @@ def _pairs(kg: FactView, value: FactValue) -> tuple[Pair, Pair | None, Pair | No
 
 
 class _IntervalReader:
-    """Facts of some pairs, by pair."""
+    """Facts of some pairs of entity and predicate."""
 
     def __init__(self, kg: FactView, told: set[Pair], turned: set[Pair]) -> None:
         tables = kg.tables
@@ -182,7 +162,7 @@ class _IntervalReader:
                 self._turned.setdefault(pair, []).append(at)
 
     def intervals(self, value: FactValue, own: Pair, other: Pair | None, other_end: Pair | None) -> list[Interval]:
-        """Return what is said of a value's group."""
+        """Return the intervals of a value's group."""
         mine = self._told.get(own, [])
         its = [at for at in self._told.get(other, []) if self._targets[at] == value.owner] if other else []
         its += self._turned.get(other_end, []) if other_end else []
@@ -197,7 +177,7 @@ class _IntervalReader:
 
 
 def _rows_of_pairs(kg: FactView, groups: RowGroups, pairs: set[Pair], entities: I64) -> I64:
-    """Return the rows of the log that tell of some pairs."""
+    """Return the rows of the log with some pairs of entity and predicate."""
     if not pairs:
         return np.empty(0, np.int64)
     members = [member for entity in {entity for entity, _ in pairs} for member in kg.members(entity)]
@@ -208,7 +188,7 @@ def _rows_of_pairs(kg: FactView, groups: RowGroups, pairs: set[Pair], entities: 
 
 
 def root_rows(kg: FactView, entities: I64) -> I64:
-    """Return what entities have become; -1 stays."""
+    """Return the entities into which entities were merged; -1 stays."""
     if not kg.parents:
         return entities
     merged = np.flatnonzero(np.isin(entities, np.array(list(kg.parents), np.int64)))
@@ -233,7 +213,7 @@ FIRST_TOKEN: Final = -2
 
 
 class ExtraRow(Struct, frozen=True, gc=False):
-    """A row beside those of the drafts: the end of a fact, or what goes on after an interruption."""
+    """Row beside a draft's: the end of a fact, or a fact resumed after an interruption."""
 
     draft: int
     place: int
@@ -247,21 +227,7 @@ class ExtraRow(Struct, frozen=True, gc=False):
 
 
 class WritePlan:
-    """What a write does.
-
-    Parameters
-    ----------
-    kg : Book
-        What is known.
-    columns : Columns
-        What is to be written; rows in ``bad`` are passed over.
-    subjects, targets : sequence of int
-        Entities of each row; -1 for a target that is a literal.
-    today : int
-        When the present day began, us UTC.
-    repeat : bool
-        Whether saying again what has ended begins it anew.
-    """
+    """Plan of a write: new facts, existing ones, and those ended."""
 
     def __init__(
         self,
@@ -320,7 +286,7 @@ class WritePlan:
     def _repeated_both_ways(
         self, two_ways: NDArray[np.bool_], subject: I64, code: I64, target: I64, predicates: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Tell of rows with an inverse whether the same pair of entities (or a functional subject) comes again."""
+        """Return, for rows with an inverse, whether the same pair of entities occurs again."""
         out = np.zeros(len(subject), np.bool_)
         rows = np.flatnonzero(two_ways & (target >= 0))
         if not len(rows):
@@ -339,7 +305,7 @@ class WritePlan:
     def _in_vault(
         self, subject: I64, target: I64, code: I64, predicates: Sequence[str], two_ways: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Tell of rows whether the vault has a fact of the same subject and predicate, told from either end."""
+        """Return, by row, whether the vault has a fact of its subject and predicate, in either direction."""
         kg, tables = self.kg, self.kg.tables
         out = np.zeros(len(subject), np.bool_)
         if not kg.fact_rows:
@@ -359,7 +325,7 @@ class WritePlan:
     # ------------------------------------------------------------------ one row after the other
 
     def _value(self, row: int) -> FactValue:
-        """Return what a row says, in the form in which it is compared."""
+        """Return a row's value in the form in which it is compared."""
         columns, registry = self.columns, self.kg.registry
         predicate, subject, target = columns["predicate"][row], self.subjects[row], self.targets[row]
         if target < 0:
@@ -412,7 +378,7 @@ _MAX_KEY: Final = 1 << 62
 
 
 def _coded(column: Sequence[str], rows: I64, *, named: bool = True) -> tuple[list[str], I64]:
-    """Return the different values of some rows of a column (only where ``named``), and the number of each row's value."""
+    """Return the different values of a column's rows (where ``named``), and each row's code."""
     import pyarrow as pa
 
     values = column if len(rows) == len(column) else [column[row] for row in rows.tolist()]
@@ -421,7 +387,7 @@ def _coded(column: Sequence[str], rows: I64, *, named: bool = True) -> tuple[lis
 
 
 def _repeated(values: I64) -> NDArray[np.bool_]:
-    """Return bool (n,): True where a value occurs more than once."""
+    """Return, by row, whether a value occurs more than once."""
     ordered = np.sort(values)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(several):

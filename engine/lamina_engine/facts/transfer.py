@@ -1,4 +1,9 @@
-"""Import and export of facts: JSON lines, the viewer's graph, openclaw's facts.db."""
+"""Import and export of facts: JSON lines, the viewer's graph, and openclaw's ``facts.db``.
+
+JSON lines hold declared predicates, entities with aliases, and facts with validity, in log order. Exporting, importing into an
+empty vault and exporting again gives the same bytes. Of a ``facts.db`` only its tables are read, never its full-text tables,
+which may be stale; missing unique keys, duplicate rows and columns of other versions do no harm.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class PredicateLine(Struct, frozen=True, tag_field="record", tag="predicate"):
-    """A predicate that was declared."""
+    """Declared predicate."""
 
     name: Text
     object: str = "any"
@@ -42,7 +47,7 @@ class PredicateLine(Struct, frozen=True, tag_field="record", tag="predicate"):
 
 
 class EntityLine(Struct, frozen=True, tag_field="record", tag="entity"):
-    """An entity with its other names."""
+    """Entity with its aliases."""
 
     name: Text
     type: Text
@@ -51,7 +56,7 @@ class EntityLine(Struct, frozen=True, tag_field="record", tag="entity"):
 
 
 class FactLine(Struct, frozen=True, tag_field="record", tag="fact"):
-    """A fact; subject and object are canonical ids where they are entities."""
+    """Fact; subject and object are canonical ids where they are entities."""
 
     subject: Text
     predicate: Text
@@ -71,14 +76,9 @@ Line = PredicateLine | EntityLine | FactLine
 
 
 def export_facts(memory: Memory, path: Path) -> int:
-    """Write predicates, entities and facts as JSON lines; return how many facts. The file appears whole or not at all.
+    """Write predicates, entities and facts as JSON lines, atomically; return the number of facts.
 
-    Facts that were closed are among them; those that were retracted are not.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be written.
+    Closed facts are included, retracted ones are not.
     """
     kg = fact_view_at(memory)
     facts = _all_facts(kg)
@@ -87,15 +87,10 @@ def export_facts(memory: Memory, path: Path) -> int:
 
 
 def export_graph(memory: Memory, path: Path) -> int:
-    """Write what holds now as one JSON document for the viewer; return how many facts it has.
+    """Write the facts that hold now as one JSON document for the viewer; return their number.
 
-    ``nodes`` are entities, ``edges`` the facts between them, ``facts`` those with literals by entity. A node's id is its
-    name, or its canonical id where several have that name.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be written.
+    ``nodes`` are entities, ``edges`` the facts between them, ``facts`` those with literals by entity. A node's id is its name, or its
+    canonical id where several have that name.
     """
     kg, now = fact_view_at(memory), memory.clock.now_us()
     document = graph(kg, now)
@@ -105,7 +100,7 @@ def export_graph(memory: Memory, path: Path) -> int:
 
 
 def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
-    """Return what holds at a moment as ``nodes``, ``edges``, ``facts`` and ``stats``, each in a fixed order."""
+    """Return the facts of a moment as ``nodes``, ``edges``, ``facts`` and ``stats``, in a fixed order."""
     entities = {entity.id: entity for entity in map(kg.entity, _entity_rows(kg))}
     count: dict[str, int] = {}
     for entity in entities.values():
@@ -135,19 +130,12 @@ def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
 
 
 def is_fact_file(path: Path) -> bool:
-    """Return True if a file begins like one that `export_facts` wrote."""
+    """Return whether a file begins like one of `export_facts`."""
     return read_tag(path) in ("predicate", "entity", "fact")
 
 
 def import_facts(memory: Memory, path: Path) -> int:
-    """Read what `export_facts` wrote into a vault; return how many facts are new.
-
-    Raises
-    ------
-    InvalidArgument
-        For the first line that is none of an export; nothing is written then.
-    AmbiguousEntity, VaultReadOnly, VaultLocked, OSError
-    """
+    """Import a file of `export_facts`; return the number of new facts. A bad line writes nothing."""
     lines: list[Line] = [
         *read_json_lines(path, Line, what="line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
     ]
@@ -187,7 +175,7 @@ def _draft_of_line(line: FactLine, ids: Mapping[str, str]) -> Draft:
 
 
 def _predicate_lines(kg: FactView) -> Iterator[PredicateLine]:
-    """Yield what the vault says of predicates beyond what is built in; of two inverses the one that was declared."""
+    """Yield the vault's own predicates; of two inverses the declared one."""
     for predicate in read_declared(kg.snapshot, kg.predicate_rows):
         yield PredicateLine(predicate.name, predicate.object, predicate.functional, predicate.inverse)
 
@@ -199,12 +187,12 @@ def _entity_lines(kg: FactView) -> Iterator[EntityLine]:
 
 
 def _entity_rows(kg: FactView) -> list[int]:
-    """Return the rows of entities that were merged into no other, in the order they were made."""
+    """Return the rows of unmerged entities, in log order."""
     return [row for row in range(kg.entity_rows) if kg.is_entity(row) and row not in kg.parents]
 
 
 def _all_facts(kg: FactView, valid_at: int | None = None) -> list[Fact]:
-    """Return every fact that was not retracted, in the order of the log; only what holds at a moment, where one is given."""
+    """Return all facts in log order, without retracted ones; with ``valid_at`` only those that hold."""
     rows = np.arange(kg.fact_rows)
     return read_facts(kg, read_states(kg, rows if valid_at is None else rows[kg.is_current(rows, valid_at)]), "out")
 
@@ -226,25 +214,7 @@ _TABLES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def import_openclaw(memory: Memory, path: Path) -> SeedReport:
-    """Read a ``facts.db`` into a vault; reading it again changes nothing.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : Path
-        A SQLite file. It is opened for reading alone.
-
-    Returns
-    -------
-    Seeded
-        With what could not be read among its ``problems``.
-
-    Raises
-    ------
-    IngestError
-        When it is no SQLite file, or has none of the tables.
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Import a ``facts.db`` of openclaw's graph layer; importing it again changes nothing."""
     tables = _read_database(path)
     problems: list[str] = []
     drafts = [*_fact_drafts(tables["facts"], fact_view_at(memory).registry), *_relation_drafts(tables["relations"])]
@@ -293,7 +263,7 @@ def _table_rows(database: sqlite3.Connection, table: str, needed: tuple[str, ...
 
 
 def _openclaw_entities(tables: Mapping[str, list[dict[str, Any]]], problems: list[str]) -> Iterator[EntityDraft]:
-    """Yield what the tables speak of, with categories as types, and aliases."""
+    """Yield the entities of the tables, with categories as types, and aliases."""
     types: dict[str, str | None] = {}
     called: dict[str, str] = {}
     for table, column in (("facts", "entity"), ("relations", "subject"), ("aliases", "entity")):
@@ -334,7 +304,7 @@ def _clean_type(value: Any) -> str | None:
 
 
 def _fact_drafts(rows: list[dict[str, Any]], registry: Registry) -> Iterator[Draft]:
-    """Yield facts, the older first; of several values of a functional key each holds from when it was written."""
+    """Yield facts, oldest first; values of a functional key hold from when they were written."""
     rows = sorted(rows, key=lambda row: str(row.get("created_at") or ""))
     first: set[tuple[str, str]] = set()
     for row in rows:
@@ -367,7 +337,7 @@ def _to_text(value: Any) -> Any:
 
 
 def _to_instant(value: Any) -> int | None:
-    """Return a moment of the file; SQLite writes UTC without saying so."""
+    """Return an instant of the file; SQLite writes UTC without a zone."""
     if not isinstance(value, str):
         return None
     try:

@@ -1,4 +1,8 @@
-"""The facts of one version of a vault, or of a past moment of it."""
+"""Facts of one version of a vault, or of a past moment of it: entities, names, and states of facts.
+
+A fact is a row of the log. Its later changes (closed, retracted, another confidence) are further rows that name it; of those a
+view sees, the last one holds. So a question of valid time and recorded time reads a few rows of one entity.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ __all__ = ["Entity", "Fact", "FactView", "Mention", "Resolution", "fact_view", "
 
 @after_fork.track_property_locks
 class FactView:
-    """One version's facts; see `book_of`."""
+    """Facts at one version; as immutable as its view. See `fact_view`."""
 
     def __init__(self, view: View) -> None:
         snapshot, past = view.snapshot, view.as_of_us
@@ -54,19 +58,19 @@ class FactView:
 
     @cached_property
     def tables(self) -> FactColumns:
-        """Columns of the facts log; read when a fact is first asked for."""
+        """Columns of the facts log, read when first needed."""
         return fact_columns(self.view.tables, self.snapshot)
 
     @cached_property
     def registry(self) -> Registry:
-        """What is known of predicates."""
+        """Predicates."""
         return read_registry(self.snapshot, self.predicate_rows)
 
     # ------------------------------------------------------------------ entities
 
     @cached_property
     def parents(self) -> dict[int, int]:
-        """By row of an entity that was merged, what it was merged into."""
+        """Entities that were merged, by row, with the entity they were merged into."""
         found: dict[int, int] = {}
         for row, entity, into in self.lexicon.merges:
             end = into
@@ -86,42 +90,42 @@ class FactView:
         return found
 
     def root(self, row: int) -> int:
-        """Return what an entity has become: itself, or what it was merged into."""
+        """Return the entity that an entity was merged into, else itself."""
         parents = self.parents
         while row in parents:
             row = parents[row]
         return row
 
     def members(self, row: int) -> list[int]:
-        """Return the rows that stand for an entity: its own, and those merged into it."""
+        """Return the rows of an entity: its own, and those merged into it."""
         return [row, *self._children.get(row, ())] if self.parents else [row]
 
     @property
     def entities(self) -> int:
-        """How many entities there are."""
+        """Number of entities."""
         kinds = self.lexicon.kind.values[: self.entity_rows]
         return int(np.count_nonzero(kinds == self.lexicon.kinds.code(ENTITY))) - len(self.parents)
 
     def is_entity(self, row: int) -> bool:
-        """Tell whether a row of the entities log makes an entity that this kg sees."""
+        """Return whether a row of the entities log is an entity of this view."""
         kinds = self.lexicon.kind.values
         return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(ENTITY)
 
     def called(self, row: int) -> tuple[str, str, str]:
-        """Return name, canonical id and type of an entity, as they are now."""
+        """Return the present name, canonical id and type of an entity."""
         name, identity, kind = self._entity_texts.at(self.root(row))
         return name, identity, kind
 
     def name(self, row: int) -> str:
-        """Return the name of an entity, as it is now."""
+        """Return the present name of an entity."""
         return self.called(row)[0]
 
     def identity(self, row: int) -> str:
-        """Return the canonical id of an entity, as it is now."""
+        """Return the present canonical id of an entity."""
         return self.called(row)[1]
 
     def type(self, row: int) -> str:
-        """Return the type of an entity, as it is now."""
+        """Return the present type of an entity."""
         return self.called(row)[2]
 
     @cached_property
@@ -130,11 +134,11 @@ class FactView:
 
     @cached_property
     def fact_texts(self) -> RowReader:
-        """What reads the texts of facts."""
+        """Reader of facts' texts."""
         return fact_text_reader(self.snapshot)
 
     def entity(self, row: int) -> Entity:
-        """Return an entity by its number; one that was merged gives what it has become."""
+        """Return an entity by row; of a merged one the entity it was merged into."""
         row = self.root(row)
         found = self._entities.get(row)
         if found is None:
@@ -158,20 +162,20 @@ class FactView:
         return [alias for alias, stands in active.items() if stands]
 
     def entity_by_id(self, identity: str) -> Entity | None:
-        """Return the entity of a canonical id, None where there is none; one that was merged gives what it has become."""
+        """Return the entity of a canonical id, or None; merged ones resolve."""
         from lamina_engine.facts.resolve import row_of_id
 
         row = row_of_id(self, identity)
         return None if row < 0 else self.entity(row)
 
     def resolve(self, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False) -> Resolution:
-        """Return what a name stands for; see `lamina_engine.facts.resolve.resolve`."""
+        """Return the entities of a name; see `lamina_engine.facts.resolve.resolve`."""
         from lamina_engine.facts.resolve import resolve
 
         return resolve(self, name, type=type, prefix=prefix, edits=edits)
 
     def scan(self, text: str) -> list[Mention]:
-        """Return the entities that a text names; see `lamina_engine.facts.resolve.find_mentions`."""
+        """Return the entities named in a text; see `lamina_engine.facts.resolve.find_mentions`."""
         from lamina_engine.facts.resolve import find_mentions
 
         return find_mentions(self, text)
@@ -181,26 +185,26 @@ class FactView:
     def about(
         self, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
     ) -> list[Fact]:  # fmt: skip
-        """Return what is said of an entity; see `lamina_engine.facts.view.facts_about`."""
+        """Return the facts of an entity; see `facts_about`."""
         return facts_about(self, row, valid_at=valid_at, direction=direction, predicates=predicates)
 
     def facts_at(self, rows: Sequence[int]) -> list[Fact]:
-        """Return facts by row, in the order given; rows that are no facts raise; see `standing`."""
+        """Return facts by row; see `facts_at`."""
         return facts_at(self, rows)
 
     def is_current(self, rows: NDArray[np.int64], valid_at: int | None) -> NDArray[np.bool_]:
-        """Tell of rows whether they are facts that hold at a moment (at any, where none is given)."""
+        """Return, by row, whether it is a fact that holds at a moment; see `is_current`."""
         return is_current(self, rows, valid_at)
 
     def count_current(self, valid_at: int) -> int:
-        """Return how many facts hold at a moment. O(facts)."""
+        """Return the number of facts that hold at a moment. O(facts)."""
         return int(np.count_nonzero(self.is_current(np.arange(self.fact_rows), valid_at)))
 
     def find(
         self, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
         valid_at: int | None = None,
     ) -> list[Fact]:  # fmt: skip
-        """Return facts by what is given of them; see `lamina_engine.facts.view.find_facts`."""
+        """Return facts by subject, predicate and object; see `find_facts`."""
         return find_facts(self, subject=subject, predicate=predicate, object=object, valid_at=valid_at)
 
     def texts(self, start: int, stop: int) -> list[tuple[int, str, str, str]]:
@@ -223,7 +227,7 @@ I64 = NDArray[np.int64]
 
 
 class FactStates(NamedTuple):
-    """Facts with what became of them."""
+    """Facts with their current validity and confidence."""
 
     rows: I64
     valid_from: I64
@@ -231,30 +235,17 @@ class FactStates(NamedTuple):
     confidence: NDArray[np.float32]
 
     def kept(self, mask: NDArray[np.bool_]) -> FactStates:
-        """Return some of them."""
+        """Return the facts of a mask."""
         return FactStates(self.rows[mask], self.valid_from[mask], self.valid_to[mask], self.confidence[mask])
 
 
 def facts_about(
     kg: FactView, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
 ) -> list[Fact]:  # fmt: skip
-    """Return what is said of an entity: as subject first, then as object; by predicate, then the earlier first.
+    """Return the facts of an entity: as subject, then as object; by predicate, then by start.
 
-    Parameters
-    ----------
-    kg : Book
-    row : int
-        Number of the entity.
-    valid_at : int, optional
-        us UTC; only what holds then. Whatever was ever said (and not retracted), unless given.
-    direction : {"both", "out", "in"}
-        Facts that it is the subject of, or the object of.
-    predicates : collection of str, optional
-        Only these, as they read from the entity: ``owned_by`` also finds what is stored as ``owns`` of the other.
-
-    Notes
-    -----
-    O(log facts + facts of the entity).
+    Without ``valid_at`` all that were not retracted. ``predicates`` are as seen from the entity: ``owned_by`` also finds what
+    is stored as ``owns`` of the other. O(log facts + facts of the entity).
     """
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
@@ -280,7 +271,7 @@ def _rows_of_members(groups: Callable[[int, int], I64], members: Sequence[int], 
 
 
 def _with_predicates(kg: FactView, rows: I64, predicates: Collection[str] | None, *, inward: bool) -> I64:
-    """Return the rows with some predicates; amendments have the predicate of their fact."""
+    """Return the rows of some predicates; amendments have the predicate of their fact."""
     if predicates is None or not len(rows):
         return rows
     registry = kg.registry
@@ -298,7 +289,7 @@ def _read_sorted(kg: FactView, rows: I64, valid_at: int | None, direction: Liter
 
 
 def _apply_amendments(kg: FactView, rows: I64) -> FactStates:
-    """Return the facts among ascending rows that have all amendments of theirs beside them."""
+    """Return the states of facts among ascending rows that include all their amendments."""
     tables = kg.tables
     amends = tables.amends.values[rows]
     is_fact = amends < 0
@@ -312,7 +303,7 @@ def _apply_amendments(kg: FactView, rows: I64) -> FactStates:
 
 
 def _apply_last(kg: FactView, standing: FactStates, rows: I64, amends: I64) -> FactStates:
-    """Apply amendments in the order of the log; what was retracted is left out."""
+    """Apply the last amendment of each fact; leave out retracted ones."""
     tables, facts = kg.tables, standing.rows
     at = np.searchsorted(facts, amends)
     known = at < len(facts)
@@ -340,7 +331,7 @@ def _holding_at(standing: FactStates, valid_at: int | None) -> FactStates:
 
 
 def read_states(kg: FactView, rows: I64) -> FactStates:
-    """Return the facts among some rows, ascending, with what became of them; other rows, and retracted ones, left out."""
+    """Return the states of the facts among some rows, ascending, without retracted ones."""
     rows = unique_rows(rows[(rows >= 0) & (rows < kg.fact_rows)])
     kinds = kg.tables.kind.values[rows]
     rows = rows[kinds == kg.tables.kinds.code(FACT)]
@@ -349,35 +340,23 @@ def read_states(kg: FactView, rows: I64) -> FactStates:
 
 
 def unique_rows(rows: I64) -> I64:
-    """Return rows in ascending order, each once; for a few, as most are, faster than `np.unique`."""
+    """Return sorted distinct rows; for a few, as most are, faster than `np.unique`."""
     rows = np.sort(rows)
     return rows if len(rows) < 2 else rows[np.concatenate([[True], rows[1:] != rows[:-1]])]
 
 
 def read_states_at(kg: FactView, rows: I64, valid_at: int | None) -> FactStates:
-    """Return the facts among some rows that hold at a moment (at any, where none is given), ascending; see `settle`."""
+    """Return the states of the facts among some rows that hold at a moment, or at any."""
     return _holding_at(read_states(kg, rows), valid_at)
 
 
 def is_current(kg: FactView, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
-    """Tell of rows whether they are facts that hold at a moment; at any moment, where none is given.
-
-    Returns
-    -------
-    bool (n,)
-        False for amendments, and for what was retracted or forgotten.
-    """
+    """Return, by row, whether it is a fact that holds at a moment, or at any. See `read_states_at`."""
     return np.isin(rows, read_states_at(kg, rows, valid_at).rows)
 
 
 def facts_at(kg: FactView, rows: Sequence[int]) -> list[Fact]:
-    """Return facts by row, in the order given.
-
-    Raises
-    ------
-    InvalidArgument
-        For a row that is no fact, or that was retracted.
-    """
+    """Return facts by row, in the order given; InvalidArgument for rows that are no current fact."""
     by_row = {fact.row: fact for fact in read_facts(kg, read_states(kg, np.array(rows, np.int64)), "out")}
     missing = [row for row in rows if row not in by_row]
     if missing:
@@ -389,20 +368,8 @@ def find_facts(
     kg: FactView, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
     valid_at: int | None = None,
 ) -> list[Fact]:  # fmt: skip
-    """Return facts by subject, predicate and object (an entity's number, or a literal), in the order of the log.
+    """Return facts by subject, predicate and object, in log order; inverses are not searched.
 
-    Parameters
-    ----------
-    kg : Book
-    subject : int, optional
-    predicate : str, optional
-        In its normal form; its inverse is not looked for.
-    object : int or str, optional
-    valid_at : int, optional
-        Only what holds then.
-
-    Notes
-    -----
     O(facts of the subject, else of the object); O(facts) without either.
     """
     tables = kg.tables
@@ -455,7 +422,7 @@ def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"])
 
 
 class RowReader:
-    """Reads single rows of a log: some columns of any type, then some of numbers without nulls."""
+    """Reader of single rows of a log: columns of any type, then columns of numbers without nulls."""
 
     def __init__(self, segments: Sequence[Segment], names: Sequence[str], numbers: Sequence[str] = ()) -> None:
         self._segments, self._names, self._numbers = segments, names, numbers
@@ -476,16 +443,14 @@ class RowReader:
 
 
 def fact_text_reader(snapshot: Snapshot) -> RowReader:
-    """Return what reads the texts of facts, as `made` wants them."""
+    """Return the reader of facts' texts, in the columns that `read_facts` needs."""
     return RowReader(snapshot.segments("facts"), _TEXT_COLUMNS, _NUMBER_COLUMNS)
 
 
 def read_texts(kg: FactView, start: int, stop: int) -> list[tuple[int, str, str, str]]:
-    """Return (row, subject, predicate, object) of the facts in a range of rows, whether they still hold or not.
+    """Return (row, subject, predicate, object) of all facts in a range of rows.
 
-    Notes
-    -----
-    A subject is named as it is called now: an index that outlives a merge keeps the former name.
+    Subjects have their present names: an index that outlives a merge keeps the former name.
     """
     stop = max(start, min(stop, kg.fact_rows))
     tables = kg.tables
