@@ -116,7 +116,7 @@ class FileRereader:
         path = file.relative_to(folder).as_posix()
         readings[path], former[path] = Reading(source.facts.digest, settings), source
         stat = file.stat()
-        entry = FileEntry(path, file, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, kind)
+        entry = FileEntry(path, file, stat.st_size, stat.st_mtime_ns, stat.st_ino, kind)
         before = len(run.report.problems)
         reader.read(entry)
         self.problems += run.report.problems[before:]

@@ -1,6 +1,6 @@
-"""Files of records: JSON lines, CSV, Parquet, Arrow and plain text, read in parts and written in group commits.
+"""Files of records: JSON lines, CSV, Parquet and Arrow, read in parts and written in group commits.
 
-A file is read as a stream (but for plain text), and no line longer than its limit is held. Unreadable rows are reported
+A file is read as a stream, and no line longer than its limit is held. Unreadable rows are reported
 by line or row.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
 
-READ_KINDS = ("jsonl", "csv", "tsv", "parquet", "arrow", "text")
+READ_KINDS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 MAX_LINE_BYTES = 16 * 2**20
 """Default limit of one line or field; a longer one is skipped without being held in memory."""
 MAX_PROBLEMS = 1000
@@ -55,7 +55,7 @@ class RecordChunk:
 
 
 def read_records(
-    source: str | Path | IO[bytes] | IO[str],
+    source: str | Path | IO[bytes],
     kind: str,
     *,
     columns: Mapping[str, str] | None = None,
@@ -109,14 +109,12 @@ def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterato
 
 
 def _stream_chunks(
-    source: str | Path | IO[bytes] | IO[str], kind: str, mapping: ColumnMapping, name: str, batch_rows: int, limit: int
+    source: str | Path | IO[bytes], kind: str, mapping: ColumnMapping, name: str, batch_rows: int, limit: int
 ) -> Iterator[RecordChunk]:
     try:
-        with _bytes_of(source) as stream:
+        with _open(source) as stream:
             if kind == "jsonl":
                 rows = _json_rows(stream, limit)
-            elif kind == "text":
-                rows = _text_row(stream, limit)
             else:
                 rows = _csv_rows(stream, "\t" if kind == "tsv" else ",", mapping, name, limit)
             with closing(rows):  # before the stream is
@@ -127,16 +125,13 @@ def _stream_chunks(
 
 
 @contextmanager
-def _bytes_of(source: str | Path | IO[bytes] | IO[str]) -> Iterator[IO[bytes]]:
-    """Open a path, or return the bytes below a text stream."""
+def _open(source: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open a path; an open file is the caller's to close."""
     if isinstance(source, (str, Path)):
         with Path(source).open("rb") as file:
             yield file
-    elif isinstance(source, io.StringIO):
-        yield io.BytesIO(source.read().encode("utf-8", "surrogatepass"))
     else:
-        stream: IO[bytes] = getattr(source, "buffer", source)  # type: ignore[arg-type]
-        yield stream
+        yield source
 
 
 def _chunks(
@@ -193,17 +188,6 @@ def _json_rows(stream: IO[bytes], limit: int) -> Rows:
                 yield number, row
             elif text:
                 yield number, f"the line is {shown(row)}, not a JSON object"
-
-
-def _text_row(stream: IO[bytes], limit: int) -> Rows:
-    data = stream.read(limit + 1)
-    if len(data) > limit:
-        yield 1, f"the text has more than {limit} bytes"
-        return
-    try:
-        yield 1, {"text": data.decode("utf-8-sig").replace("\r\n", "\n")}
-    except UnicodeDecodeError as error:
-        yield 1, f"the text is not valid UTF-8 (byte {error.start})"
 
 
 def _csv_rows(stream: IO[bytes], delimiter: str, mapping: ColumnMapping, source: str, limit: int) -> Rows:

@@ -71,8 +71,6 @@ class Move:
 
     source: str
     former: str
-    reshaped: bool
-    """Whether its settings differ, so that its chunks have to be cut again (a new suffix, for one)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +113,8 @@ def plan_scan(
     previous: Mapping[str, SourceState],
     entries: Iterable[FileEntry],
     settings: Callable[[FileEntry], str],
-    *,
-    verify: bool = False,
 ) -> ScanPlan:
-    """Sort the files of a walk into unchanged, to read and missing; ``verify`` reads them all."""
+    """Sort the files of a walk into unchanged, to read and missing, by size and time."""
     found: dict[str, FileEntry] = {}
     for entry in entries:
         if entry.path in found:
@@ -127,7 +123,7 @@ def plan_scan(
     unchanged, to_read = [], []
     for path in sorted(found):
         entry, known = found[path], previous.get(path)
-        if known is not None and not verify and _is_same_stat(known, entry) and known.settings == settings(entry):
+        if known is not None and _is_same_stat(known, entry) and known.settings == settings(entry):
             unchanged.append(path)
         else:
             to_read.append(entry)
@@ -165,11 +161,7 @@ def resolve_changes(
             changed.append(path)
     vanished = [path for path in planned.missing if path not in hidden]
     former = _pair_moves(new, vanished, readings, previous)
-    moved = tuple(
-        Move(path, former[path], previous[former[path]].settings != readings[path].settings)
-        for path in new
-        if path in former
-    )
+    moved = tuple(Move(path, former[path]) for path in new if path in former)
     gone = set(vanished).difference(former.values())
     return Changes(
         unchanged=tuple(sorted((*planned.unchanged, *touched))),

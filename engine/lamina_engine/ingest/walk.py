@@ -10,7 +10,7 @@ These are skipped, and counted in `WalkReport.skipped` under the word in bracket
   content: as often the subject of the notes or code as a template;
 - kinds that hold no text, by suffix (binary); editors' backups ending in ``~`` (backup);
 - FIFOs, sockets and devices (special);
-- what ``include`` and ``exclude`` leave out (excluded), and links to what is found anyway (linked).
+- links to what is listed anyway (linked).
 
 ``.gitignore`` is not consulted: private notes are often ignored by git on purpose, and are the ones worth remembering.
 """
@@ -18,7 +18,6 @@ These are skipped, and counted in `WalkReport.skipped` under the word in bracket
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,39 +27,6 @@ from pathlib import Path
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.decoding import is_unicode
 from lamina_engine.ingest.report import Problem
-
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
-_GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def compile_globs(patterns: Sequence[str] | None, what: str) -> re.Pattern[str] | None:
-    """Compile glob patterns into one expression for ``fullmatch``; None where there are none.
-
-    ``*`` stays within a name, ``**`` does not; a pattern without ``/`` may match at any depth; a match includes all below it.
-    """
-    if patterns is None:
-        return None
-    if isinstance(patterns, str):
-        raise InvalidArgument(f"{what}={patterns!r} is a single text; give a list of patterns such as ['*.md']")
-    parts = []
-    for pattern in patterns:
-        body = pattern.rstrip("/").removeprefix("./")
-        if not body.strip("/"):
-            raise InvalidArgument(f"{what} has the pattern {pattern!r}; give a glob such as '*.md' or 'notes/**'")
-        anchor = "" if "/" in body else "(?:.*/)?"
-        parts.append(anchor + "".join(_piece(token) for token in _TOKEN.findall(body.lstrip("/"))))
-    try:
-        return re.compile("(?:" + "|".join(parts) + ")(?:/.*)?", re.DOTALL) if parts else None
-    except re.error as error:
-        raise InvalidArgument(f"{what}={list(patterns)!r} has a malformed pattern ({error})") from error
-
-
-def _piece(token: str) -> str:
-    if len(token) > 1 and token[0] == "[":
-        inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-        return f"(?!/)[^{inner[1:]}]" if inner.startswith("!") else f"(?!/)[{inner}]"
-    return _GLOB.get(token) or re.escape(token)
-
 
 MAX_BYTES = 50 * 2**20
 """Default limit for a file that is read as a whole."""
@@ -108,8 +74,6 @@ class FileEntry:
     """Bytes."""
     mtime_ns: int
     """Modification time, ns since 1970."""
-    ctime_ns: int
-    """Change of the inode, ns since 1970."""
     inode: int
     kind: str | None
     """A kind of `KINDS`, or None where the suffix says nothing."""
@@ -128,26 +92,22 @@ class WalkReport:
 def walk(
     root: Path,
     *,
-    include: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
     max_bytes: int = MAX_BYTES,
     report: WalkReport | None = None,
 ) -> Iterator[FileEntry]:
     """List the sources below a folder, sorted by path in code point order; one ``stat`` each.
 
-    A single file is listed whatever its name. A file is kept when some ``include`` matches (or none is given) and no
-    ``exclude`` does. A file that links name too is listed once, under its own path. A link to something inside the root that
-    the walk skips by rule is followed, unless it leads into ``.git``, a vault or what ``exclude`` names.
+    A single file is listed whatever its name. A file that links name too is listed once, under its own path. A link to
+    something inside the root that the walk skips by rule is followed, unless it leads into ``.git`` or a vault.
     """
     if max_bytes < 0:
         raise InvalidArgument(f"max_bytes={max_bytes} is negative; give a number of bytes of 0 or more")
-    kept, dropped = compile_globs(include, "include"), compile_globs(exclude, "exclude")
     try:
         top = Path(root).resolve(strict=True)
         info = top.stat()
     except (OSError, RuntimeError, ValueError) as error:
         raise IngestError(f"{str(root)!r} cannot be read ({error}); give a folder or file that exists") from error
-    walker = _Walker(top, kept, dropped, max_bytes, WalkReport() if report is None else report)
+    walker = _Walker(top, max_bytes, WalkReport() if report is None else report)
     if stat.S_ISREG(info.st_mode):
         walker.add(top.name, top, info)
     elif stat.S_ISDIR(info.st_mode):
@@ -188,14 +148,10 @@ class _Walker:
     def __init__(
         self,
         root: Path,
-        include: re.Pattern[str] | None,
-        exclude: re.Pattern[str] | None,
         max_bytes: int,
         report: WalkReport,
     ) -> None:
         self.root = root
-        self.include = include
-        self.exclude = exclude
         self.max_bytes = max_bytes
         self.report = report
         self.entries: list[FileEntry] = []
@@ -273,8 +229,6 @@ class _Walker:
             self.report.skipped["linked"] += 1
         elif self.is_private(target):
             self.report.skipped["folder"] += 1
-        elif self.is_excluded(target.relative_to(self.root).as_posix()):
-            self.report.skipped["excluded"] += 1
         elif not stat.S_ISDIR(info.st_mode):
             self.file(path, target, info)
         elif self.admits_folder(path, target):
@@ -294,8 +248,6 @@ class _Walker:
             reason = "folder"
         elif path in self.templates:
             reason = "templates"
-        elif self.is_excluded(path):
-            reason = "excluded"
         elif is_vault(absolute):
             reason = "vault"
         else:
@@ -312,22 +264,12 @@ class _Walker:
             reason = "hidden"
         elif name.endswith("~"):
             reason = "backup"
-        elif not self.is_included(path):
-            reason = "excluded"
         elif _suffix(name) in BINARY_SUFFIXES:
             reason = "binary"
         else:
             self.add(path, absolute, info)
             return
         self.report.skipped[reason] += 1
-
-    def is_excluded(self, path: str) -> bool:
-        """Return whether the caller's patterns exclude a path."""
-        return self.exclude is not None and self.exclude.fullmatch(path) is not None
-
-    def is_included(self, path: str) -> bool:
-        """Return whether the caller's patterns admit a file."""
-        return not self.is_excluded(path) and (self.include is None or self.include.fullmatch(path) is not None)
 
     def add(self, path: str, absolute: Path, info: os.stat_result) -> None:
         """Add a file unless it is too large."""
@@ -336,8 +278,7 @@ class _Walker:
         if info.st_size > self.max_bytes and kind not in RECORD_KINDS:
             self.problem(path, "too_large", f"{info.st_size} bytes, over the limit of {self.max_bytes}; skipped")
             return
-        times = (info.st_mtime_ns, info.st_ctime_ns)
-        self.entries.append(FileEntry(path, absolute, info.st_size, *times, info.st_ino, kind))
+        self.entries.append(FileEntry(path, absolute, info.st_size, info.st_mtime_ns, info.st_ino, kind))
 
     def note_templates(self, path: str, absolute: Path, found: Sequence[os.DirEntry[str]]) -> None:
         """Remember the template folders of an Obsidian vault, known by its ``.obsidian`` folder."""

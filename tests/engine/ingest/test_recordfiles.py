@@ -105,14 +105,6 @@ def test_a_key_beside_and_inside_the_metadata_is_reported() -> None:
     assert "'m'" in messages[0]
 
 
-def test_text_streams_and_plain_text() -> None:
-    assert gather(read_records(io.StringIO('{"text": "ü"}\n'), "jsonl"))[0] == [{"text": "ü"}]
-    assert gather(read_records(lines("one", "two\r"), "text"))[0] == [{"text": "one\ntwo\r"}]
-    assert gather(read_records(io.TextIOWrapper(lines("ö")), "text"))[0] == [{"text": "ö"}]
-    assert "UTF-8" in gather(read_records(io.BytesIO(b"a\xff"), "text"))[2][0]
-    assert "more than 3" in gather(read_records(lines("long"), "text", max_line_bytes=3))[2][0]
-
-
 def test_csv_cells_stay_text(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(
@@ -240,7 +232,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
         for kind in ("parquet", "arrow"):
             with pytest.raises(IngestError, match=kind if b"FEA1" not in data else "Feather|parquet"):
                 list(read_records(file, kind))
-    for kind in ("parquet", "arrow", "csv", "jsonl", "text"):
+    for kind in ("parquet", "arrow", "csv", "jsonl"):
         with pytest.raises(IngestError, match="nowhere"):
             list(read_records(tmp_path / "nowhere", kind))
 

@@ -38,7 +38,7 @@ OLD_NS = SCANNED_US * 1000 - RACY_NS - 1
 
 
 def entry(path: str, *, size: int = 1, mtime_ns: int = OLD_NS) -> FileEntry:
-    return FileEntry(path, Path("/root") / path, size, mtime_ns, mtime_ns, 1, None)
+    return FileEntry(path, Path("/root") / path, size, mtime_ns, 1, None)
 
 
 def state(digest: bytes = b"d", *, size: int = 1, mtime_ns: int = OLD_NS, settings: str = "s") -> SourceState:
@@ -85,10 +85,11 @@ def test_an_unsettled_time_equals_no_file() -> None:
     assert got.unchanged == ()
 
 
-def test_verify_reads_everything_and_finds_it_the_same() -> None:
+def test_a_file_with_another_time_is_read_and_found_the_same() -> None:
     previous = {"a": state()}
-    planned = plan_scan(previous, [entry("a")], plain, verify=True)
-    assert planned.to_read == (entry("a"),)
+    later = entry("a", mtime_ns=entry("a").mtime_ns + 1)
+    planned = plan_scan(previous, [later], plain)
+    assert planned.to_read == (later,)
     got = resolve_changes(previous, planned, {"a": Reading(b"d", "s")})
     assert (got.unchanged, got.touched) == (("a",), ("a",))
 
@@ -117,14 +118,14 @@ def test_added_changed_removed_touched() -> None:
 def test_a_move_prefers_the_same_file_name_then_order() -> None:
     previous = {"a/x": state(), "b/y": state(), "c/z": state()}
     got = resolved(previous, {"n/q": b"d", "n/y": b"d"})
-    assert got.moved == (Move("n/q", "a/x", False), Move("n/y", "b/y", False))
+    assert got.moved == (Move("n/q", "a/x"), Move("n/y", "b/y"))
     assert got.removed == ("c/z",)
     assert got.added == ()
 
 
 def test_more_copies_than_vanished_are_additions() -> None:
     got = resolved({"a": state()}, {"c": b"d", "b": b"d"})
-    assert (got.moved, got.added, got.removed) == ((Move("b", "a", False),), ("c",), ())
+    assert (got.moved, got.added, got.removed) == ((Move("b", "a"),), ("c",), ())
 
 
 def test_a_copy_of_a_file_that_stays_is_an_addition() -> None:
@@ -132,11 +133,11 @@ def test_a_copy_of_a_file_that_stays_is_an_addition() -> None:
     assert (got.unchanged, got.added, got.moved) == (("a",), ("b",), ())
 
 
-def test_a_move_to_other_settings_is_marked() -> None:
+def test_a_move_to_other_settings_is_a_move() -> None:
     previous = {"a.md": state()}
     planned = plan_scan(previous, [entry("a.txt")], plain)
     got = resolve_changes(previous, planned, {"a.txt": Reading(b"d", "text")})
-    assert got.moved == (Move("a.txt", "a.md", True),)
+    assert got.moved == (Move("a.txt", "a.md"),)
 
 
 def test_what_could_not_be_seen_stays() -> None:
