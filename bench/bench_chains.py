@@ -21,8 +21,8 @@ import lamina
 from bench.stories import fill, measure, plant
 from bench.timing import describe, over, repeat
 from lamina_engine.graph.log import Draft, write
-from lamina_kernels import chains, csr, khop
-from lamina_kernels.chains import Limits
+from lamina_kernels.graph import chains, csr, hops
+from lamina_kernels.graph.chains import Limits
 from lamina_kernels.layouts import I32, U8, Csr
 
 LINE: Final = 200
@@ -79,7 +79,7 @@ def project(pytestconfig: pytest.Config) -> Project:
     forward = csr.build(n, source, target, np.ones(m, np.float32), np.zeros(m, np.uint8))
     tokens = rng.integers(100, 900, n).astype(np.int32)
     seeds = [np.unique(rng.integers(0, n, SEEDS)).astype(np.int32) for _ in range(100)]
-    return Project(n, source, target, _transpose(forward), khop.block(np.ones(n, np.bool_)), tokens, seeds)
+    return Project(n, source, target, _transpose(forward), hops.block(np.ones(n, np.bool_)), tokens, seeds)
 
 
 def known(node: int) -> None:

@@ -19,15 +19,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.timing import over, whole
 from lamina_engine.index.vectors import VectorBlocks
-from lamina_kernels import adaptive, beam, csr, exact, frontier, khop
+from lamina_kernels import distances
+from lamina_kernels.graph import beam, csr, hops
 from lamina_kernels.layouts import F32, F64, I32, U8, Csr
 
 LINKS_A_NODE: Final = 10
 SEEDS: Final = 100
 BUILD, EXPAND, WALK, ADAPT = "Links to rows", "Two hops from 100 seeds", "Beam 64 wide, 4 deep", "Adaptive traversal"
 HOPS: Final = 2
-ALL: Final = np.ones(frontier.RELATIONS, np.uint8)
-NONE: Final = np.zeros(frontier.RELATIONS, np.uint8)
+ALL: Final = np.ones(hops.RELATIONS, np.uint8)
+NONE: Final = np.zeros(hops.RELATIONS, np.uint8)
 
 
 class Graph(NamedTuple):
@@ -58,7 +59,7 @@ def make(n: int) -> Graph:
     relation = rng.integers(0, 7, m).astype(np.uint8)
     forward = csr.build(n, source, target, weight, relation)
     seeds = [np.unique(rng.integers(0, n, SEEDS)).astype(np.int32) for _ in range(20)]
-    blocked = khop.block(np.ones(n, np.bool_))
+    blocked = hops.block(np.ones(n, np.bool_))
     return Graph(n, source, target, weight, relation, forward, _transpose(forward), blocked, seeds)
 
 
@@ -80,7 +81,7 @@ def tenth(pytestconfig: pytest.Config) -> Graph:
 
 def warm() -> None:
     for each in (
-        csr.fill_csr, khop.k_hop, adaptive.meet_hop, adaptive.take_hop, beam.beam_walk, exact.gather_exact_dots,
+        csr.fill_csr, hops.k_hop, beam.meet_hop, beam.take_hop, beam.beam_walk, distances.gather_exact_dots,
     ):  # fmt: skip
         each.warm()
 
@@ -95,7 +96,7 @@ def peer(name: str) -> Any:
 
 
 def reached(graph: Graph, seeds: I32) -> set[int]:
-    walk = khop.neighbours(graph.forward, graph.backward, seeds, ALL, NONE, graph.blocked, HOPS, graph.n)
+    walk = hops.neighbours(graph.forward, graph.backward, seeds, ALL, NONE, graph.blocked, HOPS, graph.n)
     return set(walk.nodes.tolist())
 
 
@@ -129,13 +130,13 @@ def bench_lamina_expand(benchmark: BenchmarkFixture, request: pytest.FixtureRequ
     graph: Graph = request.getfixturevalue(which)
 
     def ask(seeds: I32) -> Any:
-        return khop.neighbours(graph.forward, graph.backward, seeds, ALL, NONE, graph.blocked, HOPS, graph.n).nodes
+        return hops.neighbours(graph.forward, graph.backward, seeds, ALL, NONE, graph.blocked, HOPS, graph.n).nodes
 
     expand(benchmark, graph, ask, system="Lamina")
 
 
 def bench_lamina_beam(benchmark: BenchmarkFixture, large: Graph) -> None:
-    gain = np.ones(frontier.RELATIONS)
+    gain = np.ones(hops.RELATIONS)
 
     def ask(seed: int) -> Any:
         return beam.beam(
@@ -153,7 +154,7 @@ def bench_lamina_adaptive(benchmark: BenchmarkFixture, large: Graph) -> None:
     query = vectors.gather(np.zeros(1, np.int64))[0]
     inward = NONE.copy()
     inward[:2] = 1
-    gain = np.exp(0.6 * rng.choice([0.5, 1.0, 2.0, 5.0], frontier.RELATIONS))
+    gain = np.exp(0.6 * rng.choice([0.5, 1.0, 2.0, 5.0], hops.RELATIONS))
 
     def lift(met: I32) -> F64:
         raised: F64 = np.exp(0.4 / 256 * vectors.dots(met.astype(np.int64), query).astype(np.float64))

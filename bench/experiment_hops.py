@@ -16,7 +16,7 @@ import numpy as np
 
 import lamina
 from bench.episodes import NONE, Line, read, run, table
-from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
+from lamina_kernels.graph.chains import exponential_hop_decay, linear_hop_decay
 from lamina_kernels.layouts import F64, I64
 
 CURVES: Final[dict[str, Callable[[I64], F64]]] = {

@@ -16,11 +16,11 @@ Named = dict[str, Kernel[..., object]]
 def find_kernels() -> Named:
     """Every kernel of the package that Python calls, by module and name (helpers of kernels have no examples)."""
     found: Named = {}
-    for info in pkgutil.iter_modules(lamina_kernels.__path__):
-        module = importlib.import_module(f"lamina_kernels.{info.name}")
+    for info in pkgutil.walk_packages(lamina_kernels.__path__, "lamina_kernels."):
+        module, short = importlib.import_module(info.name), info.name.rpartition(".")[2]
         for name, value in vars(module).items():
             if isinstance(value, Kernel) and not name.startswith("_"):
-                found[f"{info.name}.{name}"] = value
+                found[f"{short}.{name}"] = value
     return found
 
 

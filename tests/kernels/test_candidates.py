@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from lamina_kernels import candidates
 from lamina_kernels.candidates import (
+    RANK_CONSTANT,
     Joined,
     join_lanes,
     join_lanes_kernel,
@@ -14,8 +17,10 @@ from lamina_kernels.candidates import (
     match_candidates,
     match_candidates_kernel,
     match_candidates_numpy,
+    reciprocal_rank_fusion,
 )
 from lamina_kernels.layouts import I64, U8
+from tests.oracles import fusion as oracle
 
 ROWS = 12
 lane = st.lists(st.integers(0, ROWS - 1), unique=True, max_size=8)
@@ -91,3 +96,35 @@ def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> N
     assert join_lanes(rows([3]), rows([1]), rows([]), np.empty(0, np.uint8)).rows.tolist() == [1, 3]
     got = match_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0))
     assert got.own.tolist() == [0.75]
+
+
+ranks = st.lists(st.integers(0, 30), max_size=20)
+
+
+@given(lanes=st.lists(ranks, max_size=5), seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1.0, 60.0, 0.5]))
+def test_equals_oracle_to_the_bit(lanes: list[list[int]], seed: int, k: float) -> None:
+    weights = np.random.default_rng(seed).random(len(lanes)).tolist()
+    got = reciprocal_rank_fusion([np.array(each, np.int64) for each in lanes], weights, rank_constant=k)
+    ref = oracle.reciprocal_rank_fusion(lanes, weights, k)
+    assert got.rows.dtype == np.int64
+    assert got.scores.dtype == np.float64
+    assert dict(zip(got.rows.tolist(), got.scores.tolist(), strict=True)) == ref
+    assert got.rows.tolist() == list(ref)
+
+
+def test_published_constant() -> None:
+    got = reciprocal_rank_fusion([np.array([5, 9]), np.array([9])], [1.0, 1.0])
+    assert RANK_CONSTANT == 60
+    assert got.rows.tolist() == [5, 9]
+    assert got.scores.tolist() == [1 / 61, 1 / 62 + 1 / 61]
+
+
+def test_a_better_rank_is_never_worse() -> None:
+    rows = np.arange(50)
+    got = reciprocal_rank_fusion([rows], [0.7])
+    assert np.all(np.diff(got.scores) < 0)
+
+
+def test_a_weight_for_each_lane() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        reciprocal_rank_fusion([np.array([1])], [])

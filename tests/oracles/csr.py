@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 from lamina_kernels.layouts import Csr
 
 

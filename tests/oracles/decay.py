@@ -13,14 +13,6 @@ def half_life(age_s: float, half_life_s: float) -> float:
     return float(0.5 ** (max(age_s, 0.0) / half_life_s))
 
 
-def time_constant(age_s: float, time_constant_s: float) -> float:
-    if math.isinf(time_constant_s):
-        return 1.0
-    if math.isnan(age_s) or (math.isinf(age_s) and age_s > 0):
-        return 0.0
-    return math.exp(-max(age_s, 0.0) / time_constant_s)
-
-
 def blend(semantic: float, age_s: float, half_life_s: float, semantic_weight: float) -> float:
     return semantic_weight * semantic + (1.0 - semantic_weight) * half_life(age_s, half_life_s)
 

@@ -11,8 +11,8 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.graph.leads import step_of
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
-from lamina_kernels import injection
-from lamina_kernels.csr import entries
+from lamina_kernels.graph import injection
+from lamina_kernels.graph.csr import entries
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -79,7 +79,7 @@ def around(view: View, hits: I64, relations: Sequence[str], registry: Registry =
     walked, _ = registry.masks(state.graph.relations, relations, "both")
     current = nodes.current_rows(view, hits)
     hit_nodes = nodes.nodes_of_rows(view, current)
-    found = injection.around(state.graph.forward, state.graph.backward, hit_nodes, walked, state.blocked)
+    found = injection.gather_neighbours(state.graph.forward, state.graph.backward, hit_nodes, walked, state.blocked)
     return Adjacent(
         current, hit_nodes, found.owners, found.nodes, state.rows[found.nodes], found.entries, found.outward
     )
@@ -94,13 +94,13 @@ def chosen(view: View, found: Adjacent, scores: F64, worth: F64, most: int, *, b
     scores : float64 (m,)
         Of each chunk, beside its hit.
     worth, most, best
-        As `lamina_kernels.injection.choose` has them.
+        As `lamina_kernels.graph.injection.choose_neighbours` has them.
     """
     unknown = np.empty(0, np.int64)
-    picked, tied = injection.choose(found.owners, found.nodes, scores, worth, unknown, most, best)
+    picked, tied = injection.choose_neighbours(found.owners, found.nodes, scores, worth, unknown, most, best)
     if tied:
         places = _places(view, found, np.flatnonzero(np.bincount(found.owners)[found.owners] > most))
-        picked, _ = injection.choose(found.owners, found.nodes, scores, worth, places, most, best)
+        picked, _ = injection.choose_neighbours(found.owners, found.nodes, scores, worth, places, most, best)
     return picked
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from lamina_engine.graph.registry import STANDARD, Registry
-from lamina_kernels.frontier import RELATIONS
+from lamina_kernels.graph.hops import RELATIONS
 from lamina_kernels.layouts import F64
 
 STRUCTURE: Final = 0.6

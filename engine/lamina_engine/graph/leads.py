@@ -19,7 +19,7 @@ from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.results import Step
-from lamina_kernels import beam, khop, push
+from lamina_kernels.graph import beam, hops, push
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -250,7 +250,7 @@ def _without(view: View, state: NodeState, blocked: U8, collections: Sequence[st
     found = view.categories.gather(view.snapshot, "collection", state.rows[known])  # first: it reads the names
     out = np.zeros(state.graph.nodes, np.bool_)
     out[known] = np.isin(found, [view.categories.code("collection", name) for name in collections])
-    more: U8 = blocked | ~khop.block(out)
+    more: U8 = blocked | ~hops.block(out)
     return more
 
 

@@ -15,7 +15,7 @@ from lamina_engine.index import nodes
 from lamina_engine.index.claims import origin_ranks, squash
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.results import Link
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -12,7 +12,7 @@ import numpy as np
 
 from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels.frontier import RELATIONS
+from lamina_kernels.graph.hops import RELATIONS
 from lamina_kernels.layouts import U8
 
 Direction = Literal["out", "in", "both"]

@@ -22,7 +22,6 @@ from lamina_engine.graph.registry import STANDARD, Direction, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.results import Neighbor, Step
-from lamina_kernels import khop
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
@@ -74,7 +73,7 @@ def neighbours(
     names = ids_of(identity, "id", alone=True)
     seeds = _by_hash(state, _nodes_of(view, state, names))
     blocked = state.blocked if invalidated else state.blocked_invalid
-    walk = khop.neighbours(
+    walk = gather_hops(
         state.graph.forward, state.graph.backward, seeds, walk_out, walk_in, blocked, hops, state.graph.nodes
     )
     found = [near for near in _reached(view, state, _nearest(view, state, walk, limit)) if near.hops]
@@ -122,7 +121,7 @@ def traverse(
 
     Notes
     -----
-    Formula: `lamina_kernels.beam`. Of equals at the edge of the beam those whose ids have the smaller hashes are taken.
+    Formula: `lamina_kernels.graph.beam`. Of equals at the edge of the beam those whose ids have the smaller hashes are taken.
     Scores are not bounded; divide by the greatest before mixing them with
     others.
     """
@@ -151,7 +150,7 @@ def propagate(
 
     Notes
     -----
-    See `lamina_kernels.push`. Best first; equal scores newer first, then by id.
+    See `lamina_kernels.graph.push`. Best first; equal scores newer first, then by id.
     """
     _check_whole("budget", budget, 1, MAX_BUDGET)
     begin, paths = _starts(view, anchors, invalidated=invalidated), leads.paths_of(intent)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.claims import USAGE, Claims, LinkRows, origin_ranks, read_rows, settle, squash, standing
 from lamina_engine.index.keys import Hashes, KeyIndex, hash_ids
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 from lamina_kernels.layouts import I32, I64, U8, Csr
 
 if TYPE_CHECKING:

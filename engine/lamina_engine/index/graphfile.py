@@ -17,7 +17,7 @@ from lamina_engine.index.claims import Claims
 from lamina_engine.index.graph import LinkGraph
 from lamina_engine.index.keys import KeyIndex, KeysDamaged
 from lamina_engine.index.sealed import Seal
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 from lamina_kernels.layouts import Csr
 
 

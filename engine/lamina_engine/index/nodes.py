@@ -16,7 +16,7 @@ from lamina_engine.index.graphfile import GraphDamaged, are_whole, open_graph, w
 from lamina_engine.index.keys import hash_ids
 from lamina_engine.index.rowcolumn import RowColumn
 from lamina_engine.index.state import ACTIVE, INVALIDATED, SUPERSEDED
-from lamina_kernels.khop import block
+from lamina_kernels.graph.hops import block
 from lamina_kernels.layouts import I32, I64, U8
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NodeState(NamedTuple):
     status: U8
     """uint8 (n,): as `lamina_engine.index.state` has it, 255 where there is no row."""
     blocked: U8
-    """Bits of nodes that are not walked: neither active nor invalidated; see `lamina_kernels.khop.block`."""
+    """Bits of nodes that are not walked: neither active nor invalidated; see `lamina_kernels.graph.hops.block`."""
     blocked_invalid: U8
     """The same, and invalidated ones."""
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels.distances import exact_dots, gather_dots, row_dots
-from lamina_kernels.exact import gather_exact_dots, pairwise_plan
+from lamina_kernels.distances import exact_dots, gather_dots, gather_exact_dots, pairwise_plan, row_dots
 
 F32: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]

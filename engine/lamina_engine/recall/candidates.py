@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from lamina_engine.recall.lanes import Words, completed, cosines
 from lamina_engine.recall.score import score_rows, status_factors
-from lamina_kernels.candidates import join_lanes, match_candidates
-from lamina_kernels.fusion import reciprocal_rank_fusion
+from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:

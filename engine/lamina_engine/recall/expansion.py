@@ -23,8 +23,8 @@ from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
 from lamina_engine.recall.score import blend_rows, score_rows, status_factors
+from lamina_kernels.graph.injection import Shares, merge_walk_scores
 from lamina_kernels.layouts import F32, F64, I64
-from lamina_kernels.leads import Shares, merge
 
 if TYPE_CHECKING:
     from lamina_engine.graph.adjacent import Adjacent
@@ -237,7 +237,7 @@ def _walk_links(
     if settings.pushed:
         pushed = leads.pushed(view, begin, intent=intent, budget=settings.pushed, invalidated=keep)
     rows = np.concatenate([leads.rows_led(view, walk, begin, settings.budget), pushed.rows])
-    semantic = merge(
+    semantic = merge_walk_scores(
         c.rows, c.semantic, top,
         Shares(settings.strong, settings.raised, settings.added, settings.raised_by_push, settings.added_by_push),
         _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), begun,

@@ -33,10 +33,9 @@ from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.results import Story
-from lamina_kernels.chains import Limits, best_chain, chains, scores
-from lamina_kernels.decay import exponential_hop_decay, linear_hop_decay
 from lamina_kernels.distances import angular_distance
-from lamina_kernels.khop import block
+from lamina_kernels.graph.chains import Limits, best_chain, chains, exponential_hop_decay, linear_hop_decay, scores
+from lamina_kernels.graph.hops import block
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.memory import Memory
     from lamina_engine.profiles import Chaining, Lexical
-    from lamina_kernels.chains import Chains
+    from lamina_kernels.graph.chains import Chains
     from lamina_kernels.layouts import F32, F64, I32, I64, U8
 
 Way = Literal["backward", "forward"]

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import (
-    adaptive,
-    beam,
-    candidates,
-    chains,
-    distances,
-    exact,
-    injection,
-    inverted,
-    khop,
-    leads,
-    postings,
-    push,
-    scoring,
-    terms,
-)
+from lamina_kernels import candidates, distances, inverted, postings, scoring, terms
 from lamina_kernels._jit import Kernel
+from lamina_kernels.graph import beam, chains, hops, injection, push
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
-    exact.gather_exact_dots,
+    distances.gather_exact_dots,
     distances.row_dots,
     inverted.find_terms,
     inverted.code_lengths,
@@ -42,14 +28,14 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_dots,
 )
 WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
-    injection.gather_around,
-    injection.choose_around,
-    adaptive.meet_hop,
-    adaptive.take_hop,
+    injection.gather_neighbours_kernel,
+    injection.choose_neighbours_kernel,
+    beam.meet_hop,
+    beam.take_hop,
     push.push_paths,
-    leads.merge_walks,
+    injection.merge_walks,
     beam.beam_walk,
-    khop.k_hop,
+    hops.k_hop,
     chains.walk_chains,
 )
 """What walks over links use besides, in vaults that have any."""

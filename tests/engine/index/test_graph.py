@@ -13,7 +13,7 @@ from lamina_engine.index.claims import LinkRows, origin_ranks, squash
 from lamina_engine.index.graph import LinkGraph, empty
 from lamina_engine.index.graphfile import GraphDamaged, open_graph, write_graph
 from lamina_engine.index.keys import hash_ids
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 from tests.oracles.links import PRIORITY, Row, standing
 
 IDS = [f"chunk-{i}" for i in range(9)]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
 from lamina_engine.index.vectors import F32, Mask, VectorBlocks, scan
-from lamina_kernels.distances import exact_dots, gather_dots, row_dots
-from lamina_kernels.exact import gather_exact_dots
+from lamina_kernels.distances import exact_dots, gather_dots, gather_exact_dots, row_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 

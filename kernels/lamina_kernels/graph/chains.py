@@ -11,6 +11,9 @@ Sizes of nodes are needed only where the walk comes by. One that is not known en
 caller learns it, with as many around as it likes, and asks again. So nothing grows with the number of nodes.
 
 The kernel's own Python serves until it is compiled: a walk takes some hundred steps.
+
+Links are weighed by hops and never by the clock (`linear_hop_decay`, `exponential_hop_decay`): days without work on a
+project say nothing about what led to what.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lamina_kernels._jit import is_ready, kernel
-from lamina_kernels.frontier import RELATIONS, csr_example
+from lamina_kernels.graph.hops import RELATIONS, csr_example
 from lamina_kernels.layouts import F64, I32, I64, U8, Csr
 
 UNSIZED_TOKENS = 100
@@ -100,7 +103,7 @@ def chains(
     walked : uint8 (256,)
         1 for relations that are followed.
     blocked : uint8 (⌈n / 8⌉,)
-        Nodes that end the way; see `lamina_kernels.khop.block`.
+        Nodes that end the way; see `lamina_kernels.graph.hops.block`.
     others : uint8 (⌈n / 8⌉,)
         Nodes that are gone through and left out, as bits like ``blocked``; seeds are never left out as such.
     tokens : int32 (n,)
@@ -299,3 +302,47 @@ def walk_chains(
             found += 1
             out_starts[found] = end
     return found
+
+
+def linear_hop_decay(hops: I32 | I64, hold: float, dies: float) -> F64:
+    """Weight of what lies some links away: 1 for a while, then falling evenly to 0.
+
+    Parameters
+    ----------
+    hops : int32 or int64 (n,)
+        ≥ 0.
+    hold : float
+        Hops up to which the weight is 1; ≥ 0.
+    dies : float
+        Hops from which on it is 0; > ``hold``.
+
+    Returns
+    -------
+    float64 (n,)
+        In [0, 1].
+
+    Notes
+    -----
+    max(0, 1 − max(0, hops − hold) / (dies − hold)).
+    """
+    fallen = np.maximum(hops.astype(np.float64) - hold, 0.0) / (dies - hold)
+    return np.maximum(1.0 - fallen, 0.0)
+
+
+def exponential_hop_decay(hops: I32 | I64, base: float, least: float) -> F64:
+    """Weight of what lies some links away: multiplied by the base each hop, and 0 once it is below the least.
+
+    Parameters
+    ----------
+    hops : int32 or int64 (n,)
+        ≥ 0.
+    base, least : float
+        In (0, 1).
+
+    Returns
+    -------
+    float64 (n,)
+        In [0, 1].
+    """
+    weight = np.power(base, hops.astype(np.float64))
+    return np.where(weight < least, 0.0, weight)

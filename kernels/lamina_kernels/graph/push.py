@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lamina_kernels._jit import is_ready, kernel
-from lamina_kernels.csr import entries
-from lamina_kernels.frontier import RELATIONS, _slot_of, csr_example
+from lamina_kernels.graph.csr import entries
+from lamina_kernels.graph.hops import RELATIONS, _slot_of, csr_example
 from lamina_kernels.layouts import BOOL, F64, I32, I64, U8, Csr
 from lamina_kernels.topk import top_k_scan
 
@@ -74,7 +74,7 @@ def push(
     inward : uint8 (256,)
         1 for relations that are also walked from target to source.
     blocked : uint8 (⌈n / 8⌉,)
-        Nodes that receive nothing; see `lamina_kernels.khop.block`.
+        Nodes that receive nothing; see `lamina_kernels.graph.hops.block`.
     budget : int
         Most nodes to return.
 
@@ -319,7 +319,7 @@ def push_paths(
     inward : uint8 (256,)
         1 for relations that are also walked from target to source.
     blocked : uint8 (⌈n / 8⌉,)
-        Nodes that receive nothing; see `lamina_kernels.khop.block`.
+        Nodes that receive nothing; see `lamina_kernels.graph.hops.block`.
     out_nodes : int32 (k,)
         Written, as `Pushed` has them; k is the budget.
     out_scores : float64 (k,)

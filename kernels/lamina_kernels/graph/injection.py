@@ -1,7 +1,10 @@
-"""Neighbour injection: what lies one link away from each of some hits, and which of it each hit brings along.
+"""Neighbour injection: links one hop from each hit, which of them each hit brings, and what walks add to scores.
 
-`around` collects, `choose` decides; scores are computed by the caller in between. Two kernels for all hits at once,
-because a few calls for each hit cost more than the work of all of them.
+`gather_neighbours` collects, `choose_neighbours` decides; scores are computed by the caller in between. Two kernels for
+all hits at once, because a few calls for each hit cost more than the work of all of them. `merge_walk_scores` gives
+what a best-first walk and pushed mass come to a share of their scores, relative to the greatest of each walk: no row is
+lowered, and none comes up to the best hit. The kernel's own Python serves until it is compiled: a recall's walks take
+some fifty rows.
 """
 
 from __future__ import annotations
@@ -11,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lamina_kernels._jit import is_ready, kernel
-from lamina_kernels.csr import entries
-from lamina_kernels.frontier import RELATIONS, _count_links, _slot_of, csr_example
+from lamina_kernels.graph.csr import entries
+from lamina_kernels.graph.hops import RELATIONS, _count_links, _slot_of, csr_example
 from lamina_kernels.layouts import F64, I32, I64, U8, Csr
 
 
-class Around(NamedTuple):
+class HitLinks(NamedTuple):
     """Links from hits to what may be brought in: hit after hit, each other node once a hit, by the first link to it.
 
     Attributes
@@ -37,7 +40,7 @@ class Around(NamedTuple):
     outward: U8
 
 
-def around(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> Around:
+def gather_neighbours(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
     """Return what lies around some hits.
 
     Parameters
@@ -49,7 +52,7 @@ def around(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> Ar
     walked : uint8 (256,)
         1 for relations along which is looked, in both directions.
     closed : uint8 (⌈n / 8⌉,)
-        Nodes that are not brought in, as bits; see `lamina_kernels.khop.block`.
+        Nodes that are not brought in, as bits; see `lamina_kernels.graph.hops.block`.
 
     Returns
     -------
@@ -61,13 +64,13 @@ def around(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> Ar
     O(links of the hits), and their logarithm in the twin, which serves until the kernel is compiled.
     """
     return (
-        gather_around(forward, backward, hits, walked, closed)
-        if is_ready(gather_around)
-        else around_numpy(forward, backward, hits, walked, closed)
+        gather_neighbours_kernel(forward, backward, hits, walked, closed)
+        if is_ready(gather_neighbours_kernel)
+        else gather_neighbours_numpy(forward, backward, hits, walked, closed)
     )
 
 
-def around_numpy(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> Around:
+def gather_neighbours_numpy(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
     """Return what lies around some hits; the twin of `gather_around`."""
     known = np.flatnonzero(hits >= 0)
     pieces = []
@@ -84,10 +87,12 @@ def around_numpy(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8)
     distinct[1:] = (np.diff(owners[order]) != 0) | (np.diff(nodes[order]) != 0)
     chosen = np.sort(order[distinct])
     chosen = chosen[np.argsort(owners[chosen], kind="stable")]
-    return Around(owners[chosen], nodes[chosen], found[chosen], outward[chosen])
+    return HitLinks(owners[chosen], nodes[chosen], found[chosen], outward[chosen])
 
 
-def choose(owners: I64, nodes: I32, scores: F64, worth: F64, places: I64, most: int, best: bool) -> tuple[I64, bool]:
+def choose_neighbours(
+    owners: I64, nodes: I32, scores: F64, worth: F64, places: I64, most: int, best: bool
+) -> tuple[I64, bool]:
     """Return what each hit brings along: its best neighbours that no hit before it has brought.
 
     Parameters
@@ -117,14 +122,14 @@ def choose(owners: I64, nodes: I32, scores: F64, worth: F64, places: I64, most: 
     -----
     O(m · most) by the kernel. The twin serves until it is compiled.
     """
-    pick = choose_around if is_ready(choose_around) else choose_around.py_func
+    pick = choose_neighbours_kernel if is_ready(choose_neighbours_kernel) else choose_neighbours_kernel.py_func
     order = np.argsort(nodes)
     distinct = np.zeros(nodes.size, np.int64)
     distinct[order[1:]] = np.cumsum(nodes[order[1:]] != nodes[order[:-1]])
     return pick(owners, distinct, scores, worth, places, most, best)
 
 
-def _around_examples() -> tuple[object, ...]:
+def _gather_examples() -> tuple[object, ...]:
     return csr_example(), csr_example(), np.zeros(1, np.int32), np.ones(RELATIONS, np.uint8), np.zeros(1, np.uint8)
 
 
@@ -134,7 +139,7 @@ def _choose_examples() -> tuple[object, ...]:
 
 
 @kernel
-def _around_one(
+def _gather_one(
     links: Csr, walked: U8, closed: U8, direction: int, node: int, owner: int, m: int, out_keys: I32, out_stamps: I64,
     out_owners: I64, out_nodes: I32, out_entries: I64, out_outward: U8,
 ) -> int:  # fmt: skip
@@ -154,8 +159,8 @@ def _around_one(
     return m
 
 
-@kernel(examples=[_around_examples])
-def gather_around(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> Around:
+@kernel(examples=[_gather_examples])
+def gather_neighbours_kernel(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
     """Collect what lies around some hits.
 
     Parameters
@@ -184,13 +189,13 @@ def gather_around(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8
         if hits[owner] < 0 or most == 0:
             continue
         node = hits[owner]
-        m = _around_one(forward, walked, closed, 1, node, owner, m, keys, stamps, owners, nodes, entries_, outward)
-        m = _around_one(backward, walked, closed, 0, node, owner, m, keys, stamps, owners, nodes, entries_, outward)
-    return Around(owners[:m], nodes[:m], entries_[:m], outward[:m])
+        m = _gather_one(forward, walked, closed, 1, node, owner, m, keys, stamps, owners, nodes, entries_, outward)
+        m = _gather_one(backward, walked, closed, 0, node, owner, m, keys, stamps, owners, nodes, entries_, outward)
+    return HitLinks(owners[:m], nodes[:m], entries_[:m], outward[:m])
 
 
 @kernel(examples=[_choose_examples])
-def choose_around(
+def choose_neighbours_kernel(
     owners: I64, nodes: I64, scores: F64, worth: F64, places: I64, most: int, best: bool
 ) -> tuple[I64, bool]:
     """Choose what each hit brings along.
@@ -255,3 +260,158 @@ def choose_around(
         start = stop
     chosen = np.sort(chosen_by[chosen_by >= 0])
     return chosen, tied
+
+
+BELOW_BEST = 1.0 - 1e-9
+"""No walk lifts a row to the best hit's score."""
+UNMOVED = -1.0
+"""Stands for a row that stays as it is."""
+
+
+class Shares(NamedTuple):
+    """How much walks count.
+
+    Attributes
+    ----------
+    strong : float
+        Own score, relative to the best hit's, from which on a candidate is a strong one.
+    raised, added : float
+        What a strong candidate, and any other row, gets of the score of the best-first walk.
+    raised_by_push, added_by_push : float
+        The same of pushed mass.
+    """
+
+    strong: float
+    raised: float
+    added: float
+    raised_by_push: float
+    added_by_push: float
+
+
+def merge_walk_scores(
+    own_rows: I64,
+    own: F64,
+    top: float,
+    shares: Shares,
+    live: U8,
+    begun: I64,
+    led: I64,
+    led_scores: F64,
+    silent: U8,
+    greatest: float,
+    pushed: I64,
+    pushed_scores: F64,
+    most: float,
+) -> F64:
+    """Return what walks make of the own scores of rows.
+
+    Parameters
+    ----------
+    own_rows : int64 (n,)
+        Candidates, ascending.
+    own : float64 (n,)
+        Their own scores.
+    top : float
+        The best hit's; > 0.
+    shares : Shares
+    live : uint8 (rows,) or (0,)
+        0 for rows that may not be returned; empty where all may.
+    begun : int64 (s,)
+        Rows that the walks began with: pushed mass does not count there.
+    led : int64 (w,)
+        Distinct rows that the best-first walk came to; below 0 what is to be left out.
+    led_scores : float64 (w,)
+    silent : uint8 (w,)
+        1 where the way there raises no candidate.
+    greatest : float
+        The greatest score of that walk; 0 where nothing counts.
+    pushed : int64 (p,)
+        Distinct rows that mass came to.
+    pushed_scores : float64 (p,)
+    most : float
+        The greatest of these; 0 where nothing counts.
+
+    Returns
+    -------
+    float64 (w + p,)
+        The new own score of each row, `UNMOVED` where it stays as it is. A row of both walks is told where the first has
+        it, if that moves it.
+
+    Notes
+    -----
+    O((w + p) log n + s), serial.
+    """
+    out = np.full(led.size + pushed.size, UNMOVED)
+    run = merge_walks if is_ready(merge_walks) else merge_walks.py_func
+    run(
+        own_rows, own, top, *shares, live, begun, led, led_scores, silent, greatest, pushed, pushed_scores, most, out
+    )  # fmt: skip
+    return out
+
+
+def _merge_examples() -> tuple[object, ...]:
+    long, one, byte = np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.uint8)
+    return long, one, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0, byte, long, long, one, byte, 1.0, long, one, 1.0, np.empty(2)
+
+
+@kernel(examples=[_merge_examples])
+def merge_walks(
+    own_rows: I64,
+    own: F64,
+    top: float,
+    strong: float,
+    raised: float,
+    added: float,
+    raised_by_push: float,
+    added_by_push: float,
+    live: U8,
+    begun: I64,
+    led: I64,
+    led_scores: F64,
+    silent: U8,
+    greatest: float,
+    pushed: I64,
+    pushed_scores: F64,
+    most: float,
+    out: F64,
+) -> None:
+    """Write what walks make of the own scores of rows.
+
+    Parameters
+    ----------
+    own_rows, own, top, strong, raised, added, raised_by_push, added_by_push
+        As for `merge`; the fields of ``shares`` one by one.
+    live, begun, led, led_scores, silent, greatest, pushed, pushed_scores, most
+        As for `merge`.
+    out : float64 (w + p,)
+        Filled with `UNMOVED`; written where a row moves.
+    """
+    # written without helpers: in a cold process this runs as it stands, and a helper would load Numba
+    order, started = np.argsort(led), np.sort(begun)
+    ascending = led[order]
+    for i in range(led.size + pushed.size):
+        by_push = i >= led.size
+        row = pushed[i - led.size] if by_push else led[i]
+        if row < 0 or (most if by_push else greatest) <= 0.0 or (live.size > 0 and live[row] == 0):
+            continue
+        at = np.searchsorted(own_rows, row)
+        known = at < own_rows.size and own_rows[at] == row
+        before = own[at] / top if known else UNMOVED
+        is_strong = known and before >= strong
+        told = i
+        if by_push:
+            at = np.searchsorted(started, row)
+            if at < started.size and started[at] == row:
+                continue
+            at = np.searchsorted(ascending, row)
+            if at < led.size and ascending[at] == row and out[order[at]] != UNMOVED:
+                told = order[at]
+                before = out[told] / top
+            share = raised_by_push if is_strong else added_by_push
+            lift = share * pushed_scores[i - led.size] / most
+        else:
+            share = raised if is_strong else added
+            lift = 0.0 if known and silent[i] != 0 else share * led_scores[i] / greatest
+        score = min(lift, BELOW_BEST)
+        if score > before:
+            out[told] = min(score * top, 1.0)

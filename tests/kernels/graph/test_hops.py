@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
@@ -8,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels import khop
+from lamina_kernels.graph import hops
 from lamina_kernels.layouts import I32, U8, Csr, Walk
-from tests.kernels.test_csr import built, graphs
+from tests.kernels.graph.test_csr import built, graphs
 from tests.oracles import csr as rows
 from tests.oracles import khop as oracle
 from tests.oracles.csr import Link, transpose
@@ -41,7 +43,7 @@ class Case:
     def masks(self) -> tuple[U8, U8, U8]:
         active = np.ones(self.n, np.bool_)
         active[list(self.blocked)] = False
-        return mask(self.walk_out), mask(self.walk_in), khop.block(active)
+        return mask(self.walk_out), mask(self.walk_in), hops.block(active)
 
 
 def mask(relations: Collection[int]) -> U8:
@@ -63,12 +65,12 @@ def cases(draw: st.DrawFn) -> Case:
 def kernel(
     forward: Csr, backward: Csr, seeds: I32, walk_out: U8, walk_in: U8, blocked: U8, max_hops: int, limit: int
 ) -> Walk:
-    out = khop.empty_walk(max(0, min(limit, forward.indptr.size - 1)))
-    found = khop.k_hop(
+    out = hops.empty_walk(max(0, min(limit, forward.indptr.size - 1)))
+    found = hops.k_hop(
         forward, backward, seeds, walk_out, walk_in, blocked, max_hops,
         out.nodes, out.hops, out.parents, out.entries, out.outward,
     )  # fmt: skip
-    return khop.cut_walk(out, found)
+    return hops.cut_walk(out, found)
 
 
 def listed(walk: Walk) -> list[oracle.Taken]:
@@ -76,7 +78,7 @@ def listed(walk: Walk) -> list[oracle.Taken]:
     return list(zip(*(column.tolist() for column in found), strict=True))
 
 
-@pytest.mark.parametrize("walk", [kernel, khop.neighbours_numpy, khop.neighbours])
+@pytest.mark.parametrize("walk", [kernel, hops.neighbours_numpy, hops.neighbours])
 @given(case=cases(), hops=st.integers(0, 4), limit=st.integers(0, 13))
 def test_equals_the_oracle(walk: Callable[..., Walk], case: Case, hops: int, limit: int) -> None:
     ref = oracle.neighbours(
@@ -97,15 +99,15 @@ def test_a_cycle_ends_and_a_node_is_taken_at_its_least_distance() -> None:
 @given(size=st.integers(0, 40), data=st.data())
 def test_blocked_bits(size: int, data: st.DataObject) -> None:
     active = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), np.bool_)
-    bits = khop.block(active)
+    bits = hops.block(active)
     assert [not (bits[v >> 3] >> (v & 7)) & 1 for v in range(size)] == active.tolist()
 
 
 def test_room_grows_with_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(khop, "_ROOM", 1)
-    monkeypatch.setattr(khop, "KERNEL_LINKS", 0)
+    monkeypatch.setattr(hops, "_ROOM", 1)
+    monkeypatch.setattr(hops, "KERNEL_LINKS", 0)
     case = Case(40, [Link(0, v, 0, 1.0) for v in range(1, 40)], [0], {0}, (), ())
     seeds = np.zeros(1, np.int32)
     for limit in (0, 1, 15, 16, 17, 40, 99):
-        walk = khop.neighbours(*case.csr, seeds, *case.masks, max_hops=1, limit=limit)
+        walk = hops.neighbours(*case.csr, seeds, *case.masks, max_hops=1, limit=limit)
         assert walk.nodes.tolist() == list(range(min(limit, 40)))

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
@@ -8,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels import chains as subject
-from lamina_kernels import khop
-from lamina_kernels.chains import Chains, Limits
+from lamina_kernels.graph import chains, hops
+from lamina_kernels.graph import chains as subject
+from lamina_kernels.graph.chains import Chains, Limits
 from lamina_kernels.layouts import I32
-from tests.kernels.test_csr import built, graphs
-from tests.kernels.test_khop import mask
+from tests.kernels.graph.test_csr import built, graphs
+from tests.kernels.graph.test_hops import mask
 from tests.oracles import chains as oracle
 from tests.oracles import csr as rows
+from tests.oracles import decay as decay_oracle
 from tests.oracles.csr import Link, transpose
 
 NEXT = 7
@@ -27,7 +30,7 @@ sizes = st.sampled_from([0, 1, 40, 100, 150, 400])
 def bits(n: int, nodes: Collection[int]) -> Any:
     active = np.ones(n, np.bool_)
     active[list(nodes)] = False
-    return khop.block(active)
+    return hops.block(active)
 
 
 def listed(found: Chains) -> list[oracle.Chain]:
@@ -188,3 +191,43 @@ def test_the_median_withstands_one_outlier_and_the_first_of_equals_stands() -> N
     _, medians = subject.scores(found, np.array([0.8, 0.1, 0.7, 0.7, 0.7, 0.7, 1.0]))
     assert medians.tolist() == [0.7, 0.7, 1.0]
     assert subject.best_chain(found, medians) == 0
+
+
+# hops and weights as published with the system that these curves come from: linear backward, delayed linear forward
+BACKWARD = {0: 1.0, 1: 0.9, 5: 0.5, 9: 0.1, 10: 0.0, 11: 0.0}
+FORWARD = {0: 1.0, 4: 1.0, 5: 1.0, 6: 0.933, 10: 0.667, 15: 0.333, 19: 0.067, 20: 0.0, 40: 0.0}
+
+
+def test_hop_decay_backward_is_linear_and_dies_at_ten() -> None:
+    got = chains.linear_hop_decay(np.array(list(BACKWARD), np.int32), 0.0, 10.0)
+    np.testing.assert_allclose(got, list(BACKWARD.values()), atol=1e-12)
+
+
+def test_hop_decay_forward_holds_five_and_dies_at_twenty() -> None:
+    got = chains.linear_hop_decay(np.array(list(FORWARD), np.int64), 5.0, 20.0)
+    np.testing.assert_allclose(got, list(FORWARD.values()), atol=5e-4)
+
+
+def test_hop_decay_of_the_research_variants() -> None:
+    hops = np.arange(40)
+    backward = chains.exponential_hop_decay(hops, 0.87, 0.01)
+    np.testing.assert_allclose(backward[:3], [1.0, 0.87, 0.7569], rtol=1e-12)
+    assert (backward[33] > 0.01, backward[34]) == (True, 0.0)
+    forward = chains.linear_hop_decay(hops, 0.0, 1.0 / 0.033)
+    np.testing.assert_allclose(forward[[1, 10, 30]], [0.967, 0.67, 0.01], atol=1e-12)
+    assert forward[31] == 0.0
+
+
+@given(hops=st.lists(st.integers(0, 60), max_size=9), hold=st.integers(0, 9), more=st.integers(1, 30))
+def test_linear_hop_decay_equals_oracle_and_never_rises(hops: list[int], hold: int, more: int) -> None:
+    got = chains.linear_hop_decay(np.array(sorted(hops), np.int32), float(hold), float(hold + more))
+    ref = [decay_oracle.linear_hops(hop, hold, hold + more) for hop in sorted(hops)]
+    np.testing.assert_allclose(got, ref, atol=1e-12)
+    assert (np.diff(got) <= 0).all()
+
+
+@given(hops=st.lists(st.integers(0, 60), max_size=9), base=st.floats(0.1, 0.99), least=st.floats(1e-6, 0.5))
+def test_exponential_hop_decay_equals_oracle(hops: list[int], base: float, least: float) -> None:
+    got = chains.exponential_hop_decay(np.array(hops, np.int32), base, least)
+    ref = [decay_oracle.exponential_hops(hop, base, least) for hop in hops]
+    np.testing.assert_allclose(got, ref, rtol=1e-12)

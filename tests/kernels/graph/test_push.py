@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels import push as push_module
-from lamina_kernels.push import Pushed, push, push_numpy, push_path
-from tests.kernels.test_khop import RELATIONS, Case, cases, mask
+from lamina_kernels.graph import push as push_module
+from lamina_kernels.graph.push import Pushed, push, push_numpy, push_path
+from tests.kernels.graph.test_hops import RELATIONS, Case, cases, mask
 from tests.oracles import push as oracle
 from tests.oracles.csr import Link
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels import csr
+from lamina_kernels.graph import csr
 from lamina_kernels.layouts import F32, I32, U8, Csr
 from tests.oracles import csr as oracle
 from tests.oracles.csr import Link, transpose
