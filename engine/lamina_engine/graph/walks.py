@@ -22,6 +22,7 @@ from lamina_engine.graph.registry import STANDARD, Direction, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.results import Neighbor, Step
+from lamina_kernels.graph.hops import neighbours as gather_hops
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
