@@ -149,8 +149,12 @@ def record_contradictions(
     from lamina_engine.facts.view import fact_view
 
     view = memory.view()
-    known = {(each.old, each.new) for each in contradictions_of(view)}
-    new = [each for each in _agreed(found) if (each.old, each.new) not in known and (each.new, each.old) not in known]
+    recorded = {(each.old, each.new) for each in contradictions_of(view)}
+    new = [
+        each
+        for each in _consistent(found)
+        if (each.old, each.new) not in recorded and (each.new, each.old) not in recorded
+    ]
     if not new:
         return []
     kg = fact_view(view)
@@ -166,7 +170,7 @@ def record_contradictions(
     return new
 
 
-def _agreed(found: Iterable[Contradiction]) -> list[Contradiction]:
+def _consistent(found: Iterable[Contradiction]) -> list[Contradiction]:
     kept: dict[tuple[int, int], Contradiction] = {}
     split: set[tuple[int, int]] = set()
     for each in found:
@@ -216,34 +220,35 @@ class _Recorded(NamedTuple):
 
 def contradictions_of(view: View) -> list[Contradiction]:
     """Return the contradictions of a view, oldest first."""
-    return _recorded(view).noted
+    return _read_view(view).noted
 
 
 def contradicting_values(view: View, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return, by row of a fact, the values that contradict it; rows without any are left out."""
     from lamina_engine.facts.view import fact_view
 
-    beside = _recorded(view).beside
-    wanted = {row: beside[row] for row in rows if row in beside}
-    if not wanted:
+    beside = _read_view(view).beside
+    conflicts = {row: beside[row] for row in rows if row in beside}
+    if not conflicts:
         return {}
     kg = fact_view(view)
-    all_rows = np.array(sorted({other for others in wanted.values() for other in others}), np.int64)
+    all_rows = np.array(sorted({other for others in conflicts.values() for other in others}), np.int64)
     facts = {fact.row: fact.object for fact in read_facts(kg, read_states(kg, all_rows), "out")}
     found = {
-        row: tuple(dict.fromkeys(facts[other] for other in others if other in facts)) for row, others in wanted.items()
+        row: tuple(dict.fromkeys(facts[other] for other in others if other in facts))
+        for row, others in conflicts.items()
     }
     return {row: values for row, values in found.items() if values}
 
 
 def believed_confidence(view: View, row: int, confidence: float) -> float:
     """Return a fact's confidence, lowered once by each contradiction that the log does not store."""
-    for each in _recorded(view).lowering.get(row, ()):
+    for each in _read_view(view).lowering.get(row, ()):
         confidence = lower_confidence(confidence, each.relation)
     return confidence
 
 
-def _recorded(view: View) -> _Recorded:
+def _read_view(view: View) -> _Recorded:
     return view.cached("facts.contradictions", lambda: _read_recorded(view))
 
 

@@ -40,7 +40,7 @@ class EntityDraft(NamedTuple):
     aliases: Sequence[str] = ()
 
 
-def ensure_entities(memory: Memory, wanted: Iterable[EntityDraft], *, origin: str = USER) -> FactsWritten:
+def ensure_entities(memory: Memory, entities: Iterable[EntityDraft], *, origin: str = USER) -> FactsWritten:
     """Create missing entities and aliases in one commit; existing ones stay.
 
     Aliases are added after all entities, so their order does not matter.
@@ -51,7 +51,7 @@ def ensure_entities(memory: Memory, wanted: Iterable[EntityDraft], *, origin: st
             None if each.type is None else names.clean_type(each.type),
             tuple(memory.redact(names.clean(alias, "alias")) for alias in each.aliases),
         )
-        for each in wanted
+        for each in entities
     ]
     with memory.write() as (transaction, view):
         kg = fact_view(view)
@@ -86,11 +86,11 @@ def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origi
     text = names.clean(alias, "alias")
     with memory.write() as (transaction, view):
         kg = fact_view(view)
-        wanted = None if entity is None else entity_row(kg, entity)
+        owner = None if entity is None else entity_row(kg, entity)
         found = [
             (written, row)
             for written, row, _ in _active_aliases(kg, text)
-            if wanted is None or kg.root(row) == kg.root(wanted)
+            if owner is None or kg.root(row) == kg.root(owner)
         ]
         _append_alias_rows(transaction, found, origin, active=False)
     return len({row for _, row in found})
@@ -131,12 +131,13 @@ def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
 
 def _append_aliases(transaction: Transaction, kg: FactView, given: Iterable[tuple[str, int]], origin: str) -> int:
     """Append aliases that do not exist yet; return their number."""
-    wanted = list(dict.fromkeys(given))
-    heard = kg.lexicon.aliases.lookup(names.keys([text for text, _ in wanted]), n_rows=kg.alias_rows) >= 0
+    pairs = list(dict.fromkeys(given))
+    exists = kg.lexicon.aliases.lookup(names.keys([text for text, _ in pairs]), n_rows=kg.alias_rows) >= 0
     new = [
         (text, row)
-        for (text, row), known in zip(wanted, heard.tolist(), strict=True)
-        if not known or not any(same and kg.root(owner) == kg.root(row) for _, owner, same in _active_aliases(kg, text))
+        for (text, row), is_known in zip(pairs, exists.tolist(), strict=True)
+        if not is_known
+        or not any(same and kg.root(owner) == kg.root(row) for _, owner, same in _active_aliases(kg, text))
     ]
     _append_alias_rows(transaction, new, origin, active=True)
     return len(new)
@@ -164,8 +165,8 @@ def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, se
     rows = np.concatenate(
         [groups.of(member, kg.fact_rows) for groups in (tables.by_subject, tables.by_target) for member in members]
     )
-    standing = read_states(kg, rows)
-    facts = read_facts(kg, standing, "out")
+    states = read_states(kg, rows)
+    facts = read_facts(kg, states, "out")
     entities = {kg.identity(row) for row in (first, second)}
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in facts:
@@ -188,10 +189,10 @@ def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[o
     target: object = ("literal", fact.object) if fact.object_id is None else fact.object_id
     target = one if target in merged else target
     predicate, inverse = fact.predicate, registry.inverse(fact.predicate)
-    turned = fact.object_id is not None and registry.turned(predicate)
+    is_reversed = fact.object_id is not None and registry.is_reversed(predicate)
     if inverse == predicate and fact.object_id is not None and not registry.is_functional(predicate):
-        turned = str(target) < str(subject)
-    if turned and inverse is not None:
+        is_reversed = str(target) < str(subject)
+    if is_reversed and inverse is not None:
         subject, predicate, target = target, inverse, subject
     if registry.is_functional(predicate):
         return (subject, predicate), target
@@ -201,7 +202,7 @@ def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[o
 def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
     """Return the facts of a group that now end earlier, with their new end (maybe before their start)."""
     intervals: list[Interval] = []
-    known = {fact.row: fact for fact in group}
+    by_row = {fact.row: fact for fact in group}
     key = _comparison_key(kg, group[0], merged)[0]
     for fact in sorted(group, key=lambda each: each.row):
         begin = MIN_TIME if fact.valid_from_us is None else fact.valid_from_us
@@ -215,7 +216,7 @@ def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> l
             intervals.append(replace(outcome.ended, end=outcome.begin))
         intervals.append(Interval(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
     return [
-        (known[each.row], each.end)
+        (by_row[each.row], each.end)
         for each in intervals
-        if each.end != (MAX_TIME if known[each.row].valid_to is None else known[each.row].valid_to)
+        if each.end != (MAX_TIME if by_row[each.row].valid_to is None else by_row[each.row].valid_to)
     ]

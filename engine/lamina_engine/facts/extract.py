@@ -190,8 +190,8 @@ def _redact_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _batch(memory: Memory, observation: Observation, labels: dict[str, Any]) -> ChunkBatch:
-    said: dict[str, Any] = {"observation": observation.type, "facts": list(observation.facts)}
-    metadata, _ = memory.redact_json(msgspec.json.encode(said, order="sorted").decode())
+    content: dict[str, Any] = {"observation": observation.type, "facts": list(observation.facts)}
+    metadata, _ = memory.redact_json(msgspec.json.encode(content, order="sorted").decode())
     return ChunkBatch(
         texts=[memory.redact(observation.text)],
         ids=[None],

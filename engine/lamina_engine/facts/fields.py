@@ -79,9 +79,9 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
     kg = fact_view(view)
     drafts: list[Draft] = []
     for note in _notes(view):
-        said = list(_note_drafts(kg, note, report.dropped))
-        drafts += said
-        report.observations += bool(said)
+        fields = list(_note_drafts(kg, note, report.dropped))
+        drafts += fields
+        report.observations += bool(fields)
     if drafts:
         report.count(write(memory, drafts, origin=ORIGIN, skip_bad=True))
     report.aliases = _add_aliases(memory, view, report)
@@ -126,9 +126,9 @@ def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Dra
         for text in _values(value):
             yield from _field_draft(note, NoteField(note.title, key, text, first), note.type, dropped)
     for record in note.chunks:
-        for said in _line_fields(kg, note.title, record):
-            kind = note.type if said.subject == note.title else None
-            yield from _field_draft(note, said, kind, dropped)
+        for pair in _line_fields(kg, note.title, record):
+            kind = note.type if pair.subject == note.title else None
+            yield from _field_draft(note, pair, kind, dropped)
 
 
 def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[NoteField]:
@@ -145,8 +145,8 @@ def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[N
             subject = _subject_of(kg, (heading["text"],), title)
         if fenced or "::" not in line:
             continue
-        whole = _LINE.match(line)
-        pairs = [whole] if whole else list(_BRACKETED.finditer(line))
+        full_line = _LINE.match(line)
+        pairs = [full_line] if full_line else list(_BRACKETED.finditer(line))
         for pair in pairs:
             key, value = pair["key"].strip(), pair["value"].strip()
             if key.casefold() in _SUBJECT_FIELDS:
@@ -182,25 +182,25 @@ def _values(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _field_draft(note: _Note, said: NoteField, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
+def _field_draft(note: _Note, pair: NoteField, kind: str | None, dropped: list[Drop]) -> Iterator[Draft]:
     """Yield a field as a draft of a fact."""
-    if said.key.casefold().replace(" ", "_").replace("-", "_") in _FILE_FIELDS:
+    if pair.key.casefold().replace(" ", "_").replace("-", "_") in _FILE_FIELDS:
         return
-    linked = _WIKILINK.fullmatch(said.value.strip())
-    value = _unquote(said.value)
-    where = f"{note.source}: {said.key[:_MAX_KEY]!r}"
+    linked = _WIKILINK.fullmatch(pair.value.strip())
+    value = _unquote(pair.value)
+    where = f"{note.source}: {pair.key[:_MAX_KEY]!r}"
     if not value:
         return
     if len(value) > _MAX_VALUE:
         dropped.append(Drop(where, f"its value has {len(value)} characters; a fact has {_MAX_VALUE} at most"))
         return
     try:
-        predicate = predicate_name(said.key.replace("/", "_"))
+        predicate = predicate_name(pair.key.replace("/", "_"))
     except InvalidArgument as error:
         dropped.append(Drop(where, str(error)))
         return
     yield Draft(
-        said.subject, predicate, value, kind="entity" if linked else "auto", subject_type=kind, source=said.chunk
+        pair.subject, predicate, value, kind="entity" if linked else "auto", subject_type=kind, source=pair.chunk
     )
 
 
@@ -221,9 +221,9 @@ def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
     for note in _notes(view):
         names = [name for name in note.metadata.get("aliases") or () if isinstance(name, str) and name.strip()]
         entity = kg.resolve(note.title).entity if names else None
-        known = {} if entity is None else {*entity.aliases, entity.name}
+        existing = {} if entity is None else {*entity.aliases, entity.name}
         for name in names if entity is not None else ():
-            if name.strip() not in known:
+            if name.strip() not in existing:
                 try:
                     add_alias(memory, name, entity.id)  # type: ignore[union-attr]
                     added += 1
@@ -236,15 +236,15 @@ def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
     """Retract facts of earlier runs that no note states any more; return their number."""
     kg = fact_view(memory.view())
     rows = _rows_of_origin(kg)
-    said = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
-    gone = [
+    stated = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
+    removed = [
         fact.row
         for fact in kg.facts_at(rows)
         if fact.valid_to_us is None
-        and (fact.chunk or fact.source, fact.predicate, fact.object.casefold()) not in said
+        and (fact.chunk or fact.source, fact.predicate, fact.object.casefold()) not in stated
         and not _is_stated_by_alias(kg, fact.object_id, fact.chunk, fact.predicate, drafts)
     ]
-    return retract(memory, gone, origin=ORIGIN) if gone else 0
+    return retract(memory, removed, origin=ORIGIN) if removed else 0
 
 
 def _is_stated_by_alias(

@@ -173,7 +173,7 @@ def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
     """Return the shipped table with rows of a configuration before it; the same object for equal rows."""
     if not rows:
         return standard()
-    return _compiled(
+    return _compile_intents(
         tuple(
             Intent(
                 name,
@@ -187,7 +187,7 @@ def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
 
 
 @functools.lru_cache(8)
-def _compiled(own: tuple[Intent, ...]) -> Intents:
+def _compile_intents(own: tuple[Intent, ...]) -> Intents:
     named = {intent.name for intent in own}
     return Intents([*own, *(intent for intent in TABLE if intent.name not in named)])
 
@@ -204,17 +204,17 @@ def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> t
     """Return the positions of a trigger that starts at ``at``; empty where it does not match."""
     positions: list[int] = []
     place = at
-    for i, wanted in enumerate(trigger):
-        if wanted.startswith("!"):
-            return () if place < len(words) and words[place] == wanted[1:] else tuple(positions)
-        if wanted == _GAP:
+    for i, token in enumerate(trigger):
+        if token.startswith("!"):
+            return () if place < len(words) and words[place] == token[1:] else tuple(positions)
+        if token == _GAP:
             rest = trigger[i + 1 :]
             for end in range(place + 1, min(place + 1 + _MOST_GAP, len(words))):
                 tail = _match_trigger(rest, words, end)
                 if tail:
                     return (*positions, *tail)
             return ()
-        if place >= len(words) or words[place] != wanted:
+        if place >= len(words) or words[place] != token:
             return ()
         positions.append(place)
         place += 1
@@ -223,17 +223,17 @@ def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> t
 
 def matches_predicate(intent: Intent, predicate: str, *, inverse: bool) -> bool:
     """Return whether a predicate answers an intent, by name or as part of its name (``work_phone``)."""
-    wanted = intent.inverse if inverse else intent.predicates
-    return predicate in wanted or any(_contains_words(predicate, name) for name in wanted)
+    names = intent.inverse if inverse else intent.predicates
+    return predicate in names or any(_contains_words(predicate, name) for name in names)
 
 
 @functools.lru_cache(1 << 14)
 def _contains_words(predicate: str, name: str) -> bool:
-    parts, wanted = predicate.split("_"), name.split("_")
-    n = len(wanted)
-    if len(wanted) == 1 and len(name) < 4:
+    parts, run = predicate.split("_"), name.split("_")
+    n = len(run)
+    if len(run) == 1 and len(name) < 4:
         return False
-    return any(parts[i : i + n] == wanted for i in range(len(parts) - n + 1))
+    return any(parts[i : i + n] == run for i in range(len(parts) - n + 1))
 
 
 SELF_PHRASES: Final = (
@@ -311,8 +311,8 @@ def parse_question(
     about_self = _mentions_self(words)
     if about_self and identity:
         found = kg.resolve(identity)
-        known = {each.entity.row for each in named}
-        named += [NamedEntity(e, "identity", found.ambiguous, ()) for e in found.entities if e.row not in known]
+        rows = {each.entity.row for each in named}
+        named += [NamedEntity(e, "identity", found.ambiguous, ()) for e in found.entities if e.row not in rows]
     content = tuple(i for i, word in enumerate(words) if i not in covered and not is_function_word(word))
     ordered = tuple((intents.table[place], frozenset(kept[place])) for place in sorted(kept))
     return Question(text, tuple(named), tuple(unknown), tuple(words), ordered, content, about_self)
@@ -409,5 +409,5 @@ def _distinct_entities(mentions: Sequence[Mention]) -> Iterable[NamedEntity]:
 
 
 def _mentions_self(words: Sequence[str]) -> bool:
-    said = f" {' '.join(words)} "
-    return any(f" {phrase} " in said for phrase in SELF_PHRASES)
+    padded = f" {' '.join(words)} "
+    return any(f" {phrase} " in padded for phrase in SELF_PHRASES)

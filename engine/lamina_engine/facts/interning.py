@@ -101,8 +101,8 @@ class EntityInterner:
 
     def row(self, name: str, kind: str | None, chunk: str | None = None) -> int:
         """Return the row of a name, creating an entity where none has it."""
-        asked = self._found.setdefault(kind, {})
-        found = asked.get(name)
+        of_kind = self._found.setdefault(kind, {})
+        found = of_kind.get(name)
         if found is None:
             found = self._make_new(name, kind, chunk) if name in self._new_names else -1
             if found < 0:
@@ -110,16 +110,16 @@ class EntityInterner:
             if found < 0:
                 text = names.clean(name)
                 found = self._make(text, names.slug(text), kind, chunk)
-            asked[name] = found
+            of_kind[name] = found
         return self._root(found) if self._merged else found
 
-    def rows(self, wanted: Sequence[str]) -> list[int]:
+    def rows(self, distinct: Sequence[str]) -> list[int]:
         """Return the rows of many different names of any type, as `row` does one by one."""
-        if not names.all_plain(wanted):
-            return [self.row(name, None) for name in wanted]
+        if not names.all_plain(distinct):
+            return [self.row(name, None) for name in distinct]
         found = self._found[None]
         out: list[int] = []
-        for name, slug in zip(wanted, names.slugs(wanted), strict=True):
+        for name, slug in zip(distinct, names.slugs(distinct), strict=True):
             if name in self._new_names and slug not in self._made:
                 row = self._made[slug] = found[name] = self.base + len(self._new)
                 self._new.add(f"{self._part}:{names.DEFAULT_TYPE}:{slug}", name, names.DEFAULT_TYPE, None)
@@ -128,11 +128,13 @@ class EntityInterner:
             out.append(row)
         return out
 
-    def maybe_existing(self, wanted: Sequence[str]) -> list[str]:
+    def maybe_existing(self, candidates: Sequence[str]) -> list[str]:
         """Return the names that an entity of the vault or of this write may have."""
         made, unheard = self._made, self._new_names
         return [
-            name for name, slug in zip(wanted, names.slugs(wanted), strict=True) if slug in made or name not in unheard
+            name
+            for name, slug in zip(candidates, names.slugs(candidates), strict=True)
+            if slug in made or name not in unheard
         ]
 
     def is_new_name(self, name: str) -> bool:
@@ -141,9 +143,9 @@ class EntityInterner:
 
     def new_rows_like(self, name: str) -> Sequence[int]:
         """Return the rows of new entities that a name may mean."""
-        return self._written(names.slug(names.single(name))) if self._made else ()
+        return self._rows_of_slug(names.slug(names.single(name))) if self._made else ()
 
-    def _written(self, slug: str) -> list[int]:
+    def _rows_of_slug(self, slug: str) -> list[int]:
         return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
 
     def _make_new(self, name: str, kind: str | None, chunk: str | None) -> int:
@@ -168,8 +170,8 @@ class EntityInterner:
         for rows in self._levels(name):
             fitting = [row for row in rows if kind is None or self._type(row) == kind]
             if len(fitting) > 1:
-                told = ", ".join(sorted(self._id(row) for row in fitting))
-                raise AmbiguousEntity(f"{name!r} may be any of {told}; give one of these ids, or a type")
+                ids = ", ".join(sorted(self._id(row) for row in fitting))
+                raise AmbiguousEntity(f"{name!r} may be any of {ids}; give one of these ids, or a type")
             if fitting:
                 return fitting[0]
         return -1
@@ -178,7 +180,7 @@ class EntityInterner:
         """Return rows with a name: exact, without case, as an exact alias, as an alias without case."""
         found = [] if name in self._new_names else find_named(self._kg, names.key(name))
         caseless, slug = names.caseless(name), names.slug(name)
-        written = [row for row in self._written(slug) if row not in self._merged]
+        written = [row for row in self._rows_of_slug(slug) if row not in self._merged]
         same = [each for each in found if not each.is_alias and names.slug(each.name) == slug]
         aliases = [each for each in found if each.is_alias and names.caseless(each.name) == caseless]
         levels = (
@@ -204,9 +206,9 @@ class EntityInterner:
         unspecific = -1
         if kind is not None and kind != names.DEFAULT_TYPE:
             unspecific = self.find_row(name, names.DEFAULT_TYPE)
-        wanted = kind or names.DEFAULT_TYPE
+        type_ = kind or names.DEFAULT_TYPE
         row = self.base + len(self._new)
-        self._new.add(f"{self._part}:{wanted}:{slug}", name, wanted, chunk)
+        self._new.add(f"{self._part}:{type_}:{slug}", name, type_, chunk)
         if self._made.setdefault(slug, row) != row:
             self._more.setdefault(slug, []).append(row)
         # what was the only one of its name may not be it any more
@@ -279,13 +281,13 @@ def intern_ends(
 
 def _object_kinds(registry: Registry, columns: DraftColumns) -> list[str | None]:
     """Return the kind of each row's object: entity, literal, or any; None for a bad row."""
-    predicates, wanted, types = columns["predicate"], columns["kind"], columns["object_type"]
+    predicates, kinds, types = columns["predicate"], columns["kind"], columns["object_type"]
     registered = {name: registry.kind(name) for name in dict.fromkeys(predicates) if isinstance(name, str)}
     found: list[str | None] = list(map(registered.get, predicates))
-    if _has_other_than("auto", wanted) or _has_other_than(None, types):
+    if _has_other_than("auto", kinds) or _has_other_than(None, types):
         found = [
             given if given != "auto" else kind if object_type is None else "entity"
-            for kind, given, object_type in zip(found, wanted, types, strict=True)
+            for kind, given, object_type in zip(found, kinds, types, strict=True)
         ]
     for row in columns.bad:
         found[row] = None
@@ -309,8 +311,8 @@ def _intern_by_name(
         if types or _has_other_than(None, chunks):
             found = _intern_each(interner, names, keys, types, chunks)
         else:
-            wanted = [name for name in dict.fromkeys(names) if name is not None]
-            found.update(zip(wanted, interner.rows(wanted), strict=True))
+            distinct = [name for name in dict.fromkeys(names) if name is not None]
+            found.update(zip(distinct, interner.rows(distinct), strict=True))
         if interner.disturbed:
             return None
         subjects, targets = (list(map(found.get, keys[end::2], repeat(-1))) for end in (0, 1))
@@ -375,19 +377,19 @@ def _add_existing(
 ) -> bool:  # fmt: skip
     """Fill in objects that name an existing entity, or one created further up; False where ambiguous."""
     rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MAX_NAME]
-    known: dict[str, tuple[int, int]] = {}
+    existing: dict[str, tuple[int, int]] = {}
     places: Mapping[int, int] | None = None
     for text in interner.maybe_existing(list(dict.fromkeys(objects[row] for row in rows))):
         made = interner.new_rows_like(text)
         if not made:
-            known[text] = interner.find_row(text, None), 0
+            existing[text] = interner.find_row(text, None), 0
         elif len(made) == 1 and interner.is_new_name(text):
             places = made_at() if places is None else places
-            known[text] = made[0], places[made[0]]
+            existing[text] = made[0], places[made[0]]
         else:
             return False
-    for row in rows if known else ():
-        target, since = known.get(objects[row], _NO_ENTITY)
+    for row in rows if existing else ():
+        target, since = existing.get(objects[row], _NO_ENTITY)
         if since <= 2 * row + 1:
             targets[row] = target
     return True
@@ -412,12 +414,12 @@ def _intern_by_row(
         if row in columns.bad:
             continue
         try:
-            begun = interner.row(subject, subject_type, chunk)
+            entity = interner.row(subject, subject_type, chunk)
             if kind == "entity":
                 targets[row] = interner.row(object, object_type, chunk)
             elif kind == "any" and len(object) <= _MAX_NAME:
                 targets[row] = interner.find_row(object, None)
-            subjects[row] = begun
+            subjects[row] = entity
         except (InvalidArgument, AmbiguousEntity) as error:
             if not skip_bad:
                 raise type(error)(columns.error_message(row, str(error))) from error

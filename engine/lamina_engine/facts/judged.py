@@ -79,8 +79,8 @@ def pending(view: View) -> list[int]:
 def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedChat) -> None:
     view = memory.view()
     (record,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text"))
-    said = {"title": record["title"] or "", "text": record["text"][:_TEXT_CHARS]}
-    found = purse.ask(TRIPLES_PROMPT, json.dumps(said, ensure_ascii=False, indent=1), parse_triples)
+    content = {"title": record["title"] or "", "text": record["text"][:_TEXT_CHARS]}
+    found = purse.ask(TRIPLES_PROMPT, json.dumps(content, ensure_ascii=False, indent=1), parse_triples)
     if found is not None:
         kept, dropped = check_triples([msgspec.structs.asdict(each) for each in found])
         report.dropped += [Drop(f"{record['id']}, {drop.what}", drop.why) for drop in dropped]

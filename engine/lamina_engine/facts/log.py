@@ -149,10 +149,10 @@ def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | N
                 rows[text] = find_row(view, text)
             except LaminaError:  # a label that looks like a short id
                 rows[text] = -1
-    known = {text: row for text, row in rows.items() if row >= 0}
-    at = np.array(list(known.values()), np.int64)
-    chunks = dict(zip(known, view.snapshot.values("chunks", "id", at), strict=True))
-    files = dict(zip(known, view.snapshot.values("chunks", "source", at), strict=True))
+    by_text = {text: row for text, row in rows.items() if row >= 0}
+    at = np.array(list(by_text.values()), np.int64)
+    chunks = dict(zip(by_text, view.snapshot.values("chunks", "id", at), strict=True))
+    files = dict(zip(by_text, view.snapshot.values("chunks", "source", at), strict=True))
     named: dict[Any, str] = {text: files[text] or chunks[text] if text in chunks else text for text in unique}
     chunk_of: list[str | None] = list(map(chunks.get, given)) if chunks else [None] * len(given)
     source_of = list(map(named.get, given, repeat(label)))
@@ -204,8 +204,8 @@ def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
     """Retract facts, so that they hold at no moment; return the number of those not retracted before."""
     with memory.write() as (transaction, view):
         kg = fact_view(view)
-        wanted = np.unique(np.array(rows, np.int64))
-        found = kg.facts_at(wanted[kg.is_current(wanted, None)].tolist())
+        distinct = np.unique(np.array(rows, np.int64))
+        found = kg.facts_at(distinct[kg.is_current(distinct, None)].tolist())
         amend(transaction, kg, found, RETRACT, origin)
     return len(found)
 
@@ -278,8 +278,8 @@ def entity_row(kg: FactView, name: str, type: str | None = None) -> int:
     """Return the row of the one entity of a name; EntityNotFound or AmbiguousEntity else."""
     found = kg.resolve(name, type=type)
     if found.ambiguous:
-        told = ", ".join(entity.id for entity in found.entities)
-        raise AmbiguousEntity(f"{name!r} may be any of {told}; give one of these ids, or a type")
+        ids = ", ".join(entity.id for entity in found.entities)
+        raise AmbiguousEntity(f"{name!r} may be any of {ids}; give one of these ids, or a type")
     if found.entity is None:
         raise EntityNotFound(f"no entity is called {name!r}; facts about it, or vault.facts.add_entity, make one")
     return found.entity.row

@@ -74,8 +74,8 @@ def normalize_spelling(predicate: str) -> str:
 
 def is_placeholder(text: str) -> bool:
     """Return whether a text only repeats a placeholder of the prompt."""
-    said = text.strip().strip("<>[]{}()\"'`").strip().casefold()
-    return said in _PLACEHOLDERS or not any(char.isalnum() for char in said)
+    plain = text.strip().strip("<>[]{}()\"'`").strip().casefold()
+    return plain in _PLACEHOLDERS or not any(char.isalnum() for char in plain)
 
 
 def _check_triple(parts: Mapping[str, object]) -> tuple[Triple | None, str]:

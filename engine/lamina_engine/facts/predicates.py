@@ -107,8 +107,8 @@ class Registry:
         for predicate in list(self._known.values()):
             other = predicate.inverse
             if other is not None and (other not in self._known or self._known[other].inverse is None):
-                known = self._known.get(other, Predicate(other, "entity"))
-                self._known[other] = Predicate(other, known.object, known.functional, predicate.name)
+                target = self._known.get(other, Predicate(other, "entity"))
+                self._known[other] = Predicate(other, target.object, target.functional, predicate.name)
 
     def __iter__(self) -> Iterator[Predicate]:
         return iter(self._known.values())
@@ -122,20 +122,20 @@ class Registry:
 
     def inverse(self, name: str) -> str | None:
         """Return the inverse of a predicate, or None."""
-        known = self._known.get(name)
-        return None if known is None else known.inverse
+        declared = self._known.get(name)
+        return None if declared is None else declared.inverse
 
     def is_functional(self, name: str) -> bool:
         """Return whether a subject has one value of it at a time."""
-        known = self._known.get(name)
-        return known is not None and known.functional
+        declared = self._known.get(name)
+        return declared is not None and declared.functional
 
     def kind(self, name: str) -> Kind:
         """Return the kind of its objects."""
-        known = self._known.get(name)
-        return "any" if known is None else known.object
+        declared = self._known.get(name)
+        return "any" if declared is None else declared.object
 
-    def turned(self, name: str) -> bool:
+    def is_reversed(self, name: str) -> bool:
         """Return whether facts of a predicate are compared in the form of its inverse.
 
         Of the two, the functional one stands for both, else the first by name.
@@ -170,7 +170,7 @@ def declare(
     """Declare a predicate, or change what is given of it; existing facts stay."""
     from lamina_engine.facts.view import fact_view
 
-    wanted = predicate_name(name)
+    normal = predicate_name(name)
     other = None if inverse is None else predicate_name(inverse)
     if object is not None and (not isinstance(object, str) or object not in KINDS):
         raise InvalidArgument(f"object={object!r} must be one of {', '.join(KINDS)}")
@@ -178,17 +178,17 @@ def declare(
         raise InvalidArgument(f"functional={functional!r} must be True or False")
     with memory.write() as (transaction, view):
         registry = fact_view(view).registry
-        known = registry.get(wanted) or Predicate(wanted)
+        before = registry.get(normal) or Predicate(normal)
         taken = None if other is None else registry.inverse(other)
-        if taken is not None and taken != wanted:
+        if taken is not None and taken != normal:
             raise InvalidArgument(f"inverse={other!r} is declared already, of {taken!r}; choose another name")
         made = Predicate(
-            wanted,
-            known.object if object is None else object,
-            known.functional if functional is None else functional,
-            known.inverse if other is None else other,
+            normal,
+            before.object if object is None else object,
+            before.functional if functional is None else functional,
+            before.inverse if other is None else other,
         )
-        if made != registry.get(wanted):
+        if made != registry.get(normal):
             row = {
                 "name": [made.name],
                 "object": [made.object],

@@ -1,4 +1,16 @@
-"""Questions about entities, answered from facts in phases of falling certainty."""
+"""Questions about people, projects and things, answered from facts in phases of falling certainty.
+
+| phase | answers | score | method |
+|---|---|---|---|
+| 1 | a fact of a named entity, of a predicate that was asked for | 95 | entity+intent |
+| 1 | the same between entities, from either end | 90 | entity+intent+rel |
+| 2 | its other facts | 70 | entity |
+| 2 | its other relations | 65 | entity+rel |
+| 3 | facts with the question's words, where no entity is named | 50 | fts |
+| 4 | relations with them | 40 | fts_rel |
+
+The scores rank answers among themselves; they are never mixed with BM25 or cosines (see `lamina_engine.recall.factlane`).
+"""
 
 from __future__ import annotations
 
@@ -30,6 +42,24 @@ if TYPE_CHECKING:
 
 __all__ = ["ANSWERED_FROM", "TIERS", "Answers", "Tiers", "ask", "ask_view"]
 
+_analyzer: Final = Analyzer()
+
+
+@functools.lru_cache(1 << 15)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
+    terms = _analyzer.tokens(word)
+    return terms[-1].stem if terms else word
+
+
+K: Final = 6
+MAX_K: Final = 1_000
+_MAX_CHARS: Final = 2_000
+_RELATED_FROM: Final = 65.0
+_MANY_FACTS: Final = 512
+"""Facts that point at an entity from which on not all of them are looked at."""
+_MOST_NAMED: Final = 8
+"""Entities of one question that are looked at."""
 ANSWERED_FROM: Final = 90.0
 """An answer of this score or more is one to what was asked; those below are what else is known."""
 
@@ -112,26 +142,6 @@ class Answers(Sequence[Answer]):
         }
 
 
-_analyzer: Final = Analyzer()
-
-
-@functools.lru_cache(1 << 15)
-def stem(word: str) -> str:
-    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = _analyzer.tokens(word)
-    return terms[-1].stem if terms else word
-
-
-K: Final = 6
-MAX_K: Final = 1_000
-_MAX_CHARS: Final = 2_000
-_RELATED_FROM: Final = 65.0
-_MANY_FACTS: Final = 512
-"""Facts that point at an entity from which on not all of them are looked at."""
-_MOST_NAMED: Final = 8
-"""Entities of one question that are looked at."""
-
-
 def ask(
     memory: Memory,
     question: str,
@@ -193,11 +203,11 @@ def ask_view(
     from lamina_engine.facts.contradictions import believed_confidence, contradicting_values
 
     others = contradicting_values(view, [item.fact.row for item in kept])
-    told = [
+    listed = [
         item.answer(others.get(item.fact.row, ()), believed_confidence(view, item.fact.row, item.fact.confidence))
         for item in kept
     ]
-    return Answers(question, told, answered=answered)
+    return Answers(question, listed, answered=answered)
 
 
 # ---------------------------------------------------------------------- phases
@@ -239,50 +249,50 @@ def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) 
     """Return candidates of phases 1 and 2: facts of named entities, each once with its best score."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
-    said = frozenset(stem(word) for word in question.words)
+    stems = frozenset(stem(word) for word in question.words)
     for place, named in enumerate(question.named[:_MOST_NAMED]):
-        here = list(_of_entity(kg, named, place, question, content, said, valid_at, tiers))
+        here = list(_of_entity(kg, named, place, question, content, stems, valid_at, tiers))
         if not tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):
             here = [item for item in here if item.score >= ANSWERED_FROM]
         for item in here:
-            known = best.get(item.fact.row)
-            if known is None or item.order < known.order:
+            previous = best.get(item.fact.row)
+            if previous is None or item.order < previous.order:
                 best[item.fact.row] = item
     return list(best.values())
 
 
 def _of_entity(
-    kg: FactView, named: NamedEntity, place: int, question: Question, content: frozenset[str], said: frozenset[str], valid_at: int,
+    kg: FactView, named: NamedEntity, place: int, question: Question, content: frozenset[str], stems: frozenset[str], valid_at: int,
     tiers: Tiers,
 ) -> Iterator[_Candidate]:  # fmt: skip
-    for fact in _facts_of(kg, named.entity.row, question, said, valid_at):
+    for fact in _facts_of(kg, named.entity.row, question, stems, valid_at):
         inward = fact.direction == "in"
         relation = fact.object_id is not None
-        asked = any(_fact_matches(intent, fact, inward=inward) for intent in question.intents) or _names_predicate(
-            fact, said
+        is_asked = any(_fact_matches(intent, fact, inward=inward) for intent in question.intents) or _names_predicate(
+            fact, stems
         )
-        if asked:
+        if is_asked:
             score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
         else:
             score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
         yield _Candidate(fact, score, method, place, _shared_words(fact, content), named)
 
 
-def _facts_of(kg: FactView, row: int, question: Question, said: frozenset[str], valid_at: int) -> list[Fact]:
+def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str], valid_at: int) -> list[Fact]:
     """Return the facts of an entity; of one that many facts point at, of these only those asked for."""
     if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
         return kg.about(row, valid_at=valid_at)
     registry = kg.registry
     names = {name for name in kg.tables.predicates.names if registry.inverse(name) is not None}
-    wanted = {
+    inverses = {
         str(registry.inverse(name))
         for name in names
         if any(matches_predicate(intent, name, inverse=True) for intent in question.intents)
         or any(matches_predicate(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
-        or said.issuperset(_key_stems(str(registry.inverse(name))))
+        or stems.issuperset(_key_stems(str(registry.inverse(name))))
     }
     out = kg.about(row, valid_at=valid_at, direction="out")
-    return [*out, *kg.about(row, valid_at=valid_at, direction="in", predicates=wanted)] if wanted else out
+    return [*out, *kg.about(row, valid_at=valid_at, direction="in", predicates=inverses)] if inverses else out
 
 
 def _fact_matches(intent: Any, fact: Fact, *, inward: bool) -> bool:
@@ -297,18 +307,18 @@ def _key_stems(key: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
 
 
-def _names_predicate(fact: Fact, said: frozenset[str]) -> bool:
+def _names_predicate(fact: Fact, stems: frozenset[str]) -> bool:
     """Return whether the question names the predicate itself, in any form of its words."""
     parts = _key_stems(fact.key)
-    return bool(parts) and said.issuperset(parts)
+    return bool(parts) and stems.issuperset(parts)
 
 
 def _shared_words(fact: Fact, content: frozenset[str]) -> int:
     """Return the number of the question's content words in a fact's predicate and value."""
     if not content:
         return 0
-    said = {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")}
-    return len(content & said)
+    stems = {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")}
+    return len(content & stems)
 
 
 def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
@@ -333,8 +343,8 @@ def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) 
     another intent, none that some predicate of the vault is made of, no unknown name. Other words do not matter. Where
     nothing particular is asked ("tell me about Keystone"), every fact of the entity answers.
     """
-    known = [item for item in found if item.score >= _RELATED_FROM]
-    strong = [item.fact for item in known if item.score >= ANSWERED_FROM]
+    related = [item for item in found if item.score >= _RELATED_FROM]
+    strong = [item.fact for item in related if item.score >= ANSWERED_FROM]
     left = set(question.content)
     asking: set[int] = set()
     for intent, positions in question.shown:
@@ -342,13 +352,13 @@ def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) 
             left -= positions
         else:
             asking |= positions
-    said = {stem(word) for item in known for word in _words_of_candidate(item)}
-    left = {i for i in left if _stem_at(question, i) not in said}
+    explained = {stem(word) for item in related for word in _words_of_candidate(item)}
+    left = {i for i in left if _stem_at(question, i) not in explained}
     if strong:
         unknown = {stem(word) for name in question.unknown for word in words_of(name)}
         other = {part for name in kg.tables.predicates.names for part in _key_stems(name)} | unknown
         return not any(i in asking or _stem_at(question, i) in other for i in left)
-    return bool(known) and not left and not question.shown
+    return bool(related) and not left and not question.shown
 
 
 def _stem_at(question: Question, position: int) -> str:

@@ -65,8 +65,8 @@ class QueryWord(NamedTuple):
         for part in self.lists:
             first, last = np.searchsorted(rows, (part[0], int(part[-1]) + 1)) if len(part) else (0, 0)
             if first < last:
-                wanted = rows[first:last].astype(part.dtype)
-                out[first:last] = part[np.searchsorted(part, wanted)] == wanted
+                inside = rows[first:last].astype(part.dtype)
+                out[first:last] = part[np.searchsorted(part, inside)] == inside
         return out
 
 
@@ -106,17 +106,17 @@ def rank_facts(words: Sequence[QueryWord], source: RankSource, *, k: int, stop: 
         if total > max(_RARE, stop // _RARE_SHARE):
             break
         rare.add(at)
-    taken = search.of_rare(rare)
+    taken = search.rank_rare(rare)
     common = [word for at, word in enumerate(words) if at not in rare]
     if common:
-        search.of_common(common, taken, stop)
-    return search.kept
+        search.rank_common(common, taken, stop)
+    return search.best
 
 
 class _Search:
     def __init__(self, words: Sequence[QueryWord], source: RankSource, k: int) -> None:
         self._words, self._source, self._k = words, source, k
-        self.kept: list[RankedFact] = []
+        self.best: list[RankedFact] = []
         self._marks = np.empty(0, np.bool_)
         """False, by row of a window; what is marked is unmarked at once."""
         self._sums = np.empty(0)
@@ -124,9 +124,9 @@ class _Search:
     @property
     def _last(self) -> RankedFact | None:
         """Row to beat; None while there is room."""
-        return self.kept[-1] if len(self.kept) == self._k else None
+        return self.best[-1] if len(self.best) == self._k else None
 
-    def of_rare(self, rare: set[int]) -> I64:
+    def rank_rare(self, rare: set[int]) -> I64:
         """Rank the rows with one of some rare words; return all of them."""
         rows = unique_rows(_concatenate(part for at in rare for part in self._words[at].lists))
         scores = np.zeros(len(rows))
@@ -139,7 +139,7 @@ class _Search:
         self._take(rows, scores)
         return rows
 
-    def of_common(self, words: Sequence[QueryWord], taken: I64, stop: int) -> None:
+    def rank_common(self, words: Sequence[QueryWord], taken: I64, stop: int) -> None:
         """Rank the other rows, which hold common words alone."""
         rest = np.cumsum([word.weight for word in reversed(words)])[::-1].tolist()
         total = 0.0
@@ -150,27 +150,29 @@ class _Search:
                 return
             if len(self._marks) < end - start:
                 self._marks, self._sums = np.zeros(end - start, np.bool_), np.empty(end - start)
-            rows, scores = self._scored(words, rest, start, end)
+            rows, scores = self._score_window(words, rest, start, end)
             new = ~QueryWord(0.0, (taken,)).holds(rows)
             self._take(rows[new], scores[new])
 
-    def _scored(self, words: Sequence[QueryWord], rest: Sequence[float], start: int, stop: int) -> tuple[I64, F64]:
+    def _score_window(
+        self, words: Sequence[QueryWord], rest: Sequence[float], start: int, stop: int
+    ) -> tuple[I64, F64]:
         """Return the rows of a window that may be among the best, ascending, and their scores."""
         least = self._least(stop)
         # what holds only words that together weigh less is not enough
         needed = next((at for at, possible in enumerate(rest) if possible < least), len(words))
         lists = [word.between(start, stop) for word in words[:needed]]
-        rows, scores = self._added([rows - start for rows in lists], [word.weight for word in words])
+        rows, scores = self._sum_lists([rows - start for rows in lists], [word.weight for word in words])
         for word, possible in zip(words[needed:], rest[needed:], strict=True):
             may = scores + possible >= least
             rows, scores = rows[may], scores[may]
             if not len(rows):
                 break
-            scores[self._held(word.between(start, stop) - start, rows)] += word.weight
+            scores[self._is_listed(word.between(start, stop) - start, rows)] += word.weight
         may = scores >= least
         return rows[may] + start, scores[may]
 
-    def _added(self, lists: Sequence[I64], weights: Sequence[float]) -> tuple[I64, F64]:
+    def _sum_lists(self, lists: Sequence[I64], weights: Sequence[float]) -> tuple[I64, F64]:
         """Return the rows of a window in any of some lists, and their summed weights."""
         full = [at for at, rows in enumerate(lists) if len(rows)]
         if len(full) <= 1:
@@ -184,7 +186,7 @@ class _Search:
         self._marks[rows] = False
         return rows, self._sums[rows]
 
-    def _held(self, listed: I64, rows: I64) -> NDArray[np.bool_]:
+    def _is_listed(self, listed: I64, rows: I64) -> NDArray[np.bool_]:
         """Return, for rows of a window, whether they are in a list."""
         if len(rows) * _CHEAPER < len(listed):
             return QueryWord(0.0, (listed,)).holds(rows)
@@ -227,7 +229,7 @@ class _Search:
                 break
             found = self._source.settled(rows[chunk])
             more = map(RankedFact, [score] * len(found.rows), *(column.tolist() for column in _state_columns(found)))
-            self.kept = sorted([*self.kept, *more], reverse=True)[: self._k]
+            self.best = sorted([*self.best, *more], reverse=True)[: self._k]
             begin, step = begin + step, 8 * step
         return self._last is None or self._last.score < score
 

@@ -121,13 +121,13 @@ class NameIndex:
 
     def _keys(self, saved: Hashes, first: int, segment: Segment, column: str, skip: int) -> Hashes:
         """Return the keys of a segment's names from ``skip`` on, saved ones and new ones."""
-        known = saved[first : segment.start + segment.rows]
-        written = segment.column(column).slice(skip + len(known)).to_pylist()
+        keys = saved[first : segment.start + segment.rows]
+        written = segment.column(column).slice(skip + len(keys)).to_pylist()
         if not written:
-            return known
+            return keys
         found, longest = names.keys_of(written)
         self.longest = min(max(self.longest, longest), names.MAX_WORDS)
-        return np.concatenate([known, found])
+        return np.concatenate([keys, found])
 
     def save(self, path: Path, entities: int, aliases: int) -> None:
         """Write the keys of the first rows."""
@@ -223,18 +223,18 @@ def resolve(
         return Resolution((kg.entity(row),), "id")
     text = names.clean(name)
     levels = _match_levels(text, find_named(kg, names.key(text)))
-    wanted = None if type is None else names.clean_type(type)
+    kind = None if type is None else names.clean_type(type)
     for how, rows in zip(HOW[1:5], levels, strict=True):
-        found = _entities_at(kg, rows, wanted)
+        found = _entities_at(kg, rows, kind)
         if found:
             return Resolution(found, how)
     folded = names.fold(text)
     if prefix and len(folded) >= _MIN_PREFIX:
-        found = _entities_at(kg, (each.row for each in _sorted_names(kg).beginning(folded)), wanted)
+        found = _entities_at(kg, (each.row for each in _sorted_names(kg).with_prefix(folded)), kind)
         if found:
             return Resolution(found, "prefix")
     if edits and len(folded) >= _MIN_EDIT:
-        found = _entities_at(kg, (each.row for each in _sorted_names(kg).one_edit_away(folded)), wanted)
+        found = _entities_at(kg, (each.row for each in _sorted_names(kg).one_edit_away(folded)), kind)
         if found:
             return Resolution(found, "edit")
     return Resolution((), "none")
@@ -326,13 +326,13 @@ def find_mentions(kg: FactView, text: str) -> list[Mention]:
 
 
 def _mention(kg: FactView, text: str, start: int, stop: int, key: int) -> Mention | None:
-    said = text[start:stop]
-    folded = names.fold(said)
+    mentioned = text[start:stop]
+    folded = names.fold(mentioned)
     candidates = [each for each in find_named(kg, key) if names.fold(each.name) == folded]
-    for how, rows in zip(HOW[1:5], _match_levels(said, candidates), strict=True):
+    for how, rows in zip(HOW[1:5], _match_levels(mentioned, candidates), strict=True):
         entities = _entities_at(kg, rows, None)
         if entities:
-            return Mention(start, stop, said, entities, how)
+            return Mention(start, stop, mentioned, entities, how)
     return None
 
 
@@ -348,7 +348,7 @@ class SortedNames:
         self._backward = sorted((folded[::-1], at) for at, folded in enumerate(self._words))
         self._ends = [folded for folded, _ in self._backward]
 
-    def beginning(self, prefix: str) -> Iterator[NameMatch]:
+    def with_prefix(self, prefix: str) -> Iterator[NameMatch]:
         """Yield names with a prefix."""
         for at in _prefix_range(self._words, prefix):
             yield self._forward[at][1]

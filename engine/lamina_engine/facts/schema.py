@@ -162,9 +162,9 @@ def check_columns(
     if uneven:
         raise InvalidArgument(f"{n} subjects came with {len(given[uneven[0]])} values of {uneven[0]!r}")
     found = DraftColumns(n, {})
-    known = _registered_name(registry) if strict else predicate_name
+    to_predicate = _registered_name(registry) if strict else predicate_name
     convert: dict[str, Callable[[Any], Any]] = {
-        "subject": _to_subject, "predicate": known, "object": _to_object, "kind": _to_kind, "subject_type": _to_type,
+        "subject": _to_subject, "predicate": to_predicate, "object": _to_object, "kind": _to_kind, "subject_type": _to_type,
         "object_type": _to_type, "category": _to_type, "source": _to_source, "confidence": _to_confidence, "weight": _to_weight,
         "valid_from": _to_instant, "valid_to": _to_instant,
     }  # fmt: skip
@@ -193,9 +193,9 @@ def _convert_column(values: Sequence[Any], convert: Callable[[Any], Any], most: 
             return _BadValue(str(error))
 
     if _PLAIN_TYPES.issuperset(map(type, values)):
-        known = {value: tried(value) for value in dict.fromkeys(values)}
-        out = list(map(known.__getitem__, values))
-        some_bad = any(type(value) is _BadValue for value in known.values())
+        converted = {value: tried(value) for value in dict.fromkeys(values)}
+        out = list(map(converted.__getitem__, values))
+        some_bad = any(type(value) is _BadValue for value in converted.values())
     else:  # True would be taken for 1, and what cannot be a key has to be refused, not to fail
         out, some_bad = [tried(value) for value in values], True
     if some_bad:

@@ -151,9 +151,9 @@ def _analyze_block(analyzer: Analyzer, kg: FactView, start: int, stop: int) -> U
     from lamina_engine.index.terms import build_term_rows
 
     found = kg.texts(start, stop)
-    said = [f"{subject} {predicate} {object}".replace("_", " ") for _, subject, predicate, object in found]
-    none = [""] * len(said)
-    terms = build_term_rows(said, none, none, analyzer=analyzer)[0]
+    texts = [f"{subject} {predicate} {object}".replace("_", " ") for _, subject, predicate, object in found]
+    none = [""] * len(texts)
+    terms = build_term_rows(texts, none, none, analyzer=analyzer)[0]
     rows = np.repeat(np.fromiter((row for row, *_ in found), np.int64, len(found)), np.diff(terms.indptr))
     return pack_entries(terms.hashes, rows, kg.tables.target.values[rows] >= 0)
 
@@ -178,11 +178,11 @@ class FactTextIndex:
         self._folder = tables.folder
         self._analyzer = Analyzer()
         self._files: dict[str, Postings] = {}
-        self._looked = 0
+        self._covered_rows = 0
         """Rows that the newest record known of says its files cover."""
         self._runs: list[Postings] = []
         """Of neighbouring intervals, from row 0 on: those of files, then of memory."""
-        self._late: dict[int, array[int]] = {}
+        self._newest: dict[int, array[int]] = {}
         """By key, rows after the last run."""
         self._stop = 0
         self._lock = after_fork.make_lock()
@@ -198,7 +198,7 @@ class FactTextIndex:
         if not stems or not kg.fact_rows:
             return []
         with self._lock:
-            self._level(snapshot, kg)
+            self._sync(snapshot, kg)
             lists = [[self._lists(term_hash(stem), kind, kg.fact_rows) for kind in (False, True)] for stem in stems]
         words = []
         for of_facts, of_relations in lists:
@@ -214,29 +214,29 @@ class FactTextIndex:
         lists: list[NDArray[np.integer]] = [run.of(key) for run in self._runs if run.start < below]
         if lists and self._runs[-1].stop > below:
             lists = [rows[: np.searchsorted(rows, below)] for rows in lists]
-        late = self._late.get(key)
+        late = self._newest.get(key)
         if late is not None:  # copied: an array that is looked at cannot grow
             rows = np.array(late, np.uint32)
             lists.append(rows[: np.searchsorted(rows, below)])
         return tuple(rows for rows in lists if len(rows))
 
-    def _level(self, snapshot: Snapshot, kg: FactView) -> None:
+    def _sync(self, snapshot: Snapshot, kg: FactView) -> None:
         """Open the files of a version, and analyse the rows after them into memory."""
         record = _index_record(snapshot)
-        if record is not None and int(record["rows"]) > self._looked:
-            self._looked = int(record["rows"])
+        if record is not None and int(record["rows"]) > self._covered_rows:
+            self._covered_rows = int(record["rows"])
             self._files = _open_files(self._folder, record, self._files)
             runs = list(self._files.values())
             if runs and runs[-1].stop > (self._runs[-1].stop if self._runs else 0):
-                self._runs, self._late, self._stop = runs, {}, runs[-1].stop
+                self._runs, self._newest, self._stop = runs, {}, runs[-1].stop
         if self._stop >= kg.fact_rows:
             return
         entries = analyze_facts(self._analyzer, kg, self._stop, kg.fact_rows)
-        if kg.fact_rows - self._stop >= _BULK_TAIL and not self._late:
+        if kg.fact_rows - self._stop >= _BULK_TAIL and not self._newest:
             self._runs = [*self._runs, build_postings(self._stop, kg.fact_rows, entries)]
         else:
             for key, rows in _postings_by_key(build_postings(self._stop, kg.fact_rows, entries)):
-                self._late.setdefault(key, array("I")).extend(rows)
+                self._newest.setdefault(key, array("I")).extend(rows)
         self._stop = kg.fact_rows
 
 
@@ -288,13 +288,13 @@ def _file_names(record: dict[str, Any]) -> list[str]:
     return names
 
 
-def _open_files(folder: Path, record: dict[str, Any], known: Mapping[str, Postings]) -> dict[str, Postings]:
+def _open_files(folder: Path, record: dict[str, Any], opened: Mapping[str, Postings]) -> dict[str, Postings]:
     """Return the postings of a version's files, up to the first unusable one; the log has the rest."""
     files: dict[str, Postings] = {}
     stop = 0
     for name in _file_names(record):
         try:
-            words = known[name] if name in known else open_postings(folder / name)
+            words = opened[name] if name in opened else open_postings(folder / name)
         except (PostingsDamaged, OSError) as error:
             logger.warning("%s cannot be read (%s); the words of its facts are taken from the log", name, error)
             break

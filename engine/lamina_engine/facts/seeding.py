@@ -82,10 +82,10 @@ def seed(memory: Memory, path: Path, *, strict: bool = False) -> SeedReport:
     declared = dict(_predicates(document, path))
     entities = [*_entities(document, path)]
     drafts = [*_drafts(document, path, label, memory.config.tz)]
-    wanted = _with_aliases(_with_subjects(entities, drafts), document, path)
+    named = _with_aliases(_with_subjects(entities, drafts), document, path)
     for name, what in declared.items():
         declare(memory, name, **what)
-    made = ensure_entities(memory, wanted, origin=ORIGIN)
+    made = ensure_entities(memory, named, origin=ORIGIN)
     written = write(memory, drafts, origin=ORIGIN, strict=strict, repeat=False)
     from lamina_engine.facts.view import fact_view_at
 
@@ -210,20 +210,20 @@ def _with_aliases(entities: list[EntityDraft], document: Mapping[str, Any], path
     given = document.get("aliases") or {}
     if not isinstance(given, dict):
         raise InvalidArgument(f"{path}: aliases must be a table: another name, and whom it means")
-    meant = {
+    targets = {
         names.clean(str(alias), "alias"): [names.clean(str(name), "alias of") for name in (to if isinstance(to, list) else [to])]
         for alias, to in given.items()
     }  # fmt: skip
     by_name = {names.caseless(entity.name): at for at, entity in enumerate(entities)}
     found = [EntityDraft(entity.name, entity.type, list(entity.aliases)) for entity in entities]
-    for alias in meant:
-        for name in _resolve_alias(alias, meant, set(by_name), path, ()):
+    for alias in targets:
+        for name in _resolve_alias(alias, targets, set(by_name), path, ()):
             key = names.caseless(name)
             if key not in by_name:
                 by_name[key] = len(found)
                 found.append(EntityDraft(name, None, []))
             found[by_name[key]] = found[by_name[key]]._replace(aliases=[*found[by_name[key]].aliases, alias])
-    spoken = {names.caseless(alias) for alias in meant}
+    spoken = {names.caseless(alias) for alias in targets}
     described = {names.caseless(entity.name) for entity in _entities(document, path)}
     return [
         entity
@@ -233,13 +233,13 @@ def _with_aliases(entities: list[EntityDraft], document: Mapping[str, Any], path
 
 
 def _resolve_alias(
-    alias: str, meant: Mapping[str, list[str]], known: set[str], path: Path, before: tuple[str, ...]
+    alias: str, targets: Mapping[str, list[str]], described: set[str], path: Path, before: tuple[str, ...]
 ) -> Iterator[str]:
     if alias in before:
         raise InvalidArgument(f"{path}: the aliases {' -> '.join([*before, alias])} lead in a circle; name an entity")
-    for name in meant[alias]:
-        if name in meant and names.caseless(name) not in known:
-            yield from _resolve_alias(name, meant, known, path, (*before, alias))
+    for name in targets[alias]:
+        if name in targets and names.caseless(name) not in described:
+            yield from _resolve_alias(name, targets, described, path, (*before, alias))
         elif names.caseless(name) == names.caseless(alias):
             raise InvalidArgument(f"{path}: the alias {alias!r} leads to itself; name an entity")
         else:

@@ -61,20 +61,20 @@ def insert_interval(
     intervals = [interval for interval in there if interval.begin < interval.end]
     if begin is None:
         begin = today if intervals and (end is None or end > today) else MIN_TIME
-    wanted = MAX_TIME if end is None else end
+    stop = MAX_TIME if end is None else end
     covering = next((interval for interval in intervals if interval.begin <= begin < interval.end), None)
     if covering is not None and covering.value == value:
-        if functional or wanted <= covering.end:
+        if functional or stop <= covering.end:
             return Insertion(covering.row, covering.begin, covering.end)
-        begin, covering = covering.end, None  # said anew after it was closed
+        begin, covering = covering.end, None  # stated again after it was closed
     following = min((interval.begin for interval in intervals if interval.begin > begin), default=MAX_TIME)
     touching = next((interval for interval in intervals if interval.begin == begin and interval.value == value), None)
     if touching is not None:
         return Insertion(touching.row, touching.begin, touching.end)
     resumed = None
-    if covering is not None and wanted < covering.end:
-        resumed = replace(covering, row=-1, begin=wanted)
-    return Insertion(-1, begin, min(wanted, following), covering, resumed)
+    if covering is not None and stop < covering.end:
+        resumed = replace(covering, row=-1, begin=stop)
+    return Insertion(-1, begin, min(stop, following), covering, resumed)
 
 
 I64 = NDArray[np.int64]
@@ -106,22 +106,22 @@ def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Inter
     Values of one group share a list. All are looked up at once: one by one takes ten times as long.
     """
     groups: dict[tuple[object, ...], list[Interval]] = {}
-    asked: list[tuple[FactValue, list[Interval]]] = []
+    queries: list[tuple[FactValue, list[Interval]]] = []
     found: list[list[Interval]] = []
     for value in values:
         group = value.group
-        known = groups.get(group)
-        if known is None:
-            known = groups[group] = []
-            if value.owner < kg.entity_rows:  # of what is new nothing is said
-                asked.append((value, known))
-        found.append(known)
-    if asked:
-        pairs = [_pairs(kg, value) for value, _ in asked]
-        told = {pair for own, other, _ in pairs for pair in (own, other) if pair is not None}
-        facts = _IntervalReader(kg, told, {other_end for *_, other_end in pairs if other_end is not None})
-        for (value, known), (own, other, other_end) in zip(asked, pairs, strict=True):
-            known += facts.intervals(value, own, other, other_end)
+        existing = groups.get(group)
+        if existing is None:
+            existing = groups[group] = []
+            if value.owner < kg.entity_rows:  # a new entity has no facts
+                queries.append((value, existing))
+        found.append(existing)
+    if queries:
+        pairs = [_pairs(kg, value) for value, _ in queries]
+        outgoing = {pair for own, other, _ in pairs for pair in (own, other) if pair is not None}
+        facts = _IntervalReader(kg, outgoing, {other_end for *_, other_end in pairs if other_end is not None})
+        for (value, existing), (own, other, other_end) in zip(queries, pairs, strict=True):
+            existing += facts.intervals(value, own, other, other_end)
     return found
 
 
@@ -141,10 +141,10 @@ def _pairs(kg: FactView, value: FactValue) -> tuple[Pair, Pair | None, Pair | No
 class _IntervalReader:
     """Facts of some pairs of entity and predicate."""
 
-    def __init__(self, kg: FactView, told: set[Pair], turned: set[Pair]) -> None:
+    def __init__(self, kg: FactView, outgoing: set[Pair], incoming: set[Pair]) -> None:
         tables = kg.tables
-        outward = _rows_of_pairs(kg, tables.by_subject, told, tables.subject.values)
-        inward = _rows_of_pairs(kg, tables.by_target, turned, tables.target.values)
+        outward = _rows_of_pairs(kg, tables.by_subject, outgoing, tables.subject.values)
+        inward = _rows_of_pairs(kg, tables.by_target, incoming, tables.target.values)
         found = read_states(kg, np.concatenate([outward, inward]))
         rows = found.rows
         self._rows, self._begins, self._ends = rows.tolist(), found.valid_from.tolist(), found.valid_to.tolist()
@@ -152,20 +152,20 @@ class _IntervalReader:
             root_rows(kg, column.values[rows]).tolist() for column in (tables.subject, tables.target)
         )
         self._texts = _read_literals(kg, found, np.array(self._targets, np.int64))
-        self._told: dict[Pair, list[int]] = {}
-        self._turned: dict[Pair, list[int]] = {}
+        self._by_subject: dict[Pair, list[int]] = {}
+        self._by_target: dict[Pair, list[int]] = {}
         codes = tables.predicate.values[rows].tolist()
         for at, pair in enumerate(zip(self._subjects, codes, strict=True)):
-            self._told.setdefault(pair, []).append(at)
-        if turned:
+            self._by_subject.setdefault(pair, []).append(at)
+        if incoming:
             for at, pair in enumerate(zip(self._targets, codes, strict=True)):
-                self._turned.setdefault(pair, []).append(at)
+                self._by_target.setdefault(pair, []).append(at)
 
     def intervals(self, value: FactValue, own: Pair, other: Pair | None, other_end: Pair | None) -> list[Interval]:
         """Return the intervals of a value's group."""
-        mine = self._told.get(own, [])
-        its = [at for at in self._told.get(other, []) if self._targets[at] == value.owner] if other else []
-        its += self._turned.get(other_end, []) if other_end else []
+        mine = self._by_subject.get(own, [])
+        its = [at for at in self._by_subject.get(other, []) if self._targets[at] == value.owner] if other else []
+        its += self._by_target.get(other_end, []) if other_end else []
         found = [self._interval(at, self._texts[at] if self._targets[at] < 0 else self._targets[at]) for at in mine]
         found += [self._interval(at, self._subjects[at]) for at in sorted(set(its).difference(mine))]
         if value.functional:
@@ -183,8 +183,8 @@ def _rows_of_pairs(kg: FactView, groups: RowGroups, pairs: set[Pair], entities: 
     members = [member for entity in {entity for entity, _ in pairs} for member in kg.members(entity)]
     rows = groups.of_all(np.array(members, np.int64), kg.fact_rows)
     width = len(kg.tables.predicates.names) + 1
-    wanted = np.array([entity * width + code for entity, code in pairs if code >= 0], np.int64)
-    return rows[np.isin(root_rows(kg, entities[rows]) * width + kg.tables.predicate.values[rows], wanted)]
+    codes = np.array([entity * width + code for entity, code in pairs if code >= 0], np.int64)
+    return rows[np.isin(root_rows(kg, entities[rows]) * width + kg.tables.predicate.values[rows], codes)]
 
 
 def root_rows(kg: FactView, entities: I64) -> I64:
@@ -252,10 +252,10 @@ class WritePlan:
         self.added = len(self.good)
         self.unchanged = self.superseded = 0
         registry = kg.registry
-        self._turned = {name: registry.turned(name) for name in dict.fromkeys(columns["predicate"])}
+        self._is_reversed = {name: registry.is_reversed(name) for name in dict.fromkeys(columns["predicate"])}
         values = {row: self._value(row) for row in self._meeting()}
         for (row, value), group in zip(values.items(), read_intervals(kg, values.values()), strict=True):
-            self._settle(row, value, group)
+            self._resolve_row(row, value, group)
 
     # ------------------------------------------------------------------ which rows meet others
 
@@ -265,20 +265,20 @@ class WritePlan:
             return self.good
         good = np.array(self.good, np.int64)
         registry = self.kg.registry
-        predicates, code = _coded(self.columns["predicate"], good)
+        predicates, code = _encode(self.columns["predicate"], good)
         subject = np.array(self.subjects, np.int64)[good]
         target = np.array(self.targets, np.int64)[good]
         two_ways = np.array([registry.inverse(name) is not None for name in predicates])[code]
         functional = np.array([registry.is_functional(name) for name in predicates])[code]
         group = subject * len(predicates) + code
-        _, literal = _coded(self.columns["object"], good, named=False)
+        _, literal = _encode(self.columns["object"], good, named=False)
         value = np.where(target >= 0, target, -2 - literal)
-        whole = np.where(functional, -1, value) + int(literal.max(initial=0)) + 3
-        width = int(whole.max()) + 1
+        coded = np.where(functional, -1, value) + int(literal.max(initial=0)) + 3
+        width = int(coded.max()) + 1
         if int(group.max()) >= _MAX_KEY // width:
             group = np.unique(group, return_inverse=True)[1]
-        triple = group * width + whole
-        meets = _repeated(triple) | self._repeated_both_ways(two_ways, subject, code, target, predicates)
+        triple = group * width + coded
+        meets = _occurs_twice(triple) | self._repeated_both_ways(two_ways, subject, code, target, predicates)
         meets |= self._in_vault(subject, target, code, predicates, two_ways)
         found: list[int] = good[meets].tolist()
         return found
@@ -299,7 +299,7 @@ class WritePlan:
             [registry.is_functional(name) or registry.is_functional(registry.inverse(name) or "") for name in predicates]
         )[code[rows]]  # fmt: skip
         ends = low * (int(high.max()) + 1) + high
-        out[rows] = _repeated(ends * len(predicates) + family) | functional
+        out[rows] = _occurs_twice(ends * len(predicates) + family) | functional
         return out
 
     def _in_vault(
@@ -330,14 +330,14 @@ class WritePlan:
         predicate, subject, target = columns["predicate"][row], self.subjects[row], self.targets[row]
         if target < 0:
             return FactValue(subject, predicate, columns["object"][row], registry.is_functional(predicate))
-        turned, inverse = self._turned[predicate], registry.inverse(predicate)
+        is_reversed, inverse = self._is_reversed[predicate], registry.inverse(predicate)
         if inverse == predicate and not registry.is_functional(predicate):
-            turned = target < subject  # without a direction: the smaller number comes first
-        if turned and inverse is not None:
+            is_reversed = target < subject  # without a direction: the smaller number comes first
+        if is_reversed and inverse is not None:
             return FactValue(target, inverse, subject, registry.is_functional(inverse))
         return FactValue(subject, predicate, target, registry.is_functional(predicate))
 
-    def _settle(self, row: int, value: FactValue, group: list[Interval]) -> None:
+    def _resolve_row(self, row: int, value: FactValue, group: list[Interval]) -> None:
         columns, held, functional = self.columns, value.held, value.functional
         begin, end = columns["valid_from"][row], columns["valid_to"][row]
         before = (
@@ -377,7 +377,7 @@ _FEW_ROWS: Final = 64
 _MAX_KEY: Final = 1 << 62
 
 
-def _coded(column: Sequence[str], rows: I64, *, named: bool = True) -> tuple[list[str], I64]:
+def _encode(column: Sequence[str], rows: I64, *, named: bool = True) -> tuple[list[str], I64]:
     """Return the different values of a column's rows (where ``named``), and each row's code."""
     import pyarrow as pa
 
@@ -386,7 +386,7 @@ def _coded(column: Sequence[str], rows: I64, *, named: bool = True) -> tuple[lis
     return coded.dictionary.to_pylist() if named else [], numbers(coded.indices).astype(np.int64)
 
 
-def _repeated(values: I64) -> NDArray[np.bool_]:
+def _occurs_twice(values: I64) -> NDArray[np.bool_]:
     """Return, by row, whether a value occurs more than once."""
     ordered = np.sort(values)
     several = ordered[1:][ordered[1:] == ordered[:-1]]

@@ -111,22 +111,22 @@ class FactView:
         kinds = self.lexicon.kind.values
         return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(ENTITY)
 
-    def called(self, row: int) -> tuple[str, str, str]:
+    def entity_texts(self, row: int) -> tuple[str, str, str]:
         """Return the present name, canonical id and type of an entity."""
         name, identity, kind = self._entity_texts.at(self.root(row))
         return name, identity, kind
 
     def name(self, row: int) -> str:
         """Return the present name of an entity."""
-        return self.called(row)[0]
+        return self.entity_texts(row)[0]
 
     def identity(self, row: int) -> str:
         """Return the present canonical id of an entity."""
-        return self.called(row)[1]
+        return self.entity_texts(row)[1]
 
     def type(self, row: int) -> str:
         """Return the present type of an entity."""
-        return self.called(row)[2]
+        return self.entity_texts(row)[2]
 
     @cached_property
     def _entity_texts(self) -> RowReader:
@@ -143,7 +143,7 @@ class FactView:
         found = self._entities.get(row)
         if found is None:
             merged = self.members(row)[1:]
-            name, identity, kind = self.called(row)
+            name, identity, kind = self.entity_texts(row)
             others = [self._entity_texts.at(other) for other in merged]
             aliases = tuple(
                 alias for alias in dict.fromkeys([o[0] for o in others] + self._aliases(row)) if alias != name
@@ -234,7 +234,7 @@ class FactStates(NamedTuple):
     valid_to: I64
     confidence: NDArray[np.float32]
 
-    def kept(self, mask: NDArray[np.bool_]) -> FactStates:
+    def select(self, mask: NDArray[np.bool_]) -> FactStates:
         """Return the facts of a mask."""
         return FactStates(self.rows[mask], self.valid_from[mask], self.valid_to[mask], self.confidence[mask])
 
@@ -275,8 +275,8 @@ def _with_predicates(kg: FactView, rows: I64, predicates: Collection[str] | None
     if predicates is None or not len(rows):
         return rows
     registry = kg.registry
-    wanted = {registry.inverse(name) for name in predicates} if inward else set(predicates)
-    codes = [kg.tables.predicates.code(name) for name in wanted if name is not None]
+    stored = {registry.inverse(name) for name in predicates} if inward else set(predicates)
+    codes = [kg.tables.predicates.code(name) for name in stored if name is not None]
     return rows[np.isin(kg.tables.predicate.values[rows], codes)]
 
 
@@ -294,40 +294,40 @@ def _apply_amendments(kg: FactView, rows: I64) -> FactStates:
     amends = tables.amends.values[rows]
     is_fact = amends < 0
     facts = rows[is_fact]
-    standing = FactStates(
+    states = FactStates(
         facts, tables.valid_from.values[facts], tables.valid_to.values[facts], tables.confidence.values[facts]
     )
     if len(facts) == len(rows):
-        return standing
-    return _apply_last(kg, standing, rows[~is_fact], amends[~is_fact])
+        return states
+    return _apply_last(kg, states, rows[~is_fact], amends[~is_fact])
 
 
-def _apply_last(kg: FactView, standing: FactStates, rows: I64, amends: I64) -> FactStates:
+def _apply_last(kg: FactView, states: FactStates, rows: I64, amends: I64) -> FactStates:
     """Apply the last amendment of each fact; leave out retracted ones."""
-    tables, facts = kg.tables, standing.rows
+    tables, facts = kg.tables, states.rows
     at = np.searchsorted(facts, amends)
-    known = at < len(facts)
-    known[known] = facts[at[known]] == amends[known]
-    at, rows = at[known], rows[known]
+    present = at < len(facts)
+    present[present] = facts[at[present]] == amends[present]
+    at, rows = at[present], rows[present]
     last = np.full(len(facts), -1, np.int64)
     last[at] = rows  # of several the last stands: they ascend
     touched = np.flatnonzero(last >= 0)
     newest = last[touched]
-    standing.valid_to[touched] = tables.valid_to.values[newest]
-    standing.confidence[touched] = tables.confidence.values[newest]
-    gone = touched[tables.kind.values[newest] == tables.kinds.code(RETRACT)]
-    if not len(gone):
-        return standing
+    states.valid_to[touched] = tables.valid_to.values[newest]
+    states.confidence[touched] = tables.confidence.values[newest]
+    retracted = touched[tables.kind.values[newest] == tables.kinds.code(RETRACT)]
+    if not len(retracted):
+        return states
     kept = np.ones(len(facts), np.bool_)
-    kept[gone] = False
-    return standing.kept(kept)
+    kept[retracted] = False
+    return states.select(kept)
 
 
-def _holding_at(standing: FactStates, valid_at: int | None) -> FactStates:
+def _holding_at(states: FactStates, valid_at: int | None) -> FactStates:
     if valid_at is None:
-        return standing
-    holds = (standing.valid_from <= valid_at) & (standing.valid_to > valid_at)
-    return standing if holds.all() else standing.kept(holds)
+        return states
+    holds = (states.valid_from <= valid_at) & (states.valid_to > valid_at)
+    return states if holds.all() else states.select(holds)
 
 
 def read_states(kg: FactView, rows: I64) -> FactStates:
@@ -407,7 +407,7 @@ def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"])
         object, category, source, chunk, origin, weight, recorded = texts.at(row)
         for end in (subject, target):
             if end >= 0 and end not in ends:
-                ends[end] = kg.called(end)
+                ends[end] = kg.entity_texts(end)
         name, identity, kind = ends[subject]
         other, other_id, _ = ends[target] if target >= 0 else (object or "", None, "")
         predicate = tables.predicates.names[code]
@@ -473,6 +473,6 @@ def read_texts(kg: FactView, start: int, stop: int) -> list[tuple[int, str, str,
 
 
 def _entity_names(kg: FactView, rows: Iterable[int]) -> dict[int, str]:
-    wanted = sorted(rows)
-    roots = np.array([kg.root(row) for row in wanted] if kg.parents else wanted, np.int64)
-    return dict(zip(wanted, kg.snapshot.values("entities", "name", roots), strict=True))
+    ordered = sorted(rows)
+    roots = np.array([kg.root(row) for row in ordered] if kg.parents else ordered, np.int64)
+    return dict(zip(ordered, kg.snapshot.values("entities", "name", roots), strict=True))
