@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -109,9 +109,18 @@ def list_sessions(
     return [session.info for session in islice(found, check_limit(limit))]
 
 
-def session_of(view: View, name: str, **scope: Any) -> SessionRows:
+def session_of(
+    view: View,
+    name: str,
+    *,
+    project: str | None = None,
+    agent: str | None = None,
+    since_us: int | None = None,
+    until_us: int | None = None,
+) -> SessionRows:
     """Return one session."""
-    found = next(find_sessions(view, session=name, **scope), None)
+    chunks = find_sessions(view, session=name, project=project, agent=agent, since_us=since_us, until_us=until_us)
+    found = next(chunks, None)
     if found is None:
         raise SessionNotFound(f"no chunk asked for is of the session {name!r}; `lamina sessions` lists them")
     return found

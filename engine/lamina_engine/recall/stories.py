@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.profiles import Chaining, Lexical
     from lamina_kernels.graph.chains import Chains
-    from lamina_kernels.layouts import F32, F64, I32, I64, U8
+    from lamina_kernels.layouts import F32, F64, I32, I64, U8, Csr
 
 Way = Literal["backward", "forward"]
 WAYS: Final = ("backward", "forward")
@@ -256,11 +256,11 @@ def _walk(
     return _Walk(walked_chains, state.rows[walked_chains.nodes], int(seeds.size)), None
 
 
-def _has_link(links: Any, node: int, walked: U8) -> bool:
+def _has_link(links: Csr, node: int, walked: U8) -> bool:
     return bool(walked[links.relations[links.indptr[node] : links.indptr[node + 1]]].any())
 
 
-def _first_target(links: Any, node: int, walked: U8) -> int:
+def _first_target(links: Csr, node: int, walked: U8) -> int:
     begin, end = int(links.indptr[node]), int(links.indptr[node + 1])
     ways = np.flatnonzero(walked[links.relations[begin:end]])
     return int(links.indices[begin + ways[0]]) if ways.size else -1

@@ -35,7 +35,7 @@ class ChatReader:
 def conversation(value: Any, times: Times) -> Iterator[Thread | Event]:
     """Yield the thread and the events of one conversation of a known export."""
     if not isinstance(value, dict):
-        raise Unreadable(f"it is a {type(value).__name__}, not an object")
+        raise Unreadable(f"it must be an object, not {type(value).__name__}")
     if isinstance(value.get("chat_messages"), list):
         yield from _claude(value, times)
     elif isinstance(value.get("mapping"), dict):

@@ -143,10 +143,10 @@ class ClaudeCodeReader:
                 return []
             message = row.message
             if not isinstance(message, dict):
-                raise Unreadable(f"its message is a {type(message).__name__}, not an object")
+                raise Unreadable(f"its message must be an object, not {type(message).__name__}")
             content = message.get("content")
             if not isinstance(content, list) and not isinstance(content, str):
-                raise Unreadable(f"its content is a {type(content).__name__}, not text or a list")
+                raise Unreadable(f"its content must be text or a list, not {type(content).__name__}")
             if kind == "assistant":
                 return self._assistant(message, content, at, at_us)
             if row.isCompactSummary is True:

@@ -43,11 +43,11 @@ class CodexReader:
         """Return the thread and the events of one line."""
         kind, item = row.get("type"), row
         if kind is not None and not isinstance(kind, str):
-            raise Unreadable(f"its type is a {type(kind).__name__}, not text")
+            raise Unreadable(f"its type must be text, not {type(kind).__name__}")
         if kind in _WRAPPED:
             payload = row.get("payload")
             if not isinstance(payload, dict):
-                raise Unreadable(f"its payload is a {type(payload).__name__}, not an object")
+                raise Unreadable(f"its payload must be an object, not {type(payload).__name__}")
             item = payload
         elif kind is None and "record_type" not in row and not (isinstance(row.get("id"), str) and "timestamp" in row):
             raise Unreadable("it has no type")
@@ -101,7 +101,7 @@ class CodexReader:
     def _message(self, item: dict[str, Any], at: str | None, at_us: int | None) -> Iterator[Event]:
         role, content = item.get("role"), item.get("content")
         if not isinstance(content, str | list):
-            raise Unreadable(f"its content is a {type(content).__name__}, not text or a list")
+            raise Unreadable(f"its content must be text or a list, not {type(content).__name__}")
         if role not in ("user", "assistant"):
             return
         parts = [content] if isinstance(content, str) else [_part(block) for block in content]

@@ -183,7 +183,7 @@ class _Run:
             return
         if file is None:
             if self._named or _suffix(entry.path) in ("jsonl", "ndjson"):
-                reason = "is no session in a format that is known; it was left out" if entry.size else "is empty"
+                reason = "is not a session in a known format; skipped" if entry.size else "is empty"
                 self._skip(entry, "session", reason)
             return
         if self._memory.redactor.policy == "skip" and self._holds_secrets(file, entry, known):
@@ -253,13 +253,13 @@ class _Run:
                 file.problems.clear()  # it is read once more, and tells them again
             return False
         kinds = ", ".join(outcome.kinds)
-        self._skip(entry, "redacted_skip", f"holds {kinds}; the file was left out, as the redaction policy says")
+        self._skip(entry, "redacted_skip", f"holds {kinds}; skipped under the redaction policy")
         former = () if known is None else known.facts.chunks
         self._note(entry, known, outcome.digest, outcome.size, [], SKIPPED, former)
         return True
 
     def _unreadable(self, entry: FileEntry, reason: str) -> None:
-        self._skip(entry, "unreadable", f"cannot be read ({reason}); it was left as it was")
+        self._skip(entry, "unreadable", f"cannot be read ({reason}); left unchanged")
 
     def _note(
         self, entry: FileEntry, known: Source | None, digest: bytes, size: int, ids: Sequence[str], state: str,

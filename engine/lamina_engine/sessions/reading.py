@@ -187,7 +187,7 @@ class TranscriptFile:
             if cutter is not None:
                 yield from cutter.finish()
         if self._unlisted:
-            self._report(f"{self._unlisted} more lines could not be read; they were passed over")
+            self._report(f"{self._unlisted} more lines could not be read; skipped")
 
     def _batches(self, items: Iterator[Sequence[Thread | Event]]) -> Iterator[list[Thread | Event]]:
         batch: list[Thread | Event] = []
@@ -214,12 +214,12 @@ class TranscriptFile:
                         self._report_error(number, data, error)
             for number in sorted(stream.too_long):
                 if first <= number < first + len(run):
-                    self._count(f"{stream.unit} {number}: it is too long; it was passed over")
+                    self._count(f"{stream.unit} {number}: it is too long; skipped")
             yield found
         yield reader.finish()
         self.is_dead_end = reader.is_dead_end
         if not stream.complete:
-            self._report("the file ends within a conversation; what came before it was read", "incomplete")
+            self._report("the file ends within a conversation; earlier ones were read", "incomplete")
 
     def _reader(self) -> TranscriptReader:
         name = parse_file_name(f"{self._path.parent.as_posix()}/{self._path.name}")
@@ -233,9 +233,9 @@ class TranscriptFile:
         stream = self._stream
         unit = "line" if stream is None else stream.unit
         if stream is not None and number == stream.unfinished and data.lstrip()[:1] == b"{" and _is_cut(error):
-            self._report(f"{unit} {number} is not complete; it is read when the rest of it is there", "incomplete")
+            self._report(f"{unit} {number} is incomplete; it will be read when the rest has been written", "incomplete")
         else:
-            self._count(f"{unit} {number}: {_reason(error)}; it was passed over")
+            self._count(f"{unit} {number}: {_reason(error)}; skipped")
 
     def _count(self, message: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
@@ -249,7 +249,7 @@ class TranscriptFile:
 
 def _reason(error: Exception) -> str:
     text = str(error)
-    return "it is no JSON object" if text.startswith("Expected `object`") else text
+    return "it is not a JSON object" if text.startswith("Expected `object`") else text
 
 
 def _is_cut(error: Exception) -> bool:

@@ -179,7 +179,7 @@ def decoder_of(kind: type[T]) -> Callable[[bytes], T]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return msgspec.convert(_decode_leniently(data, error), kind)
         except RecursionError as error:
-            raise ValueError("it nests too deep") from error
+            raise ValueError("it is nested too deeply") from error
 
     return decode
 

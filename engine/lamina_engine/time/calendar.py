@@ -54,7 +54,7 @@ def season(year: int, name: str) -> Span | None:
     return months(year, _SEASONS[name], 3)
 
 
-def unit_around(when: date, unit: str, offset: int = 0) -> Span | None:
+def unit_at(when: date, unit: str, offset: int = 0) -> Span | None:
     """Return the calendar unit around a day, moved by ``offset`` units; weeks begin on Monday."""
     if unit in _MONTHS_OF:
         size = _MONTHS_OF[unit]

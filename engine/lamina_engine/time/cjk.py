@@ -169,7 +169,7 @@ class _Reader:
 
     def _weekend(self, match: re.Match[str]) -> Period | None:
         side = _SIDES[match["weekend_s"]]
-        span = calendar.last_weekend(self.today) if side == -1 else calendar.unit_around(self.today, "weekend", side)
+        span = calendar.last_weekend(self.today) if side == -1 else calendar.unit_at(self.today, "weekend", side)
         return span and Period(span, "weekend", _confidence_of_side(side, 0.9))
 
     def _weekday(self, match: re.Match[str]) -> Period | None:
@@ -178,19 +178,19 @@ class _Reader:
         if match["曜_n"] == "日曜" or (match["曜_n"] or "").startswith("日"):
             weekday = 6
         if side:
-            week = calendar.unit_around(self.today, "week", _SIDES[side])
+            week = calendar.unit_at(self.today, "week", _SIDES[side])
             span = week and Span(week.start + weekday * DAY, week.start + (weekday + 1) * DAY)
         else:
-            span = calendar.unit_around(self.today, "day", -((self.today.weekday() - weekday) % 7))
+            span = calendar.unit_at(self.today, "day", -((self.today.weekday() - weekday) % 7))
         return span and Period(span, "weekday", _confidence_of_side(_SIDES[side], 0.9) if side else 0.8)
 
     def _unit(self, match: re.Match[str]) -> Period | None:
         unit = _unit(match["unit_u"])
-        span = calendar.unit_around(self.today, unit, _SIDES[match["unit_s"]])
+        span = calendar.unit_at(self.today, unit, _SIDES[match["unit_s"]])
         return span and Period(span, unit, _confidence_of_side(_SIDES[match["unit_s"]], 0.9))
 
     def _day(self, match: re.Match[str]) -> Period | None:
-        span = calendar.unit_around(self.today, "day", _DAYS[match["day_n"]])
+        span = calendar.unit_at(self.today, "day", _DAYS[match["day_n"]])
         return span and Period(span, "relative", 0.95)
 
     def _year(self, match: re.Match[str]) -> Period | None:

@@ -193,7 +193,7 @@ class PeriodParser(RelativeRules):
         if short is not None and (not cue or self.pieces[place].text in ("sat", "sun", "wed", "mon")):
             return None
         end = self.skip(place + 1, "daypart")
-        span = calendar.unit_around(self.today, "day", -((self.today.weekday() - int(sense.value)) % 7))
+        span = calendar.unit_at(self.today, "day", -((self.today.weekday() - int(sense.value)) % 7))
         return span and (Period(span, "weekday", 0.8, None), end)
 
     def _named_part_of_year(self, place: int, cue: int) -> Reading:
@@ -296,7 +296,7 @@ class PeriodParser(RelativeRules):
         unit = self.sense(place, "unit")
         if unit is None or unit.value not in ("week", "month", "quarter", "year", "decade"):
             return None
-        span = calendar.unit_around(self.today, str(unit.value))
+        span = calendar.unit_at(self.today, str(unit.value))
         return span and (Period(span, str(unit.value), 0.6), place + 1)
 
     def _nth(self, place: int, cue: int) -> Reading:

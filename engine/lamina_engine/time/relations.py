@@ -157,12 +157,12 @@ class _RelationParser:
         number = self.periods.sense(place, "nth")
         if number is None or left.kind not in ("day", "date"):
             return None
-        month = calendar.unit_around(_date_of(left.span.start), "month")
+        month = calendar.unit_at(_date_of(left.span.start), "month")
         last = month and calendar.slice_of(month, int(number.value), "day")
         year = self.periods.year_after(place + 1)
         if year is not None and left.of_year is not None:
             first = left.of_year(year[0])
-            whole = first and calendar.unit_around(_date_of(first.start), "month")
+            whole = first and calendar.unit_at(_date_of(first.start), "month")
             last = whole and calendar.slice_of(whole, int(number.value), "day")
             if first is None or last is None or first.start >= last.end:
                 return None
@@ -179,7 +179,7 @@ class _RelationParser:
         right = self.periods.read(self.periods.skip(place + 2, "the"), ALL_LANGUAGES)
         if right is None or right[0].kind not in ("day", "date"):
             return None
-        month = calendar.unit_around(_date_of(right[0].span.start), "month")
+        month = calendar.unit_at(_date_of(right[0].span.start), "month")
         first = month and calendar.slice_of(month, int(number.value), "day")
         if first is None or first.start >= right[0].span.end:
             return None

@@ -262,7 +262,7 @@ class RelativeRules(TokenStream):
         end = place + 1
         while self.sense(end, "daypart") or self.sense(end, "clock"):
             end += 1
-        span = calendar.unit_around(self.today, "day", int(sense.value))
+        span = calendar.unit_at(self.today, "day", int(sense.value))
         return span and (Period(span, "relative", 0.95), end)
 
     def _daypart(self, place: int, _cue: int) -> Reading:
@@ -275,7 +275,7 @@ class RelativeRules(TokenStream):
 
         Below the confidence of a filter, for records are dated by the day.
         """
-        span = calendar.unit_around(self.today, "day", offset)
+        span = calendar.unit_at(self.today, "day", offset)
         first, last = _HOURS[part]
         return span and (
             Period(Span(span.start + first * 60, min(span.start + last * 60, calendar.LATEST)), "daypart", 0.45),
@@ -316,7 +316,7 @@ class RelativeRules(TokenStream):
         if unit == "weekend" and side < 0:
             span = calendar.last_weekend(self.today)
         else:
-            span = calendar.unit_around(self.today, unit, side)
+            span = calendar.unit_at(self.today, unit, side)
         if span is None:
             return None
         inside = self._weekday_in_week(span, unit, end) or (self.month_in_year(-side, end) if unit == "year" else None)
@@ -368,7 +368,7 @@ class RelativeRules(TokenStream):
             offset = -((self.today.weekday() - weekday) % 7 or 7)
         else:
             offset = (weekday - self.today.weekday()) % 7 or 7
-        span = calendar.unit_around(self.today, "day", offset)
+        span = calendar.unit_at(self.today, "day", offset)
         return span and (Period(span, "weekday", PLANNED if side > 0 else 0.9), end)
 
     def _unit_then_side(self, place: int, cue: int) -> Reading:
@@ -380,7 +380,7 @@ class RelativeRules(TokenStream):
         before_last = self.sense(place + 1, "before_last")
         if before_last is not None and not calendar.is_short(name):
             offset = -2 if name != "weekend" else -1 - (self.today.weekday() == 6)
-            span = calendar.unit_around(self.today, name, offset)
+            span = calendar.unit_at(self.today, name, offset)
             return span and (Period(span, name, 0.85), place + 2)
         side = self._side_at(place + 1)
         # English, German, Dutch and the Slavic languages put the side first ("the week last seen" is no week)
@@ -403,7 +403,7 @@ class RelativeRules(TokenStream):
         got = self.read(self.skip(place + 1, "of", "the"), ALL_LANGUAGES)
         if got is None or got[0].kind not in ("date", "day", "month"):
             return None
-        span = calendar.unit_around(date.fromordinal(got[0].span.start // DAY), name)
+        span = calendar.unit_at(date.fromordinal(got[0].span.start // DAY), name)
         return span and (Period(span, name, got[0].confidence - 0.1), got[1])
 
     def in_latest_year(self, of_year: OfYear, kind: str, confidence: float) -> Period | None:

@@ -32,7 +32,7 @@ def test_conversations_of_claude(memory: Memory, tmp_path: Path) -> None:
     path.write_text(json.dumps(chat))
     report = ingest(memory, path)
     assert [problem.message for problem in report.problems] == [
-        "conversation 3: it has neither chat_messages nor mapping; it was passed over"
+        "conversation 3: it has neither chat_messages nor mapping; skipped"
     ]
     assert texts(memory) == [
         "[User]\nhello\n\n[Assistant]\nhi", "[User]\nmore",

@@ -57,8 +57,8 @@ def test_a_line_that_is_not_complete_is_told_and_read_later(memory: Memory, tmp_
     whole = path.read_bytes()
     path.write_bytes(whole[:-6])
     report = ingest(memory, path)
-    assert [(problem.code, problem.message[:24]) for problem in report.problems] == [
-        ("incomplete", "line 2 is not complete; ")
+    assert [(problem.code, problem.message[:22]) for problem in report.problems] == [
+        ("incomplete", "line 2 is incomplete; ")
     ]
     path.write_bytes(whole[:-1])  # complete, and without a newline
     assert ingest(memory, path).problems == []

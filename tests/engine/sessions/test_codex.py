@@ -51,7 +51,7 @@ def test_a_rollout(memory: Memory, tmp_path: Path) -> None:
     assert (first["facts"]["model"], first["facts"]["branch"]) == ("gpt-5-codex", "dev")
     assert (summary["type"], summary["text"]) == ("session_summary", "We listed files.")
     assert [problem.message for problem in report.problems] == [
-        "line 14: its payload is a int, not an object; it was passed over"
+        "line 14: its payload must be an object, not int; skipped"
     ]
 
 
