@@ -71,9 +71,10 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.freshness.report import FreshnessReport
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.ingest.report import IngestReport, Progress
+    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.redact.redactor import Redactor
-    from lamina_engine.reindex.report import ReindexReport, Step
+    from lamina_engine.reindex.report import ReindexReport
+    from lamina_engine.reports import Progress
     from lamina_engine.results import (
         Cause,
         Chunk,
@@ -91,7 +92,6 @@ if TYPE_CHECKING:
     from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.hdbscan import Progress as ClusterProgress
     from lamina_engine.topics.map import MapReport
 
 
@@ -683,7 +683,7 @@ class AsyncVault:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
-        progress: bool | Callable[[ClusterProgress], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones.
 
@@ -785,7 +785,7 @@ class AsyncVault:
         batch_rows: int = 2048,
         drop_old: bool = False,
         workers: int = 1,
-        progress: bool | Callable[[Step], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
         """Rebuild every index from the log, and swap them in at once; recall and writes continue meanwhile.
 
@@ -1298,7 +1298,7 @@ class AsyncTopics:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
-        progress: bool | Callable[[ClusterProgress], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones; a topic keeps its id and name while most of its chunks stay.
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from lamina.options import ClusterMethod, ClusterSelection, MapLayout, PathLike, TopicNames
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import Progress
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.hdbscan import Progress as ClusterProgress
     from lamina_engine.topics.map import MapReport
 
 
@@ -68,7 +68,7 @@ class Topics:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
-        progress: bool | Callable[[ClusterProgress], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones; a topic keeps its id and name while most of its chunks stay.
 

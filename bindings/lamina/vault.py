@@ -62,15 +62,15 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.archive import ArchiveReport
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.ingest.report import IngestReport, Progress
+    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
     from lamina_engine.redact.redactor import Redactor
-    from lamina_engine.reindex.report import ReindexReport, Step
+    from lamina_engine.reindex.report import ReindexReport
+    from lamina_engine.reports import Progress
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Reconstruction, Story, Timeline
     from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.hdbscan import Progress as ClusterProgress
     from lamina_engine.topics.map import MapReport
 
 ENVIRONMENT = "LAMINA_VAULT"
@@ -1021,7 +1021,7 @@ class Vault:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
-        progress: bool | Callable[[ClusterProgress], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones; see `lamina.topics.Topics.cluster`.
 
@@ -1124,7 +1124,7 @@ class Vault:
         batch_rows: int = 2_048,
         drop_old: bool = False,
         workers: int = 1,
-        progress: bool | Callable[[Step], None] = False,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
         """Rebuild every index from the log, and swap them in at once; recall and writes continue meanwhile.
 

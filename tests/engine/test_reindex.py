@@ -26,8 +26,8 @@ from lamina_engine.errors import InvalidArgument, ReindexGateError, VaultLocked
 from lamina_engine.index.tables import LEXICAL, VECTORS
 from lamina_engine.reindex.derived import BUILDING, build_dir
 from lamina_engine.reindex.job import space_name
-from lamina_engine.reindex.report import Step
 from lamina_engine.reindex.space import embedded_range
+from lamina_engine.reports import Progress
 from lamina_engine.schema import vector_log
 
 WORDS = [
@@ -432,7 +432,7 @@ def test_what_is_forgotten_meanwhile_has_no_vector(filled: lamina.Vault) -> None
 
 
 def test_progress_has_stages_rates_and_an_end(filled: lamina.Vault) -> None:
-    steps: list[Step] = []
+    steps: list[Progress] = []
     filled.reindex(model(), batch_rows=50, progress=steps.append)
     stages = list(dict.fromkeys(step.stage for step in steps))
     assert stages == ["embedding", "lexical", "vectors", "keys", "gate", "swap"]

@@ -46,7 +46,7 @@ def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> 
     with call.open(mode="w" if yes else "r") as vault:
         report = vault.forget(list(ids) or where, not yes)
         shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
-    call.answer(asdict(report), lambda: _forget_lines(report, shown))
+    call.answer(report.to_dict(), lambda: _forget_lines(report, shown))
     if report.dry_run and report.chunks and not call.as_json:
         print("lamina: nothing was changed; --yes forgets them for good", file=sys.stderr)
 
@@ -66,7 +66,7 @@ def compact(call: Call) -> None:
     """Join small files of the log; nothing is lost."""
     with call.open() as vault:
         report = vault.compact()
-    call.answer(asdict(report), lambda: [_compact_line(report)])
+    call.answer(report.to_dict(), lambda: [_compact_line(report)])
 
 
 def _compact_line(report: CompactReport) -> str:
@@ -81,7 +81,7 @@ def backup(call: Call, path: Path) -> None:
     """Copy the vault, while others use it."""
     with call.open(mode="r") as vault:
         report = vault.snapshot(path)
-    call.answer(asdict(report), lambda: [_backup_line(report)])
+    call.answer(report.to_dict(), lambda: [_backup_line(report)])
 
 
 def _backup_line(report: BackupReport) -> str:

@@ -85,7 +85,7 @@ def _search(vault: Vault, profile: str | None, now: str | None, asked: Callable[
 
 def _counted(report: Callable[[ProgressStep], None] | None, stage: str, total: int) -> Callable[[], None]:
     """Return what is called after each query, for the progress bar."""
-    from lamina_engine.ingest.report import Progress
+    from lamina_engine.reports import Progress
 
     done = count(1)
     return lambda: None if report is None else report(Progress(stage, next(done), total))

@@ -16,7 +16,7 @@ from lamina.cli.embedders import NAMES, chosen_embedder
 from lamina.cli.terminal import dim, printable, table
 
 if TYPE_CHECKING:
-    from lamina_engine.reindex.report import Step
+    from lamina_engine.reports import Progress
 
 _NARROW: Final = ("wordllama-128", "wordllama-64")
 _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, total, rate, remaining_s); - is stderr."
@@ -81,7 +81,7 @@ def reindex(
 
 
 @contextlib.contextmanager
-def _listener(events: str | None, *, show: bool) -> Iterator[bool | Callable[[Step], None]]:
+def _listener(events: str | None, *, show: bool) -> Iterator[bool | Callable[[Progress], None]]:
     """Give the run something to report to: a file of events in place of the bar."""
     if events is None:
         yield show
@@ -89,7 +89,7 @@ def _listener(events: str | None, *, show: bool) -> Iterator[bool | Callable[[St
     with contextlib.ExitStack() as stack:
         stream = sys.stderr if events == "-" else stack.enter_context(Path(events).open("a", encoding="utf-8"))
 
-        def write(step: Step) -> None:
+        def write(step: Progress) -> None:
             stream.write(json.dumps(step.to_dict()) + "\n")
             stream.flush()
 

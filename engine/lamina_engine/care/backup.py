@@ -22,6 +22,7 @@ from lamina_engine.index.nodes import GRAPH
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import open_terms
+from lamina_engine.reports import Report
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
 from lamina_engine.store.store import INDEX
@@ -50,7 +51,7 @@ _READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int | None]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class BackupReport:
+class BackupReport(Report):
     """What was copied."""
 
     path: str

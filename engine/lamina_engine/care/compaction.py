@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lamina_engine.reports import Report
+
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.store.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
-class CompactReport:
+class CompactReport(Report):
     """What compaction did."""
 
     segments_before: int

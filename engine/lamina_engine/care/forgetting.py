@@ -22,6 +22,7 @@ from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import mask
 from lamina_engine.recall import where as filters
+from lamina_engine.reports import Report
 from lamina_engine.store import journals
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _CHANGES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetReport:
+class ForgetReport(Report):
     """What was forgotten, or would be."""
 
     chunks: int

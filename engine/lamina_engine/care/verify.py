@@ -17,6 +17,7 @@ import pyarrow as pa
 from lamina_engine import columns
 from lamina_engine.care.index_check import check_indexes, remove
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
+from lamina_engine.reports import Report
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import write_lock
@@ -47,7 +48,7 @@ class VerifyProblem:
 
 
 @dataclass(slots=True)
-class VerifyReport:
+class VerifyReport(Report):
     """The outcome of `lamina_engine.care.verify.verify`."""
 
     checked: Counter[str] = field(default_factory=Counter)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation.measures import MEASURES, bootstrap_interval
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet
+from lamina_engine.reports import Report
 
 Search = Callable[[EvaluationQuery, int], Sequence[str]]
 """``search(query, k)`` returns ids, best first."""
@@ -53,7 +54,7 @@ class GroupScores:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationReport:
+class EvaluationReport(Report):
     """What `evaluate` found."""
 
     name: str

@@ -22,6 +22,7 @@ from lamina_engine.facts.log import Draft, FactsWritten, write
 from lamina_engine.facts.observations import Drop, Observation, Triple, parse_observations
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.state import ACTIVE
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, Chat
@@ -37,7 +38,7 @@ _LOOKED_BACK: Final = 5_000
 
 
 @dataclass(slots=True)
-class ExtractReport:
+class ExtractReport(Report):
     """Counts and problems of an extraction."""
 
     observations: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from lamina_engine.clock import MISSING_US, US_PER_DAY
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, SUPERSEDED
 from lamina_engine.recall import mask, where
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -27,7 +28,7 @@ EXEMPT: Final = ("antipattern", "deductive", "hub", "preference")
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveReport:
+class ArchiveReport(Report):
     """Report of an archive, or of its dry run."""
 
     chunks: int
@@ -35,10 +36,6 @@ class ArchiveReport:
     dry_run: bool
     after_days: float | None
     """Age from which chunks were taken; None where they were named."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``lamina archive --json`` prints."""
-        return asdict(self)
 
 
 def archive(

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +31,7 @@ from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.origins import Origins, origin_of_row, read_file
 from lamina_engine.recall import mask, where
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -145,7 +146,7 @@ class RefreshItem:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshReport:
+class RefreshReport(Report):
     """Report of a refresh, or of its dry run."""
 
     items: tuple[RefreshItem, ...]
@@ -158,10 +159,6 @@ class RefreshReport:
     """Chunks that their files have now and had not before."""
     dry_run: bool
     problems: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``lamina refresh --json`` prints."""
-        return asdict(self)
 
 
 def refresh(

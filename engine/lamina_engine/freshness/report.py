@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from lamina_engine.clock import format_instant
 from lamina_engine.freshness.tiers import ORDER
+from lamina_engine.reports import Report
 
 COMMITS: Final = "commits"
 CONTENT_CHANGED: Final = "content_changed"
@@ -65,7 +66,7 @@ class FreshnessItem:
 
 
 @dataclass(frozen=True, slots=True)
-class FreshnessReport:
+class FreshnessReport(Report):
     """Report of a scan."""
 
     items: tuple[FreshnessItem, ...]
@@ -82,10 +83,6 @@ class FreshnessReport:
     recorded: int
     """Number of new verdicts written to the log."""
     problems: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``lamina freshness --json`` prints."""
-        return asdict(self)
 
 
 def make_report(

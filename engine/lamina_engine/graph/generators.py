@@ -12,6 +12,7 @@ from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.graph import entity, semantic, sequence, wikilinks
 from lamina_engine.graph import sequence as temporal
 from lamina_engine.graph.log import LinkCounts
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.graph.wikilinks import Resolve
@@ -37,7 +38,7 @@ _SHARE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class KindReport:
+class KindReport(Report):
     """What one generator did."""
 
     added: int = 0
@@ -50,7 +51,7 @@ class KindReport:
 
 
 @dataclass(slots=True)
-class BuildReport:
+class BuildReport(Report):
     """What a build did, by kind."""
 
     kinds: dict[str, KindReport] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -30,7 +31,7 @@ _KEPT: Final = ("status", "priority", "assignee", "updated_at", "closed_at", "ex
 
 
 @dataclass(slots=True)
-class BeadsReport:
+class BeadsReport(Report):
     """Counts and problems of one import."""
 
     added: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -20,9 +20,10 @@ from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
 from lamina_engine.ingest.reader import SourceReader, apply_overrides
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
-from lamina_engine.ingest.report import IngestReport, Problem, Progress
+from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
+from lamina_engine.reports import Progress, ProgressListener
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -31,7 +32,6 @@ SESSIONS: Final = "sessions"
 SESSIONS_MARK: Final = "sessions:"
 """Settings of sources that were read as sessions begin with it."""
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
-Report = Callable[[Progress], None]
 _STDIN: Final = "<stdin>"
 
 
@@ -47,7 +47,7 @@ def ingest(
     links: bool = True,
     recover: bool = False,
     facts: bool = False,
-    progress: Report | None = None,
+    progress: ProgressListener | None = None,
     stdin: IO[bytes] | None = None,
 ) -> IngestReport:
     """Ingest files, folders or standard input; options are checked before anything is read."""
@@ -102,7 +102,7 @@ def _sessions(
     *,
     entries: Sequence[FileEntry] | None = None,
     links: bool,
-    progress: Report | None,
+    progress: ProgressListener | None,
 ) -> int:
     """Ingest sessions; return how many of the report's changes are theirs."""
     from lamina_engine.sessions.ingest import ingest_sessions
@@ -145,7 +145,7 @@ class _Run:
         kind: str,
         overrides: Mapping[str, str | None],
         columns: Mapping[str, str] | None,
-        progress: Report | None,
+        progress: ProgressListener | None,
     ) -> None:
         self.memory, self.report = memory, report
         self.kind, self.overrides, self.columns = kind, overrides, columns

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+
+from lamina_engine.reports import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +19,8 @@ class Problem:
     """What was found, and what was done about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One step of a long run."""
-
-    stage: str
-    """``scanning`` or ``reading``."""
-    done: int
-    total: int
-    """Sources, or bytes of a file of records."""
-
-
 @dataclass(slots=True)
-class IngestReport:
+class IngestReport(Report):
     """Counts of the sources of one ingest, each counted once, and its problems."""
 
     added: int = 0
@@ -50,7 +40,3 @@ class IngestReport:
     """Secrets masked."""
     seconds: float = 0.0
     problems: list[Problem] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the shape of ``lamina ingest --json``."""
-        return asdict(self)

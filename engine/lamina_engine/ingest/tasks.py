@@ -23,6 +23,7 @@ from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
+from lamina_engine.reports import Report
 from lamina_engine.results import Chunk, Link
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ KEPT: Final = "clawpy"
 
 
 @dataclass(slots=True)
-class TasksReport:
+class TasksReport(Report):
     """Counts and problems of one import."""
 
     ids: list[str] = field(default_factory=list)

@@ -22,6 +22,7 @@ from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.adding import redact
 from lamina_engine.ingest.report import IngestReport, Problem
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.writing import ChunkCounts
@@ -49,7 +50,7 @@ class Record(Struct):
 
 
 @dataclass(slots=True)
-class TrackerReport:
+class TrackerReport(Report):
     """Counts and problems of one import."""
 
     added: int = 0

@@ -17,6 +17,7 @@ import numpy as np
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatEndpoint, ChatSpec, Stopped, resolve_chat
 from lamina_engine.errors import InvalidConfig
+from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +63,7 @@ Question = Callable[[BudgetedChat], None]
 
 
 @dataclass(frozen=True, slots=True)
-class QueueReport:
+class QueueReport(Report):
     """Outcome of one run of a queue."""
 
     asked: int

@@ -24,7 +24,7 @@ from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
-from lamina_engine.reindex.report import ProgressReporter
+from lamina_engine.reports import ProgressReporter
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.shape import TERMS_NAME, own_files
 from lamina_engine.store.snapshot import Snapshot

@@ -21,8 +21,9 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.warming import KERNELS
 from lamina_engine.reindex import gate
 from lamina_engine.reindex.derived import BUILDING, IndexBuilder, build_dir, drop_unnamed_terms
-from lamina_engine.reindex.report import Listener, ProgressReporter, ReindexReport
+from lamina_engine.reindex.report import ReindexReport
 from lamina_engine.reindex.space import SpaceBuilder
+from lamina_engine.reports import ProgressListener, ProgressReporter
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels._jit import compiled_before, warm
@@ -49,7 +50,7 @@ def reindex(
     batch_rows: int = BATCH_ROWS,
     drop_old: bool = False,
     executor: Executor | None = None,
-    listener: Listener | None = None,
+    listener: ProgressListener | None = None,
 ) -> ReindexReport:
     """Make everything derived again from the log; see ``Vault.reindex``.
 

@@ -9,15 +9,16 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
-from lamina_engine.ingest.report import IngestReport, Problem, Progress
+from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
+from lamina_engine.reports import Progress, ProgressListener
 from lamina_engine.sessions import chats, plainlog
 from lamina_engine.sessions.cutting import SessionLimits
 from lamina_engine.sessions.events import Thread
@@ -61,7 +62,7 @@ def ingest_sessions(
     entries: Sequence[FileEntry] | None = None,
     options: SessionOptions | None = None,
     links: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: ProgressListener | None = None,
     executor: Executor | None = None,
 ) -> None:
     """Read a file or a folder of sessions into the vault.
@@ -113,7 +114,7 @@ class _Run:
         options: SessionOptions,
         *,
         links: bool,
-        progress: Callable[[Progress], None] | None,
+        progress: ProgressListener | None,
         executor: Executor | None,
     ) -> None:
         self._memory, self._report, self._progress, self._executor = memory, report, progress, executor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,6 +14,7 @@ from lamina_engine.arguments import flag_of
 from lamina_engine.embed.chat import Budget, Chat, ChatSpec
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.index.view import View
+from lamina_engine.reports import Progress, ProgressListener, Report
 from lamina_engine.topics.assignment import assign, check_threshold, measure_confidence
 from lamina_engine.topics.description import Before, describe, group_members
 from lamina_engine.topics.drift import (
@@ -39,7 +40,7 @@ from lamina_engine.topics.generation import (
     resize_topics,
     write,
 )
-from lamina_engine.topics.hdbscan import Progress, Report, Way
+from lamina_engine.topics.hdbscan import Way
 from lamina_engine.topics.naming import Names, name_topics, namer_of
 from lamina_engine.topics.partition import Partition, Selection, Settings, fill_labels, partition_of
 from lamina_engine.topics.points import unit_rows
@@ -53,7 +54,7 @@ _BLOCK: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterReport:
+class ClusterReport(Report):
     """What a clustering found, or continued."""
 
     generation: int
@@ -85,10 +86,6 @@ class ClusterReport:
     note: str | None = None
     """What its user should know, such as why topics were not named."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the shape of ``lamina cluster --json``."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class _Run:
@@ -98,7 +95,7 @@ class _Run:
     rows: I64
     settings: Settings
     threads: int | None
-    progress: Report | None
+    progress: ProgressListener | None
 
     def vectors(self, rows: I64) -> F32:
         found = np.empty((rows.size, self.view.vectors.dim), np.float32)
@@ -153,7 +150,7 @@ def cluster(
     namer: ChatSpec = None,
     budget: Budget | None = None,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: ProgressListener | None = None,
 ) -> ClusterReport:
     """Cluster the current chunks and put the new generation of topics in force.
 

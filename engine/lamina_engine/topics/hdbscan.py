@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import usable_cpus
+from lamina_engine.reports import Progress, ProgressListener
 from lamina_engine.topics.approx.joining import join_probed
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.points import Metric, as_points
@@ -44,18 +45,6 @@ _LISTED: Final = {"float32": 16, "int16": 16, "int16-portable": 16, "int8": 32, 
 _SAMPLE: Final = 2048
 _UNSURE: Final = 0.25
 """Where more than this share of a sample stays without proof under int8, int16 is used from the start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: a stage and its share."""
-
-    stage: Literal["smoothing", "neighbours", "spanning tree", "words", "agreement", "naming"]
-    done: int
-    total: int = 100
-
-
-Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +97,7 @@ def grow(
     threads: int | None = None,
     arithmetic: Arithmetic | None = None,
     ties: Literal["joint", "binary"] = "joint",
-    progress: Report | None = None,
+    progress: ProgressListener | None = None,
 ) -> Hierarchy:
     """Return the hierarchy of density of vectors.
 
@@ -286,7 +275,9 @@ def _trivial(n: int) -> Hierarchy:
     )  # fmt: skip
 
 
-def _ticker(stage: Literal["neighbours", "spanning tree"], progress: Report | None) -> Callable[[float], None] | None:
+def _ticker(
+    stage: Literal["neighbours", "spanning tree"], progress: ProgressListener | None
+) -> Callable[[float], None] | None:
     if progress is None:
         return None
     return lambda share: progress(Progress(stage, int(100 * share)))

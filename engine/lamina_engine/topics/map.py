@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument, MissingExtra
+from lamina_engine.reports import Report
 from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.drift import usable_rows
 from lamina_engine.topics.points import unit_rows
@@ -41,7 +42,7 @@ _TIP: Final = """\
 
 
 @dataclass(frozen=True, slots=True)
-class MapReport:
+class MapReport(Report):
     """What a map shows."""
 
     path: str

@@ -19,9 +19,10 @@ from typing import Final, Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.reports import Progress, ProgressListener
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.assignment import assign_positions, calibrate, directions, sum_by_label
-from lamina_engine.topics.hdbscan import EXACT_ROWS, Progress, Report, Way, check_cut, grow
+from lamina_engine.topics.hdbscan import EXACT_ROWS, Way, check_cut, grow
 from lamina_engine.topics.points import as_points, unit_rows
 from lamina_kernels.hdbscan.certified import nearest
 from lamina_kernels.hdbscan.hierarchy import condense, descendants
@@ -46,7 +47,9 @@ _SPARE: Final = 12
 """Neighbours listed beyond those wanted, so that estimates can prove the list."""
 
 
-def smoothed(vectors: F32, *, method: Way = "auto", threads: int | None = None, progress: Report | None = None) -> F32:
+def smoothed(
+    vectors: F32, *, method: Way = "auto", threads: int | None = None, progress: ProgressListener | None = None
+) -> F32:
     """Return rows moved towards their neighbours.
 
     Parameters
@@ -80,7 +83,9 @@ def smoothed(vectors: F32, *, method: Way = "auto", threads: int | None = None, 
     return found
 
 
-def smooth(rows: F32, *, method: Way = "auto", threads: int | None = None, progress: Report | None = None) -> None:
+def smooth(
+    rows: F32, *, method: Way = "auto", threads: int | None = None, progress: ProgressListener | None = None
+) -> None:
     """Move unit rows towards their neighbours, in place.
 
     Parameters
@@ -107,7 +112,9 @@ def drawn_by(n: int) -> int:
     return min(NEIGHBORS, max(1, int(math.sqrt(n) / 2)), max(n - 1, 0))
 
 
-def _neighbors(vectors: F32, count: int, method: Way, threads: int | None, progress: Report | None) -> tuple[I32, F64]:
+def _neighbors(
+    vectors: F32, count: int, method: Way, threads: int | None, progress: ProgressListener | None
+) -> tuple[I32, F64]:
     """Return the rows of the nearest neighbours, and their weights, each (n, count)."""
     n = len(vectors)
     points = as_points(vectors, "cosine")
@@ -327,7 +334,7 @@ def partition(
     *,
     threshold: float | None,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: ProgressListener | None = None,
 ) -> Partition:
     """Return the topics of unit rows.
 
@@ -360,7 +367,7 @@ def partition_of(
     *,
     threshold: float | None,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: ProgressListener | None = None,
 ) -> Partition:
     """Return the topics of unit rows that are read when they are needed, so that one copy of them is held at a time.
 

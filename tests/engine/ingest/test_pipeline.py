@@ -16,8 +16,9 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles
-from lamina_engine.ingest.report import IngestReport, Progress
+from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.walk import read_entry
+from lamina_engine.reports import Progress
 from tests.notes import CountingEmbedder, prose, state, write
 
 

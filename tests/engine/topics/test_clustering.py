@@ -11,12 +11,12 @@ from lamina_engine.care.forgetting import forget
 from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.errors import InvalidArgument, TopicNotFound, VaultCorrupt, VaultReadOnly
 from lamina_engine.memory import Memory
+from lamina_engine.reports import Progress
 from lamina_engine.topics import catalog, clustering, generation
 from lamina_engine.topics.assignment import angular
 from lamina_engine.topics.catalog import current_topics, topic, topics
 from lamina_engine.topics.clustering import cluster
 from lamina_engine.topics.generation import latest, read_members, read_topics
-from lamina_engine.topics.hdbscan import Progress
 from tests.engine.topics.vaults import DIM, Given, blobs, fill
 
 

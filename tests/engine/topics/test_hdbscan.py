@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bench.harvest import chunks
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.topics.hdbscan import Hierarchy, Progress, condensed_table, cut, grow, linkage_matrix, merge_table
+from lamina_engine.reports import Progress
+from lamina_engine.topics.hdbscan import Hierarchy, condensed_table, cut, grow, linkage_matrix, merge_table
 from lamina_engine.topics.points import as_points
 from lamina_kernels.hdbscan.packed import Arithmetic, pack
 from tests.oracles.density import core_distances, distances, mutual_reachability

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lamina_engine.reports import Progress
 from lamina_engine.topics.approx import cells, joining
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.drift import adjusted_rand
-from lamina_engine.topics.hdbscan import Hierarchy, Progress, cut, grow
+from lamina_engine.topics.hdbscan import Hierarchy, cut, grow
 from lamina_engine.topics.points import as_points
 from lamina_kernels.hdbscan.packed import make_frame, pack_others
 from lamina_kernels.threads import ThreadTeam
