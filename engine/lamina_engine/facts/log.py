@@ -23,7 +23,7 @@ from lamina_engine.facts.interning import EntityInterner, intern_ends
 from lamina_engine.facts.predicates import predicate_name
 from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, check_columns, to_columns
 from lamina_engine.facts.timeline import FIRST_TOKEN, ITSELF, WritePlan
-from lamina_engine.facts.view import FactView, fact_view, find_facts, read_states
+from lamina_engine.facts.view import FactView, fact_view, read_states
 from lamina_engine.results import Fact
 from lamina_engine.store.log_writer import LogWriter
 
@@ -47,6 +47,8 @@ __all__ = [
     "write_columns",
 ]
 
+I64 = NDArray[np.int64]
+Column = NDArray[Any]
 USER: Final = "user"
 
 
@@ -263,9 +265,9 @@ def _find_stated(kg: FactView, subject: str, predicate: str, object: str | None)
     """Return facts of a subject, a predicate and maybe an object, in either direction."""
     row = entity_row(kg, subject)
     name = predicate_name(predicate)
-    found = find_facts(kg, subject=row, predicate=name)
+    found = kg.find(subject=row, predicate=name)
     inverse = kg.registry.inverse(name)
-    turned = find_facts(kg, predicate=inverse, object=row) if inverse is not None else []
+    turned = kg.find(predicate=inverse, object=row) if inverse is not None else []
     if object is None:
         return [*found, *(fact for fact in turned if fact.row not in {each.row for each in found})]
     text = object.strip()
@@ -285,8 +287,6 @@ def entity_row(kg: FactView, name: str, type: str | None = None) -> int:
     return found.entity.row
 
 
-I64 = NDArray[np.int64]
-Column = NDArray[Any]
 _PLACES_PER_DRAFT: Final = 3
 _NUMBER_TYPES: Final = {"subject": np.int64, "target": np.int64, "confidence": np.float64, "weight": np.float64}
 

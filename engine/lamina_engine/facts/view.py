@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts import resolve
 from lamina_engine.facts.columns import FACT, RETRACT, FactColumns, fact_columns
 from lamina_engine.facts.predicates import Registry, read_registry
-from lamina_engine.facts.resolve import ENTITY, NameIndex, name_index
 from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Mention, Resolution
 from lamina_engine.index.view import View
 from lamina_engine.results import Fact
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
 __all__ = ["Entity", "Fact", "FactView", "Mention", "Resolution", "fact_view", "fact_view_at"]
 
 
+I64 = NDArray[np.int64]
+
+
+class FactStates(NamedTuple):
+    """Facts with their current validity and confidence."""
+
+    rows: I64
+    valid_from: I64
+    valid_to: I64
+    confidence: NDArray[np.float32]
+
+    def select(self, mask: NDArray[np.bool_]) -> FactStates:
+        """Return the facts of a mask."""
+        return FactStates(self.rows[mask], self.valid_from[mask], self.valid_to[mask], self.confidence[mask])
+
+
 @after_fork.track_property_locks
 class FactView:
     """Facts at one version; as immutable as its view. See `fact_view`."""
@@ -40,7 +56,7 @@ class FactView:
     def __init__(self, view: View) -> None:
         snapshot, past = view.snapshot, view.as_of_us
         self.view, self.snapshot = view, snapshot
-        self.lexicon: NameIndex = name_index(view.tables, snapshot)
+        self.lexicon: resolve.NameIndex = resolve.name_index(view.tables, snapshot)
         """What entities are called."""
         facts, entities, aliases, predicates = (
             snapshot.rows(log) if past is None else snapshot.watermark(log, past)
@@ -104,12 +120,12 @@ class FactView:
     def entities(self) -> int:
         """Number of entities."""
         kinds = self.lexicon.kind.values[: self.entity_rows]
-        return int(np.count_nonzero(kinds == self.lexicon.kinds.code(ENTITY))) - len(self.parents)
+        return int(np.count_nonzero(kinds == self.lexicon.kinds.code(resolve.ENTITY))) - len(self.parents)
 
     def is_entity(self, row: int) -> bool:
         """Return whether a row of the entities log is an entity of this view."""
         kinds = self.lexicon.kind.values
-        return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(ENTITY)
+        return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(resolve.ENTITY)
 
     def entity_texts(self, row: int) -> tuple[str, str, str]:
         """Return the present name, canonical id and type of an entity."""
@@ -163,38 +179,54 @@ class FactView:
 
     def entity_by_id(self, identity: str) -> Entity | None:
         """Return the entity of a canonical id, or None; merged ones resolve."""
-        from lamina_engine.facts.resolve import row_of_id
-
-        row = row_of_id(self, identity)
+        row = resolve.row_of_id(self, identity)
         return None if row < 0 else self.entity(row)
 
     def resolve(self, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False) -> Resolution:
         """Return the entities of a name; see `lamina_engine.facts.resolve.resolve`."""
-        from lamina_engine.facts.resolve import resolve
-
-        return resolve(self, name, type=type, prefix=prefix, edits=edits)
+        return resolve.resolve(self, name, type=type, prefix=prefix, edits=edits)
 
     def scan(self, text: str) -> list[Mention]:
         """Return the entities named in a text; see `lamina_engine.facts.resolve.find_mentions`."""
-        from lamina_engine.facts.resolve import find_mentions
-
-        return find_mentions(self, text)
+        return resolve.find_mentions(self, text)
 
     # ------------------------------------------------------------------ facts
 
     def about(
         self, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
     ) -> list[Fact]:  # fmt: skip
-        """Return the facts of an entity; see `facts_about`."""
-        return facts_about(self, row, valid_at=valid_at, direction=direction, predicates=predicates)
+        """Return the facts of an entity: as subject, then as object; by predicate, then by start.
+
+        Without ``valid_at`` all that were not retracted. ``predicates`` are as seen from the entity: ``owned_by`` also finds what
+        is stored as ``owns`` of the other. O(log facts + facts of the entity).
+        """
+        if direction not in DIRECTIONS:
+            raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
+        row = self.root(row)
+        found: list[Fact] = []
+        members = self.members(row)
+        if direction != "in":
+            rows = _rows_of_members(self.tables.by_subject.of, members, self.fact_rows)
+            found += _read_sorted(self, _with_predicates(self, rows, predicates, inward=False), valid_at, "out")
+        if direction != "out":
+            rows = _rows_of_members(self.tables.by_target.of, members, self.fact_rows)
+            if direction == "both" and len(rows):  # a fact of an entity about itself is told once
+                own = self.tables.subject.values[rows]
+                rows = rows[own != members[0]] if len(members) == 1 else rows[~np.isin(own, members)]
+            found += _read_sorted(self, _with_predicates(self, rows, predicates, inward=True), valid_at, "in")
+        return found
 
     def facts_at(self, rows: Sequence[int]) -> list[Fact]:
-        """Return facts by row; see `facts_at`."""
-        return facts_at(self, rows)
+        """Return facts by row, in the order given; InvalidArgument for rows that are no current fact."""
+        by_row = {fact.row: fact for fact in read_facts(self, read_states(self, np.array(rows, np.int64)), "out")}
+        missing = [row for row in rows if row not in by_row]
+        if missing:
+            raise InvalidArgument(f"row {missing[0]} is no fact; ask for rows that an answer gave")
+        return [by_row[row] for row in rows]
 
-    def is_current(self, rows: NDArray[np.int64], valid_at: int | None) -> NDArray[np.bool_]:
-        """Return, by row, whether it is a fact that holds at a moment; see `is_current`."""
-        return is_current(self, rows, valid_at)
+    def is_current(self, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
+        """Return, by row, whether it is a fact that holds at a moment, or at any. See `read_states_at`."""
+        return np.isin(rows, read_states_at(self, rows, valid_at).rows)
 
     def count_current(self, valid_at: int) -> int:
         """Return the number of facts that hold at a moment. O(facts)."""
@@ -204,12 +236,49 @@ class FactView:
         self, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
         valid_at: int | None = None,
     ) -> list[Fact]:  # fmt: skip
-        """Return facts by subject, predicate and object; see `find_facts`."""
-        return find_facts(self, subject=subject, predicate=predicate, object=object, valid_at=valid_at)
+        """Return facts by subject, predicate and object, in log order; inverses are not searched.
+
+        O(facts of the subject, else of the object); O(facts) without either.
+        """
+        tables = self.tables
+        if subject is not None:
+            rows = _rows_of_members(tables.by_subject.of, self.members(self.root(subject)), self.fact_rows)
+        elif isinstance(object, int):
+            rows = _rows_of_members(tables.by_target.of, self.members(self.root(object)), self.fact_rows)
+        else:
+            rows = np.flatnonzero(tables.subject.values[: self.fact_rows] >= 0)  # what was forgotten has none
+        if predicate is not None:
+            rows = rows[tables.predicate.values[rows] == tables.predicates.code(predicate)]
+        if isinstance(object, int):
+            rows = rows[np.isin(tables.target.values[rows], self.members(self.root(object)))]
+        found = read_facts(self, _holding_at(_apply_amendments(self, rows), valid_at), "out")
+        return [
+            fact for fact in found if not isinstance(object, str) or (fact.object_id is None and fact.object == object)
+        ]
 
     def texts(self, start: int, stop: int) -> list[tuple[int, str, str, str]]:
-        """Return (row, subject, predicate, object) of the facts in a range of rows."""
-        return read_texts(self, start, stop)
+        """Return (row, subject, predicate, object) of all facts in a range of rows.
+
+        Subjects have their present names: an index that outlives a merge keeps the former name.
+        """
+        stop = max(start, min(stop, self.fact_rows))
+        tables = self.tables
+        rows = np.arange(start, stop)
+        rows = rows[tables.kind.values[rows] == tables.kinds.code(FACT)]
+        subjects, targets = tables.subject.values[rows].tolist(), tables.target.values[rows].tolist()
+        called = _entity_names(self, {*subjects, *targets} - {-1})
+        objects: list[str | None] = []  # of all rows in the range: whole columns are read in a tenth of the time
+        for segment in self.snapshot.segments("facts"):
+            first = max(start - segment.start, 0)
+            if first < segment.rows and segment.start < stop:
+                objects += segment.column("object").slice(first, stop - segment.start - first).to_pylist()
+        predicates = tables.predicates.names
+        return [
+            (row, called[subject], predicates[code], called[target] if target >= 0 else objects[row - start] or "")
+            for row, subject, code, target in zip(
+                rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, strict=True
+            )
+        ]
 
 
 def fact_view(view: View) -> FactView:
@@ -221,47 +290,6 @@ def fact_view_at(memory: Memory, as_of_us: int | None = None) -> FactView:
     """Return a vault's present facts, or those of a past moment of recorded time."""
     view = memory.view()
     return fact_view(view if as_of_us is None else View(view.snapshot, view.tables, as_of_us=as_of_us))
-
-
-I64 = NDArray[np.int64]
-
-
-class FactStates(NamedTuple):
-    """Facts with their current validity and confidence."""
-
-    rows: I64
-    valid_from: I64
-    valid_to: I64
-    confidence: NDArray[np.float32]
-
-    def select(self, mask: NDArray[np.bool_]) -> FactStates:
-        """Return the facts of a mask."""
-        return FactStates(self.rows[mask], self.valid_from[mask], self.valid_to[mask], self.confidence[mask])
-
-
-def facts_about(
-    kg: FactView, row: int, *, valid_at: int | None, direction: Direction = "both", predicates: Collection[str] | None = None
-) -> list[Fact]:  # fmt: skip
-    """Return the facts of an entity: as subject, then as object; by predicate, then by start.
-
-    Without ``valid_at`` all that were not retracted. ``predicates`` are as seen from the entity: ``owned_by`` also finds what
-    is stored as ``owns`` of the other. O(log facts + facts of the entity).
-    """
-    if direction not in DIRECTIONS:
-        raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-    row = kg.root(row)
-    found: list[Fact] = []
-    members = kg.members(row)
-    if direction != "in":
-        rows = _rows_of_members(kg.tables.by_subject.of, members, kg.fact_rows)
-        found += _read_sorted(kg, _with_predicates(kg, rows, predicates, inward=False), valid_at, "out")
-    if direction != "out":
-        rows = _rows_of_members(kg.tables.by_target.of, members, kg.fact_rows)
-        if direction == "both" and len(rows):  # a fact of an entity about itself is told once
-            own = kg.tables.subject.values[rows]
-            rows = rows[own != members[0]] if len(members) == 1 else rows[~np.isin(own, members)]
-        found += _read_sorted(kg, _with_predicates(kg, rows, predicates, inward=True), valid_at, "in")
-    return found
 
 
 def _rows_of_members(groups: Callable[[int, int], I64], members: Sequence[int], below: int) -> I64:
@@ -350,43 +378,6 @@ def read_states_at(kg: FactView, rows: I64, valid_at: int | None) -> FactStates:
     return _holding_at(read_states(kg, rows), valid_at)
 
 
-def is_current(kg: FactView, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
-    """Return, by row, whether it is a fact that holds at a moment, or at any. See `read_states_at`."""
-    return np.isin(rows, read_states_at(kg, rows, valid_at).rows)
-
-
-def facts_at(kg: FactView, rows: Sequence[int]) -> list[Fact]:
-    """Return facts by row, in the order given; InvalidArgument for rows that are no current fact."""
-    by_row = {fact.row: fact for fact in read_facts(kg, read_states(kg, np.array(rows, np.int64)), "out")}
-    missing = [row for row in rows if row not in by_row]
-    if missing:
-        raise InvalidArgument(f"row {missing[0]} is no fact; ask for rows that an answer gave")
-    return [by_row[row] for row in rows]
-
-
-def find_facts(
-    kg: FactView, *, subject: int | None = None, predicate: str | None = None, object: int | str | None = None,
-    valid_at: int | None = None,
-) -> list[Fact]:  # fmt: skip
-    """Return facts by subject, predicate and object, in log order; inverses are not searched.
-
-    O(facts of the subject, else of the object); O(facts) without either.
-    """
-    tables = kg.tables
-    if subject is not None:
-        rows = _rows_of_members(tables.by_subject.of, kg.members(kg.root(subject)), kg.fact_rows)
-    elif isinstance(object, int):
-        rows = _rows_of_members(tables.by_target.of, kg.members(kg.root(object)), kg.fact_rows)
-    else:
-        rows = np.flatnonzero(tables.subject.values[: kg.fact_rows] >= 0)  # what was forgotten has none
-    if predicate is not None:
-        rows = rows[tables.predicate.values[rows] == tables.predicates.code(predicate)]
-    if isinstance(object, int):
-        rows = rows[np.isin(tables.target.values[rows], kg.members(kg.root(object)))]
-    found = read_facts(kg, _holding_at(_apply_amendments(kg, rows), valid_at), "out")
-    return [fact for fact in found if not isinstance(object, str) or (fact.object_id is None and fact.object == object)]
-
-
 # ---------------------------------------------------------------------- rows into facts
 
 _TEXT_COLUMNS: Final = ("object", "category", "source", "chunk", "origin")
@@ -445,31 +436,6 @@ class RowReader:
 def fact_text_reader(snapshot: Snapshot) -> RowReader:
     """Return the reader of facts' texts, in the columns that `read_facts` needs."""
     return RowReader(snapshot.segments("facts"), _TEXT_COLUMNS, _NUMBER_COLUMNS)
-
-
-def read_texts(kg: FactView, start: int, stop: int) -> list[tuple[int, str, str, str]]:
-    """Return (row, subject, predicate, object) of all facts in a range of rows.
-
-    Subjects have their present names: an index that outlives a merge keeps the former name.
-    """
-    stop = max(start, min(stop, kg.fact_rows))
-    tables = kg.tables
-    rows = np.arange(start, stop)
-    rows = rows[tables.kind.values[rows] == tables.kinds.code(FACT)]
-    subjects, targets = tables.subject.values[rows].tolist(), tables.target.values[rows].tolist()
-    called = _entity_names(kg, {*subjects, *targets} - {-1})
-    objects: list[str | None] = []  # of all rows in the range: whole columns are read in a tenth of the time
-    for segment in kg.snapshot.segments("facts"):
-        first = max(start - segment.start, 0)
-        if first < segment.rows and segment.start < stop:
-            objects += segment.column("object").slice(first, stop - segment.start - first).to_pylist()
-    predicates = tables.predicates.names
-    return [
-        (row, called[subject], predicates[code], called[target] if target >= 0 else objects[row - start] or "")
-        for row, subject, code, target in zip(
-            rows.tolist(), subjects, tables.predicate.values[rows].tolist(), targets, strict=True
-        )
-    ]
 
 
 def _entity_names(kg: FactView, rows: Iterable[int]) -> dict[int, str]:
