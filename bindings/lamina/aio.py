@@ -234,7 +234,7 @@ class AsyncVault:
         return AsyncFreshness(self.vault.freshness)
 
     async def close(self) -> None:
-        """Release files and threads. Committed writes are on disk already; a closed vault cannot be used again.
+        """Release files and threads; a closed vault cannot be used again.
 
         See `Vault.close`.
         """
@@ -320,7 +320,7 @@ class AsyncVault:
         )
 
     async def update(self, id: str, **changes: object) -> Chunk:
-        """Write a new version of a chunk under the same id; fields that are not named stay. Its history is kept.
+        """Write a new version of a chunk under the same id; fields that are not named stay.
 
         See `Vault.update`.
         """
@@ -577,7 +577,7 @@ class AsyncVault:
         profile: ProfileName | str = "episodic",
         tz: str | None = None,
     ) -> Story:
-        """Return the chain of chunks that led to a hit, or followed.
+        """Return the chain of chunks around a hit.
 
         See `Vault.chain`.
         """
@@ -615,7 +615,7 @@ class AsyncVault:
         now: Instant | None = None,
         tz: str | None = None,
     ) -> Reconstruction:
-        """Return a session, or a span of days, as one text.
+        """Return a session, or some days, as one text.
 
         See `Vault.reconstruct`.
         """
@@ -647,7 +647,7 @@ class AsyncVault:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the context block for the start of a session.
+        """Return the context block that begins a session.
 
         See `Vault.bootstrap`.
         """
@@ -766,7 +766,7 @@ class AsyncVault:
         types: Mapping[str, float | None] | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
-        """Archive chunks that have not changed for a while.
+        """Archive chunks that have not changed lately.
 
         See `Vault.archive`.
         """
@@ -787,7 +787,7 @@ class AsyncVault:
         workers: int = 1,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
-        """Rebuild every index from the log, and swap them in at once; recall and writes continue meanwhile.
+        """Rebuild every index from the log and swap them in at once.
 
         See `Vault.reindex`.
         """
@@ -814,7 +814,7 @@ class AsyncVault:
         )
 
     async def snapshot(self, path: PathLike) -> BackupReport:
-        """Copy the newest version into an empty or new folder, as a vault of its own; readers and writers continue.
+        """Copy the newest version into an empty or new folder, as a vault of its own.
 
         See `Vault.snapshot`.
         """
@@ -907,7 +907,7 @@ class AsyncFacts:
         history: bool = False,
         type: str | None = None,
     ) -> Results[Fact]:
-        """Return the facts of an entity: first as subject, then as object; by predicate, earliest first.
+        """Return the facts of an entity: as subject, then as object; by predicate, earliest first.
 
         See `Facts.about`.
         """
@@ -1007,7 +1007,7 @@ class AsyncFacts:
         return await asyncio.to_thread(self._sync.close, subject, predicate, object, valid_to)
 
     async def retract(self, ids: int | Sequence[int]) -> int:
-        """Retract facts that were never true; return how many. Recalls as of an earlier moment still see them.
+        """Retract facts that were never true; return how many.
 
         See `Facts.retract`.
         """
@@ -1037,21 +1037,21 @@ class AsyncFacts:
         return await asyncio.to_thread(self._sync.add_entity, name, type, aliases)
 
     async def alias(self, alias: str, entity: str, *, type: str | None = None) -> Entity:
-        """Give an entity another name. A name given to several entities is ambiguous, and reported as such.
+        """Give an entity another name; a name of several entities is ambiguous.
 
         See `Facts.alias`.
         """
         return await asyncio.to_thread(self._sync.alias, alias, entity, type=type)
 
     async def unalias(self, alias: str, entity: str | None = None) -> int:
-        """Remove a name from one entity, or from all that have it; return the number of entities that lost it.
+        """Remove a name from one entity, or from all that have it; return how many lost it.
 
         See `Facts.unalias`.
         """
         return await asyncio.to_thread(self._sync.unalias, alias, entity)
 
     async def merge(self, entity: str, into: str) -> Entity:
-        """Merge one entity into another: names, aliases and facts of the first become those of the second.
+        """Merge one entity into another, with its names, aliases and facts.
 
         See `Facts.merge`.
         """
@@ -1090,7 +1090,7 @@ class AsyncFacts:
         judge: ChatSpec | Literal[True] = None,
         budget: Budget | None = None,
     ) -> ExtractReport:
-        """Extract facts from the observation blocks of a text, or from the fields of the vault's notes.
+        """Extract facts from the observations of a text, or from the fields of the vault's notes.
 
         See `Facts.extract`.
         """
@@ -1106,14 +1106,14 @@ class AsyncFacts:
         )
 
     async def seed(self, path: PathLike, *, strict: bool = False) -> SeedReport:
-        """Read a seed file (TOML or YAML) of entities, aliases, facts and relations; a second run changes nothing.
+        """Read a seed file (TOML or YAML) of entities, aliases, facts and relations.
 
         See `Facts.seed`.
         """
         return await asyncio.to_thread(self._sync.seed, path, strict=strict)
 
     async def load(self, path: PathLike) -> SeedReport:
-        """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote; a second run changes nothing.
+        """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote.
 
         See `Facts.load`.
         """
@@ -1132,7 +1132,7 @@ class AsyncLinks:
     async def __call__(
         self, id: str, direction: Direction = "both", relations: Sequence[str] | None = None, *, hidden: bool = False
     ) -> Results[Link]:
-        """Return the links of a chunk: outward ones first, then by relation and the id at the other end.
+        """Return the links of a chunk: outward ones first, then by relation and id.
 
         See `Links`.
         """
@@ -1201,7 +1201,7 @@ class AsyncLinks:
         invalidated: bool = True,
         limit: int = 100,
     ) -> Results[Neighbor]:
-        """Return the chunks within some hops of a chunk, or of several: nearest first, then newest, then by id.
+        """Return the chunks within some hops of others: nearest first, then newest, then by id.
 
         See `Links.neighbors`.
         """
@@ -1222,7 +1222,7 @@ class AsyncLinks:
         without: Sequence[str] = (),
         invalidated: bool = True,
     ) -> Results[Neighbor]:
-        """Walk best-first from the best hits of a question, or from anchors; anchors included, best first.
+        """Walk best-first from the hits of a question, or from anchors; anchors included.
 
         See `Links.traverse`.
         """
@@ -1280,7 +1280,7 @@ class AsyncTopics:
         )
 
     async def get(self, id: str) -> TopicMembers:
-        """Return one topic with its members, surest first; a parent topic has the members of all topics below it.
+        """Return one topic with its members, surest first.
 
         See `Topics.get`.
         """
@@ -1300,7 +1300,7 @@ class AsyncTopics:
         budget: Budget | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
-        """Find topics, or continue the existing ones; a topic keeps its id and name while most of its chunks stay.
+        """Find topics, or continue the existing ones.
 
         See `Topics.cluster`.
         """
@@ -1452,7 +1452,7 @@ class AsyncContext:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the block for the start of a session: the last handoff, insights and recent changes.
+        """Return the block that begins a session: last handoff, insights and recent changes.
 
         See `Context.bootstrap`.
         """
@@ -1496,7 +1496,7 @@ class AsyncFreshness:
         where: Where | None = None,
         git_check: bool = True,
     ) -> FreshnessReport:
-        """Report which chunks are still current, from the git history of their files; later hits carry the tier.
+        """Report which chunks are still current, from the git history of their files.
 
         See `Freshness`.
         """
@@ -1515,7 +1515,7 @@ class AsyncFreshness:
         needs_review: bool | None = None,
         dry_run: bool = True,
     ) -> RefreshReport:
-        """Read the sources of some chunks again, supersede what changed, and clear their review flags.
+        """Read the sources of some chunks again and supersede what changed.
 
         See `Freshness.refresh`.
         """
@@ -1553,7 +1553,7 @@ class AsyncFreshness:
         types: Mapping[str, float | None] | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
-        """Archive chunks: out of recall, listed by ``{"status": "archived"}``, brought back by `lamina.Vault.restore`.
+        """Archive chunks, by id or by age.
 
         See `Freshness.archive`.
         """

@@ -153,7 +153,7 @@ class HDBSCAN:
         return self.recut()
 
     def recut(self) -> Self:
-        """Choose clusters again from the tree that `fit` has grown, with the parameters as they are now.
+        """Select clusters again from the tree of `fit`, with the current parameters.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class HDBSCAN:
         return self.fit(X, progress=progress).labels_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; ``deep`` changes nothing, no parameter has parameters of its own."""
+        """Return the parameters by name; ``deep`` has no effect."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **params: Any) -> Self:
@@ -248,13 +248,16 @@ _PARAMETERS = {
 
 
 class CondensedTree:
-    """Which clusters part where, and where rows leave them."""
+    """Condensed tree: the splits of clusters, and the rows that leave them."""
 
     def __init__(self, clustering: Clustering) -> None:
         self._clustering = clustering
 
     def to_arrow(self) -> pa.Table:
-        """Return parent, child, lambda_val, child_size: rows are 0 to n − 1, clusters from n on, n holds all."""
+        """Return parent, child, lambda_val and child_size.
+
+        Rows are 0 to n − 1, clusters from n on; n holds all.
+        """
         from lamina_engine.topics.hdbscan import condensed_table
 
         return condensed_table(self._clustering.condensed_tree)
@@ -327,7 +330,7 @@ def _numbers(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _arrow_rows(given: Any) -> NDArray[Any]:
-    """Return a column of vectors, fixed-size lists or tensors of one dimension, without copying it."""
+    """Return a column of vectors without copying it: fixed-size lists or tensors."""
     import pyarrow as pa
 
     if not isinstance(given, (pa.Array, pa.ChunkedArray)):
@@ -353,7 +356,7 @@ def _refuse_nulls(values: Any, each: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a NumPy number as Python's, such as a search over parameters gives; anything else as it is."""
+    """Return a NumPy number as Python's, and anything else as it is."""
     import numpy as np
 
     return value.item() if isinstance(value, np.generic) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lamina_engine.arguments import path_of
 from lamina_engine.clock import Instant
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """Context that agents see. ``vault.bootstrap`` and ``vault.inject`` are `bootstrap` and `turn`."""
+    """Context for agents; ``vault.bootstrap`` and ``vault.inject`` are its two calls."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __repr__(self) -> str:
         return f"<Context of {self._memory.root.name!r}>"
@@ -33,7 +33,7 @@ class Context:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the block for the start of a session: the last handoff, insights and recent changes.
+        """Return the block that begins a session: last handoff, insights and recent changes.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lamina.results import Results
 from lamina_engine.arguments import path_of
@@ -40,8 +40,8 @@ class Facts:
     [('port', '3055', 'keystone.md')]
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __repr__(self) -> str:
         return f"<Facts of {self._memory.root.name!r}>"
@@ -127,7 +127,7 @@ class Facts:
         history: bool = False,
         type: str | None = None,
     ) -> Results[Fact]:
-        """Return the facts of an entity: first as subject, then as object; by predicate, earliest first.
+        """Return the facts of an entity: as subject, then as object; by predicate, earliest first.
 
         Parameters
         ----------
@@ -428,7 +428,9 @@ class Facts:
         return close(self._memory, subject, predicate, object, valid_to=self._instant(valid_to, "valid_to"))
 
     def retract(self, ids: int | Sequence[int]) -> int:
-        """Retract facts that were never true; return how many. Recalls as of an earlier moment still see them.
+        """Retract facts that were never true; return how many.
+
+        Questions as of an earlier moment still see them.
 
         Parameters
         ----------
@@ -475,8 +477,8 @@ class Facts:
 
         Examples
         --------
-        >>> vault.facts.declare("reports_to", inverse="manages", object="entity").inverse
-        'manages'
+        >>> vault.facts.declare("mentors", inverse="mentored_by", object="entity").inverse
+        'mentored_by'
         """
         from lamina_engine.facts.predicates import declare
 
@@ -510,7 +512,7 @@ class Facts:
         return add_entity(self._memory, name, type, aliases)
 
     def alias(self, alias: str, entity: str, *, type: str | None = None) -> Entity:
-        """Give an entity another name. A name given to several entities is ambiguous, and reported as such.
+        """Give an entity another name; a name of several entities is ambiguous.
 
         Parameters
         ----------
@@ -534,7 +536,7 @@ class Facts:
         return add_alias(self._memory, alias, entity, type=type)
 
     def unalias(self, alias: str, entity: str | None = None) -> int:
-        """Remove a name from one entity, or from all that have it; return the number of entities that lost it.
+        """Remove a name from one entity, or from all that have it; return how many lost it.
 
         Raises
         ------
@@ -551,7 +553,7 @@ class Facts:
         return remove_alias(self._memory, alias, entity)
 
     def merge(self, entity: str, into: str) -> Entity:
-        """Merge one entity into another: names, aliases and facts of the first become those of the second.
+        """Merge one entity into another, with its names, aliases and facts.
 
         Raises
         ------
@@ -639,7 +641,7 @@ class Facts:
         judge: ChatSpec | Literal[True] = None,
         budget: Budget | None = None,
     ) -> ExtractReport:
-        """Extract facts from the observation blocks of a text, or from the fields of the vault's notes.
+        """Extract facts from the observations of a text, or from the fields of the vault's notes.
 
         A second run changes nothing; facts that their note no longer states are withdrawn.
 
@@ -680,7 +682,9 @@ class Facts:
         )  # fmt: skip
 
     def seed(self, path: PathLike, *, strict: bool = False) -> SeedReport:
-        """Read a seed file (TOML or YAML) of entities, aliases, facts and relations; a second run changes nothing.
+        """Read a seed file (TOML or YAML) of entities, aliases, facts and relations.
+
+        A second run changes nothing.
 
         Parameters
         ----------
@@ -698,7 +702,9 @@ class Facts:
         return seed(self._memory, path_of(path), strict=strict)
 
     def load(self, path: PathLike) -> SeedReport:
-        """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote; a second run changes nothing.
+        """Read an openclaw ``facts.db``, or facts that `lamina.Vault.export` wrote.
+
+        A second run changes nothing.
 
         Raises
         ------
@@ -742,7 +748,7 @@ class Facts:
         return columns
 
     def _instants(self, values: Sequence[Any], what: str) -> Sequence[Any]:
-        """Parse dates, each distinct one once; an invalid one stays, and is reported with its record."""
+        """Parse dates; an invalid one stays, and is reported with its record."""
         parsed: dict[Any, Any] = {None: None}
         for value in values:
             if value not in parsed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lamina_engine.clock import Instant, parse_instant
 
@@ -25,8 +25,8 @@ class Freshness:
     3
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __repr__(self) -> str:
         return f"<Freshness of {self._memory.root.name!r}>"
@@ -41,7 +41,9 @@ class Freshness:
         where: Where | None = None,
         git_check: bool = True,
     ) -> FreshnessReport:
-        """Report which chunks are still current, from the git history of their files; later hits carry the tier.
+        """Report which chunks are still current, from the git history of their files.
+
+        Later hits carry the tier.
 
         Parameters
         ----------
@@ -88,7 +90,9 @@ class Freshness:
         needs_review: bool | None = None,
         dry_run: bool = True,
     ) -> RefreshReport:
-        """Read the sources of some chunks again, supersede what changed, and clear their review flags.
+        """Read the sources of some chunks again and supersede what changed.
+
+        Their review flags are cleared.
 
         Parameters
         ----------
@@ -195,7 +199,9 @@ class Freshness:
         types: Mapping[str, float | None] | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
-        """Archive chunks: out of recall, listed by ``{"status": "archived"}``, brought back by `lamina.Vault.restore`.
+        """Archive chunks, by id or by age.
+
+        Archived chunks are out of recall, listed by ``{"status": "archived"}`` and brought back by `lamina.Vault.restore`.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lamina.results import Results
 from lamina_engine.clock import Instant, parse_instant
@@ -28,8 +28,8 @@ class Links:
     [('outage', 'db')]
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __repr__(self) -> str:
         return f"<Links of {self._memory.root.name!r}>"
@@ -37,7 +37,7 @@ class Links:
     def __call__(
         self, id: str, direction: Direction = "both", relations: Sequence[str] | None = None, *, hidden: bool = False
     ) -> Results[Link]:
-        """Return the links of a chunk: outward ones first, then by relation and the id at the other end.
+        """Return the links of a chunk: outward ones first, then by relation and id.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Links:
         invalidated: bool = True,
         limit: int = 100,
     ) -> Results[Neighbor]:
-        """Return the chunks within some hops of a chunk, or of several: nearest first, then newest, then by id.
+        """Return the chunks within some hops of others: nearest first, then newest, then by id.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Links:
         without: Sequence[str] = (),
         invalidated: bool = True,
     ) -> Results[Neighbor]:
-        """Walk best-first from the best hits of a question, or from anchors; anchors included, best first.
+        """Walk best-first from the hits of a question, or from anchors; anchors included.
 
         Parameters
         ----------
@@ -318,8 +318,8 @@ class Links:
         Examples
         --------
         >>> _ = vault.link("outage", "db", "causal")
-        >>> [near.id for near in vault.links.traverse(anchors=["outage"])]
-        ['outage', 'db']
+        >>> sorted(near.id for near in vault.links.traverse(anchors=["outage"]))
+        ['db', 'outage']
         """
         from lamina_engine.recall.expansion import traverse_question
         from lamina_engine.results import Neighbor

@@ -1,4 +1,4 @@
-"""Literal names that options accept, so that editors complete them and type checkers catch a typo.
+"""Literal names that options accept: editors complete them, type checkers catch a typo.
 
 Profiles are open: a vault may define its own in ``vault.toml``, so options that name one are typed ``ProfileName | str``.
 """

@@ -1,4 +1,4 @@
-"""A progress bar for work that takes longer than a second; silent where stderr is no terminal."""
+"""Progress bars for work of more than a second; silent where stderr is no terminal."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ read them as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ class Results(Sequence[T_co], Generic[T_co]):
             return self._records == other._records
         return isinstance(other, (list, tuple)) and self._records == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._kind.__name__}{'' if len(self) == 1 else 's'}>"
@@ -70,7 +70,7 @@ class Results(Sequence[T_co], Generic[T_co]):
         return [record.to_dict() for record in self._records]
 
     def to_arrow(self) -> pa.Table:
-        """Return the records as an Arrow table: instants as ``timestamp[us, UTC]``, nested records as structs."""
+        """Return the records as an Arrow table, with timestamps in UTC and nested structs."""
         from lamina.tables import table_of
 
         return table_of(self._records, self._kind)
@@ -154,7 +154,7 @@ class Hits(Results["Hit"]):
         return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"
 
     def explain(self) -> dict[str, Any]:
-        """Return the record of the recall: its parameters, the counts of each stage, and the terms of every hit."""
+        """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
         return {"query": self.query, "profile": self.profile, **self._trace, "hits": hits}
 

@@ -1,4 +1,4 @@
-"""The first moments of a process: nothing that is loaded becomes garbage, so the collector need not look through it.
+"""Garbage collection paused while modules load: nothing that is loaded becomes garbage.
 
 Modules are some hundred thousand objects that stay. Collections triggered by their number take a tenth of a cold start.
 """
@@ -18,7 +18,7 @@ _was_on = False
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Keep the garbage collector from running in this process for as long as something is being loaded.
+    """Pause the garbage collector while something is being loaded.
 
     It is on again afterwards where it was on before, when the last of several threads leaves. Meant for a fraction of a
     second: what becomes garbage meanwhile is collected later.
@@ -39,7 +39,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def _begin_in_child() -> None:
-    """Have the collector on in a forked child: the threads that were loading are not there to turn it on."""
+    """Turn the collector on in a forked child, which lacks the threads that were loading."""
     global _lock, _inside
     if _inside and _was_on:
         gc.enable()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from lamina.results import Results
 
@@ -26,8 +26,8 @@ class Topics:
     0
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __repr__(self) -> str:
         return f"<Topics of {self._memory.root.name!r}>"
@@ -45,7 +45,9 @@ class Topics:
         return Results(topics(self._memory), Topic)
 
     def get(self, id: str) -> TopicMembers:
-        """Return one topic with its members, surest first; a parent topic has the members of all topics below it.
+        """Return one topic with its members, surest first.
+
+        A parent topic has the members of all topics below it.
 
         Raises
         ------
@@ -70,7 +72,9 @@ class Topics:
         budget: Budget | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
-        """Find topics, or continue the existing ones; a topic keeps its id and name while most of its chunks stay.
+        """Find topics, or continue the existing ones.
+
+        A topic keeps its id and name while most of its chunks stay together.
 
         Parameters
         ----------

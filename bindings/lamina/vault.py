@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 from lamina.context import Context
 from lamina.facts import Facts
@@ -171,8 +171,8 @@ class Vault:
     <Vault 'demo': 3 chunks>
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: object) -> None:
+        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
 
     def __enter__(self) -> Self:
         self._memory.check_open()
@@ -192,7 +192,7 @@ class Vault:
         return f"<Vault {name!r}: {count:,} chunk{'' if count == 1 else 's'}>"
 
     def close(self) -> None:
-        """Release files and threads. Committed writes are on disk already; a closed vault cannot be used again."""
+        """Release files and threads; a closed vault cannot be used again."""
         self._memory.close()
 
     @property
@@ -407,7 +407,7 @@ class Vault:
         )  # fmt: skip
 
     def update(self, id: str, **changes: object) -> Chunk:
-        """Write a new version of a chunk under the same id; fields that are not named stay. Its history is kept.
+        """Write a new version of a chunk under the same id; fields that are not named stay.
 
         Parameters
         ----------
@@ -780,7 +780,7 @@ class Vault:
         return self.list(where, None).to_arrow()
 
     def timeline(self, id: str, before: int = 5, after: int = 5, *, same_collection: bool = False) -> Timeline:
-        """Return a chunk among those just before and after it in time; see `lamina.links.Links.timeline`.
+        """Return a chunk and its neighbours in time; see `lamina.links.Links.timeline`.
 
         Raises
         ------
@@ -929,7 +929,7 @@ class Vault:
         profile: ProfileName | str = "episodic",
         tz: str | None = None,
     ) -> Story:
-        """Return the chain of chunks that led to a hit, or followed; see `lamina.sessions.Sessions.chain`.
+        """Return the chain of chunks around a hit; see `lamina.sessions.Sessions.chain`.
 
         Raises
         ------
@@ -957,7 +957,7 @@ class Vault:
         now: Instant | None = None,
         tz: str | None = None,
     ) -> Reconstruction:
-        """Return a session, or a span of days, as one text; see `lamina.sessions.Sessions.reconstruct`.
+        """Return a session, or some days, as one text; see `lamina.sessions.Sessions.reconstruct`.
 
         Raises
         ------
@@ -979,7 +979,7 @@ class Vault:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the context block for the start of a session; see `lamina.context.Context.bootstrap`.
+        """Return the context block that begins a session; see `lamina.context.Context.bootstrap`.
 
         Raises
         ------
@@ -1103,7 +1103,7 @@ class Vault:
         types: Mapping[str, float | None] | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
-        """Archive chunks that have not changed for a while; see `lamina.freshness.Freshness.archive`.
+        """Archive chunks that have not changed lately; see `lamina.freshness.Freshness.archive`.
 
         Raises
         ------
@@ -1126,7 +1126,9 @@ class Vault:
         workers: int = 1,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
-        """Rebuild every index from the log, and swap them in at once; recall and writes continue meanwhile.
+        """Rebuild every index from the log and swap them in at once.
+
+        Recall and writes continue meanwhile.
 
         Parameters
         ----------
@@ -1203,7 +1205,7 @@ class Vault:
         return compact(self._memory)
 
     def snapshot(self, path: PathLike) -> BackupReport:
-        """Copy the newest version into an empty or new folder, as a vault of its own; readers and writers continue.
+        """Copy the newest version into an empty or new folder, as a vault of its own.
 
         Parameters
         ----------

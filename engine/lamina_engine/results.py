@@ -1,4 +1,4 @@
-"""Result records of the public interface: chunks, hits, links, facts, stories and sessions, all frozen.
+"""Frozen records of the public interface: chunks, hits, links, facts, stories, sessions.
 
 Every instant is kept as microseconds since 1970 (UTC) in a field that ends in ``_us``; the property without that ending
 is the same instant as a `datetime` in UTC. ``to_dict`` returns JSON values, with instants as ISO 8601 and ``Z``.
@@ -143,7 +143,7 @@ class Hit(Chunk, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True):
-    """One entry of a chunk's history: a version that was written, or an event that changed its state."""
+    """One entry of a chunk's history: a new version, or an event that changed its state."""
 
     kind: str
     """``added`` and ``updated`` for versions; else the event, such as ``invalidate``, ``restore`` or ``pin``."""

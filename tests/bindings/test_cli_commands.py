@@ -428,7 +428,7 @@ def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: st
         (("recall", "x", "-k", "0"), 1, "k=0 must be a whole number"),
         (("invalidate", "pg", "--reason", " "), 1, "needs a reason"),
         (("ingest", "/no/such/folder"), 1, "/no/such/folder does not exist"),
-        (("ingest", ".", "--kind", "pdf"), 1, "kind='pdf' is not known"),
+        (("ingest", ".", "--kind", "pdf"), 1, "kind='pdf' is unknown"),
         (("export", "/no/such/folder/x.jsonl"), 1, "/no/such/folder"),
         (("recall",), 2, "Missing argument 'QUERY'"),
         (("recall", "x", "-k", "many"), 2, "'many' is not a valid integer"),

@@ -115,7 +115,7 @@ def _group(**given: Any) -> None:
     context_.obj = Call(**given).after(context_.obj)
 
 
-context = click.Group(
+context: click.Group = click.Group(
     "context", callback=_group, help=_group.__doc__, commands=[bootstrap, turn], params=call_options(),
     context_settings=SETTINGS, epilog='\b\nExample:\n  lamina context turn "why did we leave SQLite" --session 8f31',
 )  # fmt: skip

@@ -301,7 +301,7 @@ def _group(**given: Any) -> None:
     context.obj = Call(**given).after(context.obj)
 
 
-facts = click.Group(
+facts: click.Group = click.Group(
     "facts", callback=_group, help=_group.__doc__,
     commands=[add, close, alias, merge, about, entity, ask, seed, extract, contradictions, import_], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",

@@ -133,4 +133,4 @@ class Either(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-eval_ = Either()
+eval_: click.Command = Either()

@@ -134,7 +134,7 @@ def _group(**given: Any) -> None:
     context.obj = Call(**given).after(context.obj)
 
 
-links = click.Group(
+links: click.Group = click.Group(
     "links", callback=_group, help=_group.__doc__, commands=[build, add, used, show], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
 )  # fmt: skip

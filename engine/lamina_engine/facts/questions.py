@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
 from msgspec import Struct
 
@@ -104,7 +104,7 @@ class Answers(Sequence[Answer]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Answers) and (self._found, self.answered) == (other._found, other.answered)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __repr__(self) -> str:
         return f"<Answers: {len(self)}, {'answered' if self.answered else 'not answered'}>"

@@ -87,7 +87,7 @@ class Redactor:
         self._allow = frozenset(allow)
         self._extra = [_extra(kind, regex) for kind, regex in extra]
         parts = (policy, sorted(self._allow), [(kind, regex.pattern) for kind, regex in self._extra])
-        self.fingerprint = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+        self.fingerprint: str = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         """Equal for equal rules: sources read under other rules are read again."""
 
     def find(self, text: str) -> list[Finding]:
