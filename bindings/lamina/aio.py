@@ -439,7 +439,7 @@ class AsyncVault:
         return await asyncio.to_thread(self.vault.to_arrow, where)
 
     async def timeline(self, id: str, before: int = 5, after: int = 5, *, same_collection: bool = False) -> Timeline:
-        """Return a chunk among those just before and after it in time.
+        """Return a chunk and its neighbours in time.
 
         See `Vault.timeline`.
         """
