@@ -54,7 +54,7 @@ def test_sessions_are_listed_newest_first(told: Vault) -> None:
 def test_a_session_ends_when_its_last_chunk_says(lexical_vault: Vault) -> None:
     lexical_vault.add([said("a", 3, 0, metadata={"ended_at": "2026-02-03T10:30:00+01:00"})])
     lexical_vault.add([said("b", 4, 0, metadata={"ended_at": "soon"})])
-    assert [session.ended_at for session in lexical_vault.sessions()] == [
+    assert [session.to_dict()["ended_at"] for session in lexical_vault.sessions()] == [
         "2026-02-04T08:00:00Z",
         "2026-02-03T09:30:00Z",
     ]
