@@ -18,6 +18,12 @@ from lamina_kernels.unit import unit_rows, unit_rows_numpy
 
 _FIELD = "\x1f"
 _PERSON = b"lamina chunk id"
+_EMPTY = (
+    ("titles", None), ("projects", None), ("sessions", None), ("agents", None), ("sources", None), ("created_at", None),
+    ("success", None), ("commits", None), ("blobs", None), ("metadata", None),
+    ("ordinals", -1), ("starts", -1), ("stops", -1),
+)  # fmt: skip
+"""Optional columns, and the value of their rows where a column is left out."""
 
 
 def embedded_text(title: str | None, headings: Sequence[str] | None, text: str) -> str:
@@ -95,28 +101,29 @@ class Origin:
 class ChunkBatch:
     """Columns of equal length; see `lamina_engine.schema.CHUNKS` for what each means.
 
-    ``ids`` may hold None (an id is derived), ``vectors`` may be None (the embedder makes them).
+    ``ids`` may hold None (an id is derived), ``vectors`` may be None (the embedder makes them); a column that is left out
+    has no values (ordinals and spans: -1).
     """
 
     texts: list[str]
     ids: list[str | None]
-    titles: list[str | None]
-    headings: list[list[str]]
     types: list[str]
     collections: list[str]
-    projects: list[str | None]
-    sessions: list[str | None]
-    agents: list[str | None]
-    sources: list[str | None]
-    ordinals: list[int]
-    starts: list[int]
-    stops: list[int]
-    created_at: list[int | None]
-    tags: list[list[str]]
-    success: list[bool | None]
-    commits: list[str | None]
-    blobs: list[str | None]
-    metadata: list[str | None]
+    titles: list[str | None] = field(default_factory=list)
+    headings: list[list[str]] = field(default_factory=list)
+    projects: list[str | None] = field(default_factory=list)
+    sessions: list[str | None] = field(default_factory=list)
+    agents: list[str | None] = field(default_factory=list)
+    sources: list[str | None] = field(default_factory=list)
+    ordinals: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    stops: list[int] = field(default_factory=list)
+    created_at: list[int | None] = field(default_factory=list)
+    tags: list[list[str]] = field(default_factory=list)
+    success: list[bool | None] = field(default_factory=list)
+    commits: list[str | None] = field(default_factory=list)
+    blobs: list[str | None] = field(default_factory=list)
+    metadata: list[str | None] = field(default_factory=list)
     vectors: NDArray[np.float32] | None = None
     after: list[str | None] | None = None
     """Id of the chunk before each, where a reader knows; None: by session."""
@@ -131,6 +138,14 @@ class ChunkBatch:
     """The file that each speaks of, where the caller names one; sources that were read know theirs."""
     versions: list[bytes] = field(default_factory=list)
     """Filled by `identify`."""
+
+    def __post_init__(self) -> None:
+        n = len(self.texts)
+        for name, value in _EMPTY:
+            if not getattr(self, name):
+                setattr(self, name, [value] * n)
+        self.headings = self.headings or [[] for _ in range(n)]
+        self.tags = self.tags or [[] for _ in range(n)]
 
     def __len__(self) -> int:
         return len(self.texts)

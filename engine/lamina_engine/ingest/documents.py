@@ -185,7 +185,7 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
 def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
     """Return the chunks of documents as one batch, their ids by document, and the ids to remove."""
     after: list[str | None] = []
-    batch = _empty(after)
+    batch = ChunkBatch(texts=[], ids=[], types=[], collections=[], after=after)
     for document in documents:
         _extend(batch, document)
     batch.fallback_created_at = [d.fallback_us for d in documents for _ in d.draft.chunks]
@@ -238,14 +238,6 @@ def _is_lost(view: View, row: int, version: bytes) -> bool:
     """Return whether a row is a chunk of this content that was removed with its text."""
     same = view.snapshot.values("chunks", "version", np.array([row], np.int64))[0] == version
     return bool(same) and int(view.state.status[row]) == REMOVED
-
-
-def _empty(after: list[str | None]) -> ChunkBatch:
-    return ChunkBatch(
-        texts=[], ids=[], titles=[], headings=[], types=[], collections=[], projects=[], sessions=[], agents=[],
-        sources=[], ordinals=[], starts=[], stops=[], created_at=[], tags=[], success=[], commits=[], blobs=[],
-        metadata=[], after=after,
-    )  # fmt: skip
 
 
 def _extend(batch: ChunkBatch, document: Document) -> None:

@@ -171,22 +171,11 @@ def _batch(file: TaskFile, outcomes: Mapping[str, bool | None]) -> ChunkBatch:
         texts=[text_of(node.id, node.title, node.description) for node in nodes],
         ids=[node.id for node in nodes],
         titles=[node.title.strip() or None for node in nodes],
-        headings=[[] for _ in nodes],
         types=[TYPE] * n,
         collections=[COLLECTION] * n,
-        projects=[None] * n,
-        sessions=[None] * n,
-        agents=[None] * n,
-        sources=[None] * n,
-        ordinals=[-1] * n,
-        starts=[-1] * n,
-        stops=[-1] * n,
         created_at=[taskfile.instant(node.timestamp) for node in nodes],
-        tags=[[] for _ in nodes],
         # a mark resets the outcome in the file; the vault keeps what it was, beside the mark
         success=[outcomes.get(node.id) if node.marks and node.success is None else node.success for node in nodes],
-        commits=[None] * n,
-        blobs=[None] * n,
         metadata=[_metadata(node, extras.get(node.id, [])) for node in nodes],
         fallback_created_at=[None] * n,  # pyright: ignore[reportArgumentType]
     )

@@ -298,7 +298,7 @@ def test_json_lines_with_all_fields_and_bad_lines_among_them(lexical_vault: Vaul
     )
     assert (chunk.project, chunk.session, chunk.agent, chunk.success) == ("api", "s1", "planner", True)
     assert (chunk.tags, chunk.metadata, chunk.source) == (("ops", "go"), {"n": 1, "x": 2}, "r.jsonl")
-    assert lexical_vault.recall("ship friday", k=1)[0].created_at == "2026-02-15T00:00:00Z"
+    assert lexical_vault.recall("ship friday", k=1)[0].created_at == datetime(2026, 2, 15, tzinfo=UTC)
 
 
 def test_a_file_that_grows_gives_only_what_is_new(tmp_path: Path, clock: FixedClock) -> None:
