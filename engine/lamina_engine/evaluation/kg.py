@@ -1,4 +1,4 @@
-"""The question benchmark for facts: is the file that answers a question among the first six, by each method?
+"""Question benchmark for facts: share of questions whose file is among the first six.
 
 After the openclaw graph layer's benchmark, whose form it keeps: seven categories, a file that must be among the first k,
 a table of passes by category. Beside it stand questions that nothing answers, which are passed by answering with nothing.
@@ -49,7 +49,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method gave for a question."""
+    """Files that a method found for a question."""
 
     question: Question
     paths: tuple[str, ...]
@@ -59,11 +59,11 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the file is among them; of a question that nothing answers, whether nothing was claimed."""
-        wanted = self.question.expected
-        if wanted is None:
+        """True where the expected file is among them, or where none is and nothing is claimed."""
+        expected = self.question.expected
+        if expected is None:
             return not self.answered
-        return any(wanted.casefold() in path.casefold() for path in self.paths)
+        return any(expected.casefold() in path.casefold() for path in self.paths)
 
     @property
     def verdict(self) -> str:
@@ -82,7 +82,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class KgReport:
-    """How many questions a method passed."""
+    """Passed questions of a method."""
 
     name: str
     method: str
@@ -106,7 +106,7 @@ class KgReport:
 
     @property
     def claimed(self) -> int:
-        """Passes among the questions with an answer of which the method also says that it answers them."""
+        """Number of passes that the method also claims as answers."""
         return sum(outcome.passed and outcome.answered for outcome in self.answerable)
 
     @property
@@ -165,60 +165,60 @@ class KgReport:
 
 
 def evaluate_kg(
-    memory: Memory, asked: QuestionSet, method: str, *, category: str | None = None, top_k: int = TOP
+    memory: Memory, question_set: QuestionSet, method: str, *, category: str | None = None, top_k: int = TOP
 ) -> KgReport:
     """Ask a vault every question by one method."""
     if method not in METHODS:
         raise InvalidArgument(f"method={method!r} must be one of {', '.join(METHODS)}")
-    wanted = [q for q in asked.questions if category is None or q.category.casefold() == category.casefold()]
-    if not wanted:
-        known = ", ".join(dict.fromkeys(q.category for q in asked.questions)) or "none"
-        raise InvalidArgument(f"category={category!r} has no questions here; there are {known}")
+    selected = [q for q in question_set.questions if category is None or q.category.casefold() == category.casefold()]
+    if not selected:
+        categories = ", ".join(dict.fromkeys(q.category for q in question_set.questions)) or "none"
+        raise InvalidArgument(f"category={category!r} has no questions here; there are {categories}")
     search = _METHODS[method]
     outcomes = []
-    for question in wanted:
-        paths, answered = search(memory, question.query, asked.identity, top_k)
+    for question in selected:
+        paths, answered = search(memory, question.query, question_set.identity, top_k)
         outcomes.append(Outcome(question, tuple(dict.fromkeys(paths))[:top_k], answered))
-    return KgReport(asked.name, method, top_k, tuple(outcomes))
+    return KgReport(question_set.name, method, top_k, tuple(outcomes))
 
 
-_Found = tuple[Sequence[str], bool]
+_Hits = tuple[Sequence[str], bool]
 
 
-def _recalled(memory: Memory, query: str, top_k: int, **options: Any) -> list[str]:
+def _recall_paths(memory: Memory, query: str, top_k: int, **options: Any) -> list[str]:
     from lamina_engine.recall.pipeline import recall
 
     found = recall(memory, query, k=top_k * _POOL, **options).hits
     return [hit.source for hit in found if hit.source]
 
 
-def _lexical(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
-    paths = _recalled(memory, query, top_k, profile="lexical", lanes=("lexical",))
+def _lexical(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
+    paths = _recall_paths(memory, query, top_k, profile="lexical", lanes=("lexical",))
     return paths, bool(paths)
 
 
-def _vector(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
-    paths = _recalled(memory, query, top_k, profile="default", lanes=("vector",))
+def _vector(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
+    paths = _recall_paths(memory, query, top_k, profile="default", lanes=("vector",))
     return paths, bool(paths)
 
 
-def _facts(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
-    """What the facts give; they say themselves whether it answers what was asked."""
+def _facts(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
+    """Return the sources of answers from facts, and the facts' own claim to answer."""
     from lamina_engine.facts.questions import ask
 
     found = ask(memory, query, k=top_k, identity=identity)
     return [answer.source for answer in found], found.answered
 
 
-def _hybrid(memory: Memory, query: str, identity: str | None, top_k: int) -> _Found:
-    """Words, meaning and facts by their ranks; whether it claims to answer is for the facts to say."""
+def _hybrid(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
+    """Return hits of words, meaning and facts together, and the facts' claim to answer."""
     from lamina_engine.facts.questions import ask
 
-    paths = _recalled(memory, query, top_k, profile="entity", identity=identity)
+    paths = _recall_paths(memory, query, top_k, profile="entity", identity=identity)
     return paths, ask(memory, query, identity=identity).answered
 
 
-_METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Found]]] = {
+_METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Hits]]] = {
     "lexical": _lexical, "vector": _vector, "facts": _facts, "hybrid": _hybrid,
 }  # fmt: skip
 
@@ -227,7 +227,7 @@ _METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Found]]] = {
 
 
 def load_questions(path: Path) -> QuestionSet:
-    """Read questions: JSON lines with ``query``, ``expected`` and ``category``, or a JSON list of such objects or triples.
+    """Read questions: JSON lines, or a JSON list, of ``query``, ``expected``, ``category``.
 
     ``expected`` is a part of a file's path, or null. A line with ``identity`` alone says who "I" is.
     """
@@ -286,7 +286,7 @@ class World:
 
 
 def load_world(name: str) -> World:
-    """Read an invented world that ships with Lamina; InvalidArgument for a name that is none of `WORLDS`."""
+    """Read an invented world that ships with Lamina, one of `WORLDS`."""
     if name not in WORLDS:
         raise InvalidArgument(f"world={name!r} must be one of {', '.join(WORLDS)}")
     found = json.loads(world_path(name).read_bytes())
@@ -300,7 +300,7 @@ def world_path(name: str) -> Path:
 
 
 def fill(memory: Memory, folder: Path) -> None:
-    """Bring a written world into a vault: its notes, its seed file, and what the notes say in fields."""
+    """Fill a vault with a written world: notes, seed file, and fields of notes."""
     from lamina_engine.facts.fields import extract_notes
     from lamina_engine.facts.seeding import seed
     from lamina_engine.ingest.pipeline import ingest

@@ -1,4 +1,4 @@
-"""In-memory columns of the facts log, shared by all versions of a vault; they grow by appending."""
+"""Growing in-memory columns of the facts log, shared by all versions of a vault."""
 
 from __future__ import annotations
 

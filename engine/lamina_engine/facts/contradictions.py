@@ -1,4 +1,4 @@
-"""Contradictions between facts: recorded once as an event, shown with answers, lowering confidence.
+"""Contradictions between facts: events that are shown with answers and lower confidence.
 
 Two values of a functional predicate contradict each other, or the newer one is an update; a language model may find the
 same of facts in other words (see `lamina_engine.facts.judged`). Amounts and floors are ClawMem's.
@@ -61,7 +61,7 @@ def lower_confidence(confidence: float, relation: str) -> float:
 
 
 def sync_contradictions(memory: Memory) -> list[Contradiction]:
-    """Record contradictions of the facts written since the last call; run after every write of facts."""
+    """Record contradictions of the facts written since the last call."""
     from lamina_engine.facts.view import fact_view
 
     view = memory.view()
@@ -99,7 +99,7 @@ def _is_repeated(kg: FactView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def compare_rows(memory: Memory, rows: Sequence[int]) -> list[Contradiction]:
-    """Record contradictions between written facts and other values of their functional predicates."""
+    """Record contradictions of facts with other values of their functional predicates."""
     from lamina_engine.facts.view import fact_view
 
     kg = fact_view(memory.view())
@@ -199,7 +199,7 @@ def _append_events(memory: Memory, new: Sequence[Contradiction], facts: dict[int
 
 
 def _reasoning(memory: Memory, each: Contradiction, facts: dict[int, Fact]) -> str:
-    """Return the reasoning to keep: an event is forgotten with one chunk, so it must not name another."""
+    """Return the reasoning where one chunk states both facts: an event goes with one chunk."""
     chunks = {facts[each.old].chunk, facts[each.new].chunk} - {None}
     free = each.reasoning == ONE_VALUE or len(chunks) < 2
     return memory.redact(each.reasoning) if free else ""
@@ -242,7 +242,7 @@ def contradicting_values(view: View, rows: Sequence[int]) -> dict[int, tuple[str
 
 
 def believed_confidence(view: View, row: int, confidence: float) -> float:
-    """Return a fact's confidence, lowered once by each contradiction that the log does not store."""
+    """Return a fact's confidence, lowered by each contradiction that the log does not store."""
     for each in _read_view(view).lowering.get(row, ()):
         confidence = lower_confidence(confidence, each.relation)
     return confidence

@@ -1,4 +1,4 @@
-"""Entities: creation, aliases and merges, each one row of a log, so the past keeps its names."""
+"""Entities: creation, aliases and merges, one row of a log each."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[o
 
 
 def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
-    """Return the facts of a group that now end earlier, with their new end (maybe before their start)."""
+    """Return the facts of a group that now end earlier, with their new ends."""
     intervals: list[Interval] = []
     by_row = {fact.row: fact for fact in group}
     key = _comparison_key(kg, group[0], merged)[0]

@@ -1,4 +1,4 @@
-"""Extraction of facts from text without a model: observation blocks, each a chunk with triples.
+"""Extraction of facts from observation blocks, each a chunk with triples; no model needed.
 
 Every fact names the chunk that states it; unusable parts are reported, and their neighbours stay.
 """
@@ -97,7 +97,7 @@ def extract(
     judge: Chat | None = None,
     budget: Budget | None = None,
 ) -> ExtractReport:
-    """Extract facts from a text's observation blocks, or without a text from the fields of notes."""
+    """Extract facts from a text's observation blocks; without a text, from notes' fields."""
     if text is None:
         from lamina_engine.facts.fields import extract_notes
 
@@ -149,7 +149,7 @@ def extract_text(
 
 
 def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
-    """Return the newest recent chunk of this type and collection with the same statement, or None."""
+    """Return the newest recent chunk of its type and collection that says the same, or None."""
     types, collections = (
         view.categories.column(view.snapshot, "type"),
         view.categories.column(view.snapshot, "collection"),
@@ -173,7 +173,7 @@ def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
 
 
 def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
-    """Return a triple as a draft of a fact; types come from existing names where they are unambiguous."""
+    """Return a triple as a draft of a fact."""
     return Draft(
         triple.subject,
         triple.predicate,
@@ -235,7 +235,7 @@ _NEGATION: Final = re.compile(
 
 
 def is_same_statement(a: str, b: str) -> bool:
-    """Return whether two texts say the same: alike in letters and anchors (ClawMem's merge gate).
+    """Return whether two texts say the same, in letters and anchors (ClawMem's merge gate).
 
     Trigrams must be close, closer still where neither text has a name, number or path as an anchor; where they have, the
     anchors must not differ materially: "Alice likes tea" is not "Bob likes tea". O(length of both).
@@ -259,7 +259,7 @@ def trigram_cosine(a: str, b: str) -> float:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a text: capitalised names, numbers, paths and identifiers, without case."""
+    """Return a text's anchors, case-folded: names, numbers, paths and identifiers."""
     found = {match[0].rstrip(".,:").casefold() for match in _ANCHOR.finditer(text)}
     return {anchor for anchor in found if anchor and anchor not in STOP_WORDS}
 
@@ -271,7 +271,7 @@ def differ_materially(first: set[str], second: set[str]) -> bool:
 
 
 def shared_words(a: str, b: str) -> float:
-    """Return the Jaccard index of two texts' words of four letters or more; 1 where neither has any."""
+    """Return the Jaccard index of two texts' words of four letters or more; 1 without any."""
     first, second = (_long_words(text) for text in (a, b))
     union = first | second
     return len(first & second) / len(union) if union else 1.0

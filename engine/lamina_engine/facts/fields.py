@@ -70,7 +70,7 @@ class NoteField(NamedTuple):
 
 
 def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
-    """Extract facts from the fields of all notes, and retract those that no note states any more.
+    """Extract facts from the fields of all notes; retract those no longer stated.
 
     A second run changes nothing. O(chunks): each text is searched for ``::``.
     """
@@ -156,7 +156,7 @@ def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[N
 
 
 def _subject_of(kg: FactView, headings: Sequence[str], title: str) -> str:
-    """Return a section's subject: the innermost heading that is a link or known entity, else the note."""
+    """Return a section's subject: the innermost heading that names an entity, else the note."""
     for heading in reversed(headings):
         linked = _WIKILINK.fullmatch(heading.strip())
         if linked:

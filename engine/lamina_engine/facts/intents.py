@@ -1,4 +1,4 @@
-"""Question understanding: the intents of a question, the entities it names, and the other words.
+"""Question understanding: intents, named entities and remaining words of a question.
 
 A trigger of an intent is a sequence of whole words; ``*`` stands for one word or more. Nothing is matched inside words:
 "support" has no port. The table is data: a vault's owner may give another.
@@ -170,7 +170,7 @@ def standard() -> Intents:
 
 
 def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
-    """Return the shipped table with rows of a configuration before it; the same object for equal rows."""
+    """Return the shipped table after rows of a configuration; one object for equal rows."""
     if not rows:
         return standard()
     return _compile_intents(
@@ -222,7 +222,7 @@ def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> t
 
 
 def matches_predicate(intent: Intent, predicate: str, *, inverse: bool) -> bool:
-    """Return whether a predicate answers an intent, by name or as part of its name (``work_phone``)."""
+    """Return whether a predicate answers an intent, by its name or a part (``work_phone``)."""
     names = intent.inverse if inverse else intent.predicates
     return predicate in names or any(_contains_words(predicate, name) for name in names)
 
@@ -325,7 +325,7 @@ def is_function_word(word: str) -> bool:
 
 
 def without_possessives(text: str) -> str:
-    """Return a text with its possessive endings (``'s``, ``’s``, ``s'``) blanked out, of the same length.
+    """Blank out possessive endings (``'s``, ``’s``, ``s'``), keeping the length.
 
     "who's" and "it's" are no possessives and stay.
     """
@@ -339,7 +339,7 @@ def without_possessives(text: str) -> str:
 
 
 def _may_name(mention: Mention) -> bool:
-    """Return whether a mention can be a name: a single lower-case word must be long and no function word."""
+    """Return whether a mention can be a name: lower-case words must be long and have content."""
     text = mention.text
     if " " in text.strip() or not text.isascii():
         return True

@@ -28,7 +28,7 @@ _MANY_NAMES: Final = 1_024
 
 
 class _NewEntities:
-    """New rows of the entities log by column: an object each would be walked by every garbage collection."""
+    """New rows of the entities log by column, as many objects would slow garbage collection."""
 
     def __init__(self) -> None:
         self.id: list[str] = []
@@ -375,7 +375,7 @@ def _add_existing(
     interner: EntityInterner, objects: Sequence[str], kinds: Sequence[str | None], made_at: Callable[[], Mapping[int, int]],
     targets: list[int],
 ) -> bool:  # fmt: skip
-    """Fill in objects that name an existing entity, or one created further up; False where ambiguous."""
+    """Fill in objects that name an existing or earlier new entity; False where ambiguous."""
     rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MAX_NAME]
     existing: dict[str, tuple[int, int]] = {}
     places: Mapping[int, int] | None = None

@@ -1,7 +1,7 @@
-"""Facts by a language model, where its user configured one: triples of notes, and which facts contradict each other.
+"""Facts from a language model: triples of notes, and contradictions between facts.
 
-The rules are those of judged links: a strict schema, one more try, nothing written from an answer that is not valid. The
-queue is the log: what was asked about is an event, so a run may end anywhere and the next goes on.
+As with judged links: a strict schema, one retry, and nothing written from an invalid answer. The queue is the log: each
+verdict is an event, so a run may end anywhere and the next one continues.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Leave out pairs that have nothing to do with each other; answer [] when there ar
 
 
 def extract_judged(memory: Memory, judge: Chat, *, budget: Budget | None = None) -> ExtractReport:
-    """Ask about every chunk of an eligible type that waits, oldest first, and write its triples as facts."""
+    """Extract triples from pending chunks of eligible types, oldest first, as facts."""
     report = ExtractReport()
     questions: list[Question] = [partial(_extract, memory, row, report) for row in pending(memory.view())]
     run = run_queue(questions, judge, budget)
@@ -69,7 +69,7 @@ def extract_judged(memory: Memory, judge: Chat, *, budget: Budget | None = None)
 
 
 def pending(view: View) -> list[int]:
-    """Return the rows of standing chunks of an eligible type that were not asked about yet."""
+    """Return the rows of active chunks of an eligible type that were not judged yet."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     done = finished_keys(view, TASK)
     types = view.snapshot.values("chunks", "type", rows)
@@ -97,7 +97,7 @@ def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedCha
 def judge_contradictions(
     memory: Memory, judge: Chat, *, budget: Budget | None = None
 ) -> tuple[list[Contradiction], QueueReport]:
-    """Ask about contradictions between the facts of every thing with new ones; return those recorded."""
+    """Record contradictions that the model finds among the facts of each thing with new ones."""
     noted: list[Contradiction] = []
     questions: list[Question] = [partial(_judge_facts, memory, facts, noted) for facts in _groups(memory.view())]
     return noted, run_queue(questions, judge, budget)
@@ -114,7 +114,7 @@ def _judge_facts(memory: Memory, facts: list[Fact], noted: list[Contradiction], 
 
 
 def _groups(view: View) -> list[list[Fact]]:
-    """Return the open facts of each thing of which two or more are said, and one that was not asked about."""
+    """Return the open facts of each thing with two or more, of which one was not judged."""
     kg = fact_view(view)
     rows = np.arange(kg.fact_rows, dtype=np.int64)
     open_ = [fact for fact in kg.facts_at(rows[kg.is_current(rows, None)].tolist()) if fact.valid_to_us is None]
@@ -135,7 +135,7 @@ def _shown(index: int, fact: Fact) -> dict[str, Any]:
 
 
 def _contradictions(found: Sequence[DisputeVerdict], facts: Sequence[Fact]) -> list[Contradiction]:
-    """Return what lowers a confidence; pairs of which two different things are said are left out."""
+    """Return contradictions and updates, without pairs with two different relations."""
     relations: dict[tuple[int, int], set[str]] = defaultdict(set)
     for each in found:
         relations[each.old_idx, each.new_idx].add(each.relation)

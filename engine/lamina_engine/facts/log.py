@@ -1,4 +1,4 @@
-"""Writes to the facts log: facts, ends, retractions, confidences. Nothing is changed in place.
+"""Writes to the facts log: facts, ends, retractions and confidences, all appended.
 
 A write interns its names, plans row by row what is new, what exists and what ends, and appends it all in one commit. Rows that
 meet no other fact are found with a few NumPy operations and need no decision.
@@ -142,7 +142,7 @@ class _FactWriter(LogWriter[_FactPlan, FactsWritten]):
 
 
 def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | None], list[str]]:
-    """Return the chunk and the source of each row: the chunk's own source, the given one, or the label."""
+    """Return each row's chunk and source: the chunk's source, the given one, or the label."""
     unique = [text for text in dict.fromkeys(given) if isinstance(text, str)]
     rows = dict(zip(unique, view.rows_of_ids(unique).tolist(), strict=True)) if view.rows else dict.fromkeys(unique, -1)
     for text in unique:
@@ -203,7 +203,7 @@ def close(
 
 
 def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
-    """Retract facts, so that they hold at no moment; return the number of those not retracted before."""
+    """Retract facts, so that they hold at no moment; return the number changed."""
     with memory.write() as (transaction, view):
         kg = fact_view(view)
         distinct = np.unique(np.array(rows, np.int64))

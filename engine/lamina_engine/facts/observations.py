@@ -1,4 +1,4 @@
-"""Observation blocks and their triples: lenient parsing, with the reason for each dropped part.
+"""Observation blocks and their triples, parsed leniently; each dropped part has a reason.
 
 A block is an ``<observation>`` element with ``type``, ``title``, ``narrative``, ``facts`` and ``triples``. Models forget to escape
 and to close, so elements are found one by one, and a broken one costs only itself. Triples have a closed vocabulary and

@@ -148,7 +148,7 @@ class Registry:
 
 
 def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
-    """Return a vault's own predicates by name, from the first rows of its log; the newest of a name holds."""
+    """Return a vault's own predicates by name; the newest row of a name holds."""
     found = {
         record["name"]: Predicate(record["name"], record["object"], record["functional"], record["inverse"])
         for segment in snapshot.segments("predicates")
@@ -159,7 +159,7 @@ def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
 
 
 def read_registry(snapshot: Snapshot, rows: int) -> Registry:
-    """Return the registry after some rows of the predicates log: built-in and declared predicates."""
+    """Return the built-in predicates, and those declared in the first rows of the log."""
     own = read_declared(snapshot, rows) if rows else []
     return Registry((*BUILT_IN, *own)) if own else STANDARD
 

@@ -1,4 +1,4 @@
-"""Questions about people, projects and things, answered from facts in phases of falling certainty.
+"""Questions about entities, answered from facts in phases of falling certainty.
 
 | phase | answers | score | method |
 |---|---|---|---|
@@ -246,7 +246,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
-    """Return candidates of phases 1 and 2: facts of named entities, each once with its best score."""
+    """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
     stems = frozenset(stem(word) for word in question.words)
@@ -279,7 +279,7 @@ def _of_entity(
 
 
 def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str], valid_at: int) -> list[Fact]:
-    """Return the facts of an entity; of one that many facts point at, of these only those asked for."""
+    """Return an entity's facts; where many point at it, of those only the ones asked for."""
     if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
         return kg.about(row, valid_at=valid_at)
     registry = kg.registry
@@ -296,7 +296,7 @@ def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str],
 
 
 def _fact_matches(intent: Any, fact: Fact, *, inward: bool) -> bool:
-    """Return whether a fact answers an intent, by its predicate or its inverse as seen from the entity."""
+    """Return whether a fact answers an intent, by its predicate or that one's inverse."""
     if inward and fact.key != fact.predicate and matches_predicate(intent, fact.key, inverse=False):
         return True
     return matches_predicate(intent, fact.predicate, inverse=inward)

@@ -1,4 +1,4 @@
-"""Ranking of facts by the words of a question, from postings, with early termination (MaxScore).
+"""Ranking of facts by a question's words, with early termination (MaxScore).
 
 A fact's score is the sum of its words' weights, whatever their number in it; equal scores are ordered by confidence, then newer
 first. Three observations keep this short, and none of them changes an answer:

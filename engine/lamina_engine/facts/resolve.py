@@ -1,4 +1,4 @@
-"""Entity resolution: the index of names, and names in questions and running text to entities.
+"""Entity resolution: an index of names, and names in questions and text to entities.
 
 Levels are tried in turn: canonical id, name, alias, folded forms, and on request a prefix or one edit. The first with a result
 answers, and several entities make the name ambiguous: nothing is guessed. Keys of names are saved beside the other indexes
@@ -173,7 +173,7 @@ def _fits(record: dict[str, Any], snapshot: Snapshot) -> bool:
 
 
 def sync_names(memory: Memory) -> None:
-    """Save the keys where many names are new: 4,096, or a quarter of those saved. Failures are logged."""
+    """Save the keys of names where 4,096, or a quarter of those saved, are new."""
     if not _is_behind(memory.view().snapshot):
         return
     try:

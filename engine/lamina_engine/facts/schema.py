@@ -179,7 +179,7 @@ def check_columns(
 
 
 def _convert_column(values: Sequence[Any], convert: Callable[[Any], Any], most: int, bad: dict[int, str]) -> list[Any]:
-    """Convert a column, each different value once; unusable ones become `_BadValue`, noted by row.
+    """Convert a column, each value once; unusable ones become `_BadValue`, noted by row.
 
     Plain texts of at most ``most`` characters need no conversion.
     """

@@ -289,7 +289,7 @@ def _file_names(record: dict[str, Any]) -> list[str]:
 
 
 def _open_files(folder: Path, record: dict[str, Any], opened: Mapping[str, Postings]) -> dict[str, Postings]:
-    """Return the postings of a version's files, up to the first unusable one; the log has the rest."""
+    """Return the postings of a version's files, up to the first unusable one."""
     files: dict[str, Postings] = {}
     stop = 0
     for name in _file_names(record):
@@ -339,7 +339,7 @@ def _full_block_rows(snapshot: Snapshot) -> int:
 
 
 def _extend_files(view: View) -> dict[str, Any]:
-    """Write postings of uncovered blocks, merged with files not much longer; return the record of all.
+    """Write postings of uncovered blocks, merged with short files; return the new record.
 
     So files stay few, and a row is rewritten O(log rows) times.
     """

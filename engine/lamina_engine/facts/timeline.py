@@ -101,7 +101,7 @@ class FactValue(Struct, frozen=True, gc=False):
 
 
 def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Interval]]:
-    """Return, for each value, the vault's intervals of its group. O(values + facts of their entities).
+    """Return the vault's intervals of each value's group. O(values + facts of their entities).
 
     Values of one group share a list. All are looked up at once: one by one takes ten times as long.
     """
@@ -126,7 +126,7 @@ def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Inter
 
 
 def _pairs(kg: FactView, value: FactValue) -> tuple[Pair, Pair | None, Pair | None]:
-    """Return the pairs with a value's facts: its owner's, its inverse's, and those pointing at its owner."""
+    """Return the pairs with a value's facts: of its owner, inverse, and to its owner."""
     predicates, inverse = kg.tables.predicates, kg.registry.inverse(value.name)
     own = (value.owner, predicates.code(value.name))
     if inverse is None:
@@ -305,7 +305,7 @@ class WritePlan:
     def _in_vault(
         self, subject: I64, target: I64, code: I64, predicates: Sequence[str], two_ways: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Return, by row, whether the vault has a fact of its subject and predicate, in either direction."""
+        """Return, by row, whether the vault has its subject and predicate, either way round."""
         kg, tables = self.kg, self.kg.tables
         out = np.zeros(len(subject), np.bool_)
         if not kg.fact_rows:

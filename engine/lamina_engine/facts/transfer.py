@@ -76,7 +76,7 @@ Line = PredicateLine | EntityLine | FactLine
 
 
 def export_facts(memory: Memory, path: Path) -> int:
-    """Write predicates, entities and facts as JSON lines, atomically; return the number of facts.
+    """Write predicates, entities and facts as JSON lines; return the number of facts.
 
     Closed facts are included, retracted ones are not.
     """
@@ -100,7 +100,7 @@ def export_graph(memory: Memory, path: Path) -> int:
 
 
 def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
-    """Return the facts of a moment as ``nodes``, ``edges``, ``facts`` and ``stats``, in a fixed order."""
+    """Return a moment's facts as ``nodes``, ``edges``, ``facts`` and ``stats``, in fixed order."""
     entities = {entity.id: entity for entity in map(kg.entity, _entity_rows(kg))}
     count: dict[str, int] = {}
     for entity in entities.values():
@@ -135,7 +135,7 @@ def is_fact_file(path: Path) -> bool:
 
 
 def import_facts(memory: Memory, path: Path) -> int:
-    """Import a file of `export_facts`; return the number of new facts. A bad line writes nothing."""
+    """Import a file of `export_facts`, unless a line is bad; return the number of new facts."""
     lines: list[Line] = [
         *read_json_lines(path, Line, what="line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
     ]
@@ -192,7 +192,7 @@ def _entity_rows(kg: FactView) -> list[int]:
 
 
 def _all_facts(kg: FactView, valid_at: int | None = None) -> list[Fact]:
-    """Return all facts in log order, without retracted ones; with ``valid_at`` only those that hold."""
+    """Return all facts in log order that were not retracted, or that hold at a moment."""
     rows = np.arange(kg.fact_rows)
     return read_facts(kg, read_states(kg, rows if valid_at is None else rows[kg.is_current(rows, valid_at)]), "out")
 

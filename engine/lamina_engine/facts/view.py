@@ -1,4 +1,4 @@
-"""Facts of one version of a vault, or of a past moment of it: entities, names, and states of facts.
+"""Facts of one version of a vault, or of a past moment of it.
 
 A fact is a row of the log. Its later changes (closed, retracted, another confidence) are further rows that name it; of those a
 view sees, the last one holds. So a question of valid time and recorded time reads a few rows of one entity.
@@ -217,7 +217,7 @@ class FactView:
         return found
 
     def facts_at(self, rows: Sequence[int]) -> list[Fact]:
-        """Return facts by row, in the order given; InvalidArgument for rows that are no current fact."""
+        """Return facts by row, in the order given; other rows raise InvalidArgument."""
         by_row = {fact.row: fact for fact in read_facts(self, read_states(self, np.array(rows, np.int64)), "out")}
         missing = [row for row in rows if row not in by_row]
         if missing:
@@ -225,7 +225,7 @@ class FactView:
         return [by_row[row] for row in rows]
 
     def is_current(self, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
-        """Return, by row, whether it is a fact that holds at a moment, or at any. See `read_states_at`."""
+        """Return, by row, whether it is a fact that holds at a moment, or at any."""
         return np.isin(rows, read_states_at(self, rows, valid_at).rows)
 
     def count_current(self, valid_at: int) -> int:
@@ -413,7 +413,7 @@ def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"])
 
 
 class RowReader:
-    """Reader of single rows of a log: columns of any type, then columns of numbers without nulls."""
+    """Reader of single rows of a log: columns of any type, then numbers without nulls."""
 
     def __init__(self, segments: Sequence[Segment], names: Sequence[str], numbers: Sequence[str] = ()) -> None:
         self._segments, self._names, self._numbers = segments, names, numbers
