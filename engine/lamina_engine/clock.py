@@ -39,19 +39,19 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that stands still until it is moved; for tests and reproducible builds.
+    """A fixed clock that moves on demand; for tests and reproducible builds.
 
     Parameters
     ----------
     moment : Instant
-        Where it stands.
+        Its moment.
     """
 
     def __init__(self, moment: Instant) -> None:
         self._now_us = parse_instant(moment)
 
     def now_us(self) -> int:
-        """Return the moment it stands at."""
+        """Return its moment."""
         return self._now_us
 
     def advance(self, seconds: float) -> None:

@@ -50,7 +50,7 @@ _SHOWN: Final = ("part", "id", "type", "collection", "title", "source", "date", 
 
 
 def escape(text: str) -> str:
-    """Return a memory's text as it stands inside a block."""
+    """Return a memory's text escaped for a block."""
     return _SPECIAL.sub(lambda found: _reference(found[0]), text)
 
 
@@ -76,7 +76,7 @@ def render_item(item: Item) -> str:
 
 
 def opening(tier: str) -> str:
-    """Return what stands before the memories of a block."""
+    """Return the text before the memories of a block."""
     return f'<{TAG} tier="{tier}">\n{_NOTE}\n'
 
 

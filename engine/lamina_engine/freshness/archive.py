@@ -49,7 +49,7 @@ def archive(
 ) -> ArchiveReport:
     """Archive named chunks, or those that a policy finds old; see ``Vault.archive``."""
     if not isinstance(dry_run, bool):
-        raise InvalidArgument(f"dry_run={dry_run!r} must be True (only tell) or False (archive)")
+        raise InvalidArgument(f"dry_run={dry_run!r} must be True (report only) or False (archive)")
     if ids is not None and filter_ is not None:
         raise InvalidArgument("archive needs either ids or a filter, and not both: say which chunks are to be archived")
     limits = _limits(after_days, types)
@@ -92,13 +92,13 @@ def _old_rows(
     candidates[view.state.asleep(now_us)] = False
     rows = np.flatnonzero(mask.evaluate(node, view, candidates))
     recorded = view.snapshot.numbers("chunks", "recorded_at", rows).astype(np.int64)
-    # a date of the future, or none, says nothing of when a chunk was last touched
+    # a future date, or none, does not show when a chunk was last touched
     dated = view.created_us[rows]
     touched = np.where((dated != MISSING_US) & (dated <= now_us), dated, recorded)
-    # what was written anew was touched then, whatever it is dated
+    # a rewritten chunk was touched when it was rewritten, whatever its date
     changed = set(view.snapshot.values("chunks", "id", np.flatnonzero(view.state.status == SUPERSEDED)))
-    anew = [name in changed for name in view.snapshot.values("chunks", "id", rows)]
-    touched = np.where(anew, np.maximum(touched, recorded), touched)
+    rewritten = [name in changed for name in view.snapshot.values("chunks", "id", rows)]
+    touched = np.where(rewritten, np.maximum(touched, recorded), touched)
     touched = np.maximum(touched, [view.accesses.last_us(row) for row in rows.tolist()])
     types = view.snapshot.values("chunks", "type", rows)
     days = np.array([_days(limits.get(name, after_days)) for name in types], np.float64)

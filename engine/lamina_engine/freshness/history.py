@@ -155,7 +155,7 @@ class History:
                 return None
             try:
                 out = self._repository.git("merge-base", "--octopus", common, *part)
-            except IngestError:  # git says so by failing: histories without a common commit
+            except IngestError:  # git fails for histories without a common commit
                 return None
             common = out.decode("ascii").strip() or None
         return common
@@ -168,7 +168,7 @@ class History:
         holders = self._repository.git("for-each-ref", "--count=1", "--format=%(objectname)", f"--contains={base}")
         if holders.strip():
             return ELSEWHERE
-        # where history is cut off, nobody can tell whether the commit lies before the cut
+        # where history is cut off, the commit may lie before the cut
         return MISSING if self._repository.shallow else REWRITTEN
 
     def _since(self, base: str) -> CommitFilter:

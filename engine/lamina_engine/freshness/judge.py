@@ -141,7 +141,7 @@ class Judge:
         except IngestError:
             return False
 
-    # ------------------------------------------------------------------ what git says
+    # ------------------------------------------------------------------ git
 
     def _read_histories(self, subjects: Sequence[Subject], places: Sequence[Place | NoRepository | None]) -> None:
         bases: dict[Path, set[str]] = {}
@@ -240,7 +240,7 @@ class Judge:
         limit = getattr(self._thresholds, tier, None)
         return f"{_count_commits(commits)} since it was written" + (f" ({tier} from {limit})" if limit else "")
 
-    # ------------------------------------------------------------------ what the calendar says
+    # ------------------------------------------------------------------ calendar
 
     def _without_file(self, subject: Subject, place: NoRepository | None) -> FileVerdict:
         if place is None:
@@ -265,9 +265,7 @@ class Judge:
         if request is not None and quiet:
             code, words = report.MANUAL, request
         found = bool(facts.commits) or bool(facts.changed)
-        if (
-            facts.code == report.DELETED
-        ):  # unless somebody said, after it was gone, that the chunk is right all the same
+        if facts.code == report.DELETED:  # unless the chunk was confirmed after the file was deleted
             found = self._marks.cleared_us.get(subject.row, subject.since_us) <= subject.since_us
         return FreshnessItem(
             id=subject.id,

@@ -178,9 +178,9 @@ def refresh(
     if named_ids is None and not conditions:
         raise InvalidArgument("refresh needs ids or a filter (where, tier, collection, project, needs_review)")
     if not isinstance(dry_run, bool):
-        raise InvalidArgument(f"dry_run={dry_run!r} must be True (only tell) or False (refresh)")
+        raise InvalidArgument(f"dry_run={dry_run!r} must be True (report only) or False (refresh)")
     if not dry_run:
-        with memory.write():  # says why not, before anything is read
+        with memory.write():  # fails before anything is read
             pass
     rows = _select_rows(memory, named_ids, conditions)
     run = _Refresh(memory, rows)
@@ -293,7 +293,7 @@ class _Refresh:
             return self._decided(subject, item, PROPOSED, f"its file is now {item.path}, which is a source of its own")
         if not file.exists():
             return self._decided(
-                subject, item, PROPOSED, f"{source.source} is gone; invalidate it if it is no longer true"
+                subject, item, PROPOSED, f"{source.source} no longer exists; invalidate it if it is no longer true"
             )
         if source.path not in self._rereads:
             self._rereads[source.path] = self._rereader.read(source, file)
@@ -301,7 +301,7 @@ class _Refresh:
         if isinstance(found, str):
             return self._decided(subject, item, SKIPPED, found)
         fate, text = found.fates.get(subject.id, (SAME, None))
-        reason = {SAME: "its text still stands there", CHANGED: "its text changed", LOST: "its text is gone"}[fate]
+        reason = {SAME: "its text is unchanged", CHANGED: "its text changed", LOST: "its text was removed"}[fate]
         return self._decided(subject, item, fate, reason, text)
 
     def _own_words(self, subject: Subject, item: FreshnessItem, place: Place) -> RefreshItem:
@@ -310,7 +310,7 @@ class _Refresh:
         data = read_file(file)
         if data is not None and is_slice(chunk.text, data):
             self._confirmed.append((subject.row, file))
-            return self._decided(subject, item, SAME, "its words stand in its file")
+            return self._decided(subject, item, SAME, "its file holds its text")
         if not item.needs_review:
             return self._decided(subject, item, SAME, item.reason)
         self._work.append(make_work_item(self._memory, chunk, item, place, subject.blob, place.path))

@@ -158,7 +158,7 @@ class FileRereader:
     def _settings(self, source: Source) -> tuple[str, Mapping[str, str | None], str] | None:
         """Return a source's kind, the labels given in place of its own, and the digest of both.
 
-        The log keeps only a digest of that, so what its chunks say is tried. Where nothing fits (other rules about
+        The log keeps only a digest of that, so the labels of its chunks are tried. Where nothing fits (other rules about
         secrets, another zone) the labels its chunks have are kept.
         """
         labels = self._labels(source)
@@ -194,7 +194,7 @@ class FileRereader:
 _NOT_TEXT: Final = frozenset(
     {".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".pq", ".arrow", ".arrows", ".ipc", ".feather"}
 )
-"""Files of records: their rows are matched by what they say, and columns may have been named."""
+"""Files of records: their rows are matched by content, and columns may have been mapped."""
 
 
 def _folder(source: Source, file: Path) -> Path:

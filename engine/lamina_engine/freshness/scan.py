@@ -91,7 +91,7 @@ def scan_rows(
         try:
             recorded = record_verdicts(memory, view, items, requested)
         except (VaultReadOnly, VaultLocked) as error:  # what was found is true all the same
-            problems.append(f"what was found could not be written down: {error}")
+            problems.append(f"the verdicts could not be written: {error}")
     return items, recorded, list(dict.fromkeys(problems))
 
 
@@ -190,7 +190,7 @@ class MergedRequest:
     files: frozenset[str]
     project: str | None
     repository: str | None
-    """``owner/name`` in lower case, where the request says it."""
+    """``owner/name`` in lower case, if the request names it."""
 
 
 class MergedRequests:

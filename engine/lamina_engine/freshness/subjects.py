@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.store.snapshot import Rows
 
 SOURCE_FILE: Final = "source_file"
-"""Key of a chunk's metadata that names the file it speaks of."""
+"""Key of a chunk's metadata that names its file."""
 _COLUMNS: Final = (
     "id", "source", "type", "collection", "project", "created_at", "recorded_at", "commit", "blob", "metadata",
 )  # fmt: skip
@@ -134,9 +134,9 @@ class ReviewMarks:
     """Reviews by row of the chunks log."""
 
     requested: dict[int, str]
-    """Why somebody is to look at it."""
+    """Reason for the review."""
     cleared_us: dict[int, int]
-    """When it was last said to be right."""
+    """Moment of the last confirmation."""
 
 
 def read_review_marks(view: View) -> ReviewMarks:

@@ -1,6 +1,6 @@
 """Reconstruction of sessions, or of a span of days, in a budget: a timeline or a briefing.
 
-A timeline is chunks as they stand, in the order of time and without holes: from its newest end backward (or its oldest
+A timeline is unabridged chunks in the order of time, without holes: from its newest end backward (or its oldest
 forward) as far as the budget goes. A briefing has a paragraph for each of the last sessions (its summary, or how it
 began and ended; the files it touched), then the newest chunks with what is left.
 
@@ -246,8 +246,7 @@ def _moment(us: int | None) -> str:
     if us is None or us == MISSING_US:
         return ""
     minute = us - us % (60 * US_PER_S)
-    said = str(format_instant(minute))
-    return said.replace("T", " ").removesuffix(":00Z") + "Z"
+    return str(format_instant(minute)).replace("T", " ").removesuffix(":00Z") + "Z"
 
 
 def _plain(text: str | None) -> str:

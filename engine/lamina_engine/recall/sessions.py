@@ -211,10 +211,10 @@ def _describe_session(view: View, name: str, rows: I64) -> SessionRows:
 def _recorded_end(view: View, row: int) -> int | None:
     """Return the end of a chunk by its own record, us UTC; None without a readable one."""
     text = view.snapshot.values("chunks", "metadata", np.array([row]))[0]
-    said = msgspec.json.decode(text).get("ended_at") if text else None
-    if not isinstance(said, str):
+    end = msgspec.json.decode(text).get("ended_at") if text else None
+    if not isinstance(end, str):
         return None
     try:
-        return parse_instant(said)
+        return parse_instant(end)
     except InvalidArgument:
         return None

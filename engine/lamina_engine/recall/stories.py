@@ -3,10 +3,10 @@
 The first hits (by their match alone, before recency and length) are where chains begin; each chain is walked along the
 links of sessions and documents, backward for what led here, forward for what came next, and the one with the highest
 median match is the story, oldest first. Links order and do not predict: a chunk counts for its own match with the question,
-however far from the hit it stands.
+however far it is from the hit.
 
 A chunk's match is 1 − arccos(cosine)/π, 0 where it has no vector; in a vault without vectors, the share of the
-question's words that it holds. Where no chain has two chunks, the answer is what search gives, and says why.
+question's words that it holds. Where no chain has two chunks, the answer is that of a search, with the reason.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ def _walk(
     links = graph.forward if direction == "forward" else graph.backward
     seeds = np.array([node for node in found.tolist() if node >= 0 and _has_link(links, node, walked)], np.int32)
     if not seeds.size:
-        said = "what came next" if direction == "forward" else "what led here"
-        return None, f"no hit has a link to {said}"
+        way = "what came next" if direction == "forward" else "what led here"
+        return None, f"no hit has a link to {way}"
     sized = view.cached(
         "stories.sizes", lambda: _NodeSizes(np.full(graph.nodes, -1, np.int32), np.zeros_like(state.blocked), {})
     )

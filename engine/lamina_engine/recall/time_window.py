@@ -76,7 +76,7 @@ def check_mode(mode: object) -> str | None:
 def find_window(view: View, request: Request) -> TimeWindow | None:
     """Return the time window of a question under its profile; None where nothing changes.
 
-    A window that the caller gave (``since``, ``until``) stands for itself: the words are not read then. A question without a
+    A window that the caller gave (``since``, ``until``) goes first: the words are not read then. A question without a
     word of time costs a look at its words. O(length).
     """
     settings = request.profile.time

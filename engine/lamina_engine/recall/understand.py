@@ -26,7 +26,7 @@ Now = datetime | str | SupportsIndex
 MIN_CONFIDENCE: Final = 0.5
 """From this confidence on a phrase is taken to mean its window."""
 MAX_CHARS: Final = 3_000
-"""Of longer texts only the head and the tail are read: a question stands before or after what is pasted."""
+"""Of longer texts only the head and the tail are read: a question comes before or after pasted text."""
 _HEAD: Final = 1_800
 _TAIL: Final = 1_200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,7 +64,7 @@ def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
     Parameters
     ----------
     text : str
-        A question; the phrase may stand anywhere in it.
+        A question; the phrase may be anywhere in it.
     now : datetime, str or int
         When it is asked: a datetime (a naive one is read in ``tz``), ISO 8601 text, or microseconds since 1970 (UTC).
     tz : str

@@ -23,7 +23,7 @@ class Event(msgspec.Struct, gc=False):  # what a reader made of JSON has no cycl
     """One thing that happened in a session."""
 
     kind: Kind
-    """``user`` begins a turn; ``touch`` has no text: it tells a time, or something about the turn."""
+    """``user`` begins a turn; ``touch`` has no text, only a time or facts."""
     text: str
     """As written; nothing of it is stored before it is redacted."""
     at: str | None = None

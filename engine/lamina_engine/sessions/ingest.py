@@ -45,7 +45,7 @@ SUFFIXES: Final = frozenset({"jsonl", "ndjson", "json", "log", "txt", "text", "m
 _RULES: Final = "1"  # of parsing and cutting: another number reads every file again
 _MOST_BYTES: Final = 1 << 62
 _FIRST: Final = 8
-"""The first chunk of talk is among so many of a file's first ones: summaries may stand before it."""
+"""The first chunk of talk is among so many chunks of a file; summaries may come before it."""
 
 
 def is_session_source(source: Source) -> bool:
@@ -167,7 +167,7 @@ class _Run:
         try:
             digest = _digest_of(entry.absolute)
         except OSError:
-            return False  # reading it will say what is wrong
+            return False  # reading it will report the error
         if digest != known.facts.digest:
             return False
         self._report.unchanged += 1
@@ -251,7 +251,7 @@ class _Run:
         outcome = file.outcome
         if not outcome.redactions:
             if isinstance(file, TranscriptFile):
-                file.problems.clear()  # it is read once more, and tells them again
+                file.problems.clear()  # it is read once more, and reports them again
             return False
         kinds = ", ".join(outcome.kinds)
         self._skip(entry, "redacted_skip", f"holds {kinds}; skipped under the redaction policy")

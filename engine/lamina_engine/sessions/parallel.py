@@ -173,7 +173,7 @@ _PIPE_BYTES: Final = 1 << 20
 interpreter's lock."""
 _EXIT_TIMEOUT_S: Final = 10.0
 """Time for a process to end after its pipes were closed."""
-# -P: the folder that somebody stands in, which may be anybody's, must not give the modules that begin it
+# -P: modules of the working folder, which may belong to anybody, must not be imported
 _BOOTSTRAP: Final = (
     "import sys, pickle; sys.path[:] = pickle.load(sys.stdin.buffer); "
     f"from {__name__} import serve; serve(sys.stdin.buffer)"
@@ -285,7 +285,7 @@ class _Subprocess(Generic[T, R]):
             return
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what is still in its buffer finds nobody
+                with contextlib.suppress(OSError):  # its buffer has no reader any more
                     pipe.close()
         try:
             process.wait(_EXIT_TIMEOUT_S)
@@ -299,7 +299,7 @@ def serve(source: IO[bytes]) -> None:
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the one that asks; when it ends, so does this
     sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not stand among the answers
+    os.dup2(2, 1)  # prints of libraries must not mix with the answers
     fn: Callable[[Any], Any] = pickle.load(source)
     with contextlib.suppress(BrokenPipeError), sink:
         while True:

@@ -11,7 +11,7 @@ from lamina_engine.sessions.events import Event, FileName, Thread, Times
 AGENT: Final = "log"
 NAME: Final = "log"
 MAX_EVENT_CHARS: Final = 1 << 22
-"""Something longer that one side says is taken in parts."""
+"""A longer turn of one side is split."""
 
 _USER: Final = "user|human|you|me|prompt|question"
 _ASSISTANT: Final = "assistant|ai|claude|chatgpt|gpt|gemini|copilot|codex|bot|model|agent|answer"

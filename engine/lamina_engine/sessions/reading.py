@@ -94,7 +94,7 @@ def _detect_log(start: bytes) -> str | None:
 
 
 MAX_PROBLEMS: Final = 1_000
-"""Problems of one file that are told one by one; the rest are counted."""
+"""Problems of one file that are listed; the rest are counted."""
 _BATCH_BYTES: Final = 1 << 20
 _BATCH_EVENTS: Final = 2_000
 

@@ -9,7 +9,7 @@ import msgspec
 RESULT_CHARS: Final = 500
 """Characters of a tool's result that are kept."""
 COMMAND_CHARS: Final = 2_000
-"""Characters of what a tool was given that are kept, where one argument says it all."""
+"""Characters kept of a tool's main argument."""
 JSON_CHARS: Final = 200
 """The same, where all arguments are shown as JSON."""
 MARGIN_CHARS: Final = 16_384

@@ -15,7 +15,7 @@ DAY: Final = 1440
 """Minutes of a day on the wall clock."""
 EARLIEST: Final = DAY
 LATEST: Final = (date.max.toordinal() + 1) * DAY
-"""The bounds of what can be said: where "before" begins and "after" ends."""
+"""Bounds of the calendar: the start of "before" and the end of "after"."""
 _DAYS_OF: Final = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
 _HOURS_OF: Final = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0}

@@ -52,7 +52,7 @@ def date_in_path(source: str, tz: str = "UTC") -> int | None:
 
 
 def date_span(stem: str) -> tuple[int, int] | None:
-    """Return where a whole date stands in a file name without its suffix, or None."""
+    """Return the position of a full date in a file name without its suffix, or None."""
     for pattern in (_DAY, _STAMP):
         for match in pattern.finditer(stem):
             groups = match.groups()

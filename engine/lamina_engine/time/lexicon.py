@@ -29,7 +29,7 @@ _ORDERED: Final = {
     "relative": (-2, -1, 0, 1, 2),
     "daypart": ("morning", "afternoon", "evening", "night"),
 }  # fmt: skip
-"""Categories whose words stand in the order of their values (``-`` where a language has none)."""
+"""Categories with their words in the order of their values (``-`` where a language has none)."""
 
 WORDS: Final[dict[str, dict[str, str]]] = {
     "en": {
@@ -351,7 +351,7 @@ _ANCHOR_CATEGORIES: Final = frozenset(
 )
 """Categories of which every phrase without a digit has a word."""
 _BOUNDS: Final = frozenset({"before", "after", "since", "until", "till"})
-"""Prepositions that may stand before an event in place of a date."""
+"""Prepositions before an event in place of a date."""
 _BESIDE_AN: Final = frozenset(
     "un l cet dernier prochain passe precedent y depuis quelques deux trois fin debut".split()  # noqa: SIM905
 )

@@ -18,8 +18,8 @@ from lamina_engine.time.tokens import Token, quarter_of_year
 class PeriodParser(RelativeRules):
     """Rules of all periods, by the category of the word they begin with."""
 
-    def __init__(self, text: str, pieces: list[Token], now: datetime) -> None:
-        super().__init__(text, pieces, now)
+    def __init__(self, text: str, tokens: list[Token], now: datetime) -> None:
+        super().__init__(text, tokens, now)
         self.rules = {
             "written": (self._written,),
             "weekday": (self._weekday,),
@@ -47,7 +47,7 @@ class PeriodParser(RelativeRules):
         }
 
     def _written(self, place: int, _cue: int) -> Reading:
-        written = self.pieces[place].written
+        written = self.tokens[place].written
         if written is None:
             return None
         end = place + 1
@@ -107,7 +107,7 @@ class PeriodParser(RelativeRules):
             return beside
         if not self._means_month(place, cue):
             return None
-        sure = 0.8 if cue else PLANNED if self.pieces[place].text in FIRST_NAMES else 0.7
+        sure = 0.8 if cue else PLANNED if self.tokens[place].text in FIRST_NAMES else 0.7
         return with_end(self.in_latest_year(month_of(month), "month", sure), place + 1)
 
     def _side_year(self, place: int) -> tuple[int, int] | None:
@@ -119,7 +119,7 @@ class PeriodParser(RelativeRules):
 
     def _means_month(self, place: int, cue: int) -> bool:
         """Return whether a month's name alone is a month: not the modal verb, the step, the planet."""
-        piece = self.pieces[place]
+        piece = self.tokens[place]
         # "0000" behind a month is no year, and the pair means nothing
         if self.sense(place + 1, "year"):
             return False
@@ -132,16 +132,16 @@ class PeriodParser(RelativeRules):
 
     def _stands_out(self, place: int) -> bool:
         """Return whether a word has a capital that its place in the sentence does not explain."""
-        first = self.pieces[place].start
+        first = self.tokens[place].start
         if not self.text[first : first + 1].isupper():
             return False
         if place == 0 or self.sense(place - 1, "stop"):
-            return len(self.pieces) == 1
-        before = self.pieces[place - 1].start
+            return len(self.tokens) == 1
+        before = self.tokens[place - 1].start
         return not self.text[before : before + 1].isupper()
 
     def _ends_phrase(self, place: int) -> bool:
-        return place >= len(self.pieces) or not self.pieces[place].text or not self.sense(place, "number")
+        return place >= len(self.tokens) or not self.tokens[place].text or not self.sense(place, "number")
 
     def _year(self, place: int, cue: int) -> Reading:
         """Read ``year 2024``, or ``2024`` after a preposition."""
@@ -189,8 +189,8 @@ class PeriodParser(RelativeRules):
         beside = self.name_then_side("weekday", place)
         if beside is not None:
             return beside
-        # an abbreviation is also a verb, a star, a money: "sat" alone says nothing
-        if short is not None and (not cue or self.pieces[place].text in ("sat", "sun", "wed", "mon")):
+        # an abbreviation is also a verb, a star, a money: "sat" alone is not a day
+        if short is not None and (not cue or self.tokens[place].text in ("sat", "sun", "wed", "mon")):
             return None
         end = self.skip(place + 1, "daypart")
         span = calendar.unit_at(self.today, "day", -((self.today.weekday() - int(sense.value)) % 7))
@@ -208,7 +208,7 @@ class PeriodParser(RelativeRules):
         return None
 
     def _is_quarter(self, kind: str, place: int) -> bool:
-        follows = self.pieces[place + 1].text if place + 1 < len(self.pieces) else ""
+        follows = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
         return kind == "quarter" and not follows.startswith("quant")
 
     def _part_of_year(self, kind: str, number: int, place: int) -> Reading:
@@ -253,8 +253,8 @@ class PeriodParser(RelativeRules):
         beside = self.name_then_side("season", place)
         if beside is not None:
             return beside
-        piece = self.pieces[place].text
-        follows = self.pieces[place + 1].text if place + 1 < len(self.pieces) else ""
+        piece = self.tokens[place].text
+        follows = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
         if (
             not cue & season.languages
             or follows in NOT_A_SEASON
@@ -265,7 +265,7 @@ class PeriodParser(RelativeRules):
 
     def _closes(self, place: int) -> bool:
         """Return whether nothing that could change a word's meaning follows it."""
-        return place + 1 >= len(self.pieces) or not self.pieces[place + 1].text or bool(self.pieces[place + 1].senses)
+        return place + 1 >= len(self.tokens) or not self.tokens[place + 1].text or bool(self.tokens[place + 1].senses)
 
     def _part(self, place: int, cue: int) -> Reading:
         """Read ``early March``, ``end of 2024``, ``mid last year``, ``earlier this week``."""

@@ -26,16 +26,16 @@ class TimePhrase(NamedTuple):
 
 def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
     """Yield the phrases of a text with blanks between words, in order, without overlap."""
-    pieces = tokenize(text)
-    relations = _RelationParser(PeriodParser(text, pieces, now))
+    tokens = tokenize(text)
+    relations = _RelationParser(PeriodParser(text, tokens, now))
     place = 0
-    while place < len(pieces):
-        got = relations.read(place) if pieces[place].senses else None
+    while place < len(tokens):
+        got = relations.read(place) if tokens[place].senses else None
         if got is None:
             place += 1
             continue
         period, end = got
-        yield TimePhrase(period.span, period.kind, period.confidence, pieces[place].start, pieces[end - 1].end)
+        yield TimePhrase(period.span, period.kind, period.confidence, tokens[place].start, tokens[end - 1].end)
         place = end
 
 
@@ -80,7 +80,7 @@ class _RelationParser:
         if self.periods.sense(place, "of"):
             return True
         return period.kind != "season" and (
-            period.kind != "month" or self.periods.pieces[at].text not in AMBIGUOUS_MONTHS
+            period.kind != "month" or self.periods.tokens[at].text not in AMBIGUOUS_MONTHS
         )
 
     def _read_bound(self, place: int) -> tuple[Period, int] | None:

@@ -27,7 +27,7 @@ _SMALL_WORDS: Final = frozenset(
 _MAX_DEPTH: Final = 4
 """Nesting of periods: ``end of the first week of last March``; deeper is no sentence."""
 _MAX_SKIPPED: Final = 3
-"""Small words that may stand between two that belong together; it keeps a text of small words linear."""
+"""Most small words between two that belong together; it keeps a text of small words linear."""
 PLANNED: Final = 0.45
 """Confidence of the future ("next week"): plans were recorded before, so it stays below that of a filter."""
 
@@ -52,24 +52,24 @@ def with_end(period: Period | None, end: int) -> Reading:
 
 
 class TokenStream:
-    """The lexemes of one question, at one moment."""
+    """The tokens of one question, at one moment."""
 
-    def __init__(self, text: str, pieces: list[Token], now: datetime) -> None:
+    def __init__(self, text: str, tokens: list[Token], now: datetime) -> None:
         self.text = text
-        self.pieces = pieces
+        self.tokens = tokens
         self.now = now
         self.today: date = now.date()
-        self.speech = guess_languages(piece.text for piece in pieces)
+        self.languages = guess_languages(token.text for token in tokens)
         self.rules: dict[str, tuple[Rule, ...]] = {}
         self._depth = 0
         self._known: dict[tuple[int, int, int], Reading] = {}
 
     def sense(self, place: int, category: str) -> Sense | None:
         """Return a meaning of the lexeme at a place, if it has it in the language of the question."""
-        if not 0 <= place < len(self.pieces):
+        if not 0 <= place < len(self.tokens):
             return None
-        sense = self.pieces[place].senses.get(category)
-        if sense is None or (category in _SMALL_WORDS and not sense.languages & self.speech):
+        sense = self.tokens[place].senses.get(category)
+        if sense is None or (category in _SMALL_WORDS and not sense.languages & self.languages):
             return None
         return sense
 
@@ -82,14 +82,14 @@ class TokenStream:
 
     def read(self, place: int, cue: int = 0) -> Reading:
         """Return the longest period that begins at a place."""
-        if place >= len(self.pieces) or self._depth >= _MAX_DEPTH:
+        if place >= len(self.tokens) or self._depth >= _MAX_DEPTH:
             return None
         key = place, cue, self._depth
         if key in self._known:
             return self._known[key]
         best: Reading = None
         self._depth += 1
-        for category in self.pieces[place].senses:
+        for category in self.tokens[place].senses:
             for rule in self.rules.get(category, ()):
                 got = rule(place, cue)
                 if got is not None and (best is None or got[1] > best[1]):
@@ -105,8 +105,8 @@ class TokenStream:
 
     def is_counted(self, place: int) -> bool:
         """Return whether a number counts something: ``in 2000 tokens`` names no year."""
-        return place + 1 < len(self.pieces) and (
-            self.pieces[place + 1].text in COUNTED_NOUNS or bool(self.sense(place + 1, "unit"))
+        return place + 1 < len(self.tokens) and (
+            self.tokens[place + 1].text in COUNTED_NOUNS or bool(self.sense(place + 1, "unit"))
         )
 
 
@@ -116,7 +116,7 @@ _VAGUE: Final = {"couple": (1, 3), "few": (2, 5)}
 """From how many to how many units a vague number means."""
 _VAGUE_DAYS: Final = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "half": 182, "year": 365}
 _COARSE: Final = frozenset({"month", "quarter", "half", "year", "decade"})
-"""Units after which a single day is said, and its surroundings are meant."""
+"""Units that name a single day and mean the days around it."""
 
 
 class RelativeRules(TokenStream):
@@ -169,7 +169,7 @@ class RelativeRules(TokenStream):
 
     def _half_ago(self, place: int, _cue: int) -> Reading:
         """Read ``half a year ago``."""
-        if self.pieces[place].text != "half":
+        if self.tokens[place].text != "half":
             return None
         for _few, _many, unit, end in self.counts(place + 1):
             halves = {"year": (6, "month"), "month": (15, "day"), "decade": (5, "year"), "day": (12, "hour")}.get(unit)
@@ -181,7 +181,7 @@ class RelativeRules(TokenStream):
         """Read ``hace 5 días``, ``il y a 5 jours``, ``vor 5 Tagen``."""
         before = self.sense(place, "ago_before")
         for few, many, unit, end in self.counts(place + 1):
-            if before is not None and before.languages & self.pieces[end - 1].senses["unit"].languages:
+            if before is not None and before.languages & self.tokens[end - 1].senses["unit"].languages:
                 return with_end(self.days_ago(few, many, unit), end)
         return None
 
@@ -217,7 +217,7 @@ class RelativeRules(TokenStream):
         if head is None:
             return None
         for _few, many, unit, end in self.counts(place + 1):
-            if head.languages & self.pieces[end - 1].senses["unit"].languages:
+            if head.languages & self.tokens[end - 1].senses["unit"].languages:
                 return with_end(self.rolling_window(many if forward is None else -many, unit), end)
         unit_sense = self.sense(place + 1, "unit")
         if self.sense(place, "rolling") and unit_sense is not None and unit_sense.languages & head.languages:
@@ -257,7 +257,7 @@ class RelativeRules(TokenStream):
     def _relative(self, place: int, _cue: int) -> Reading:
         sense = self.sense(place, "relative")
         # "hier" is here in German and yesterday in French
-        if sense is None or (self.pieces[place].text in FALSE_FRIENDS and not sense.languages & self.speech):
+        if sense is None or (self.tokens[place].text in FALSE_FRIENDS and not sense.languages & self.languages):
             return None
         end = place + 1
         while self.sense(end, "daypart") or self.sense(end, "clock"):
@@ -266,7 +266,7 @@ class RelativeRules(TokenStream):
         return span and (Period(span, "relative", 0.95), end)
 
     def _daypart(self, place: int, _cue: int) -> Reading:
-        if self.pieces[place].text != "tonight":
+        if self.tokens[place].text != "tonight":
             return None
         return self._hours("evening", 0, place + 1)
 
@@ -300,7 +300,7 @@ class RelativeRules(TokenStream):
 
     def _is_word(self, place: int) -> bool:
         """Return whether a unit is written out: ``last d`` is none, and ``last mon`` a Monday."""
-        piece = self.pieces[place]
+        piece = self.tokens[place]
         return (len(piece.text) > 2 or not piece.text.isascii()) and "weekday_short" not in piece.senses
 
     def _side_at(self, place: int) -> tuple[int, int] | None:
@@ -322,7 +322,7 @@ class RelativeRules(TokenStream):
         inside = self._weekday_in_week(span, unit, end) or (self.month_in_year(-side, end) if unit == "year" else None)
         if inside is not None:
             return inside
-        # "the last day" is told of a story more often than of yesterday
+        # "the last day" is more often that of a story than yesterday
         if unit == "day" and side < 0:
             return Period(span, unit, PLANNED), end
         return (Period(span, unit, PLANNED if side > 0 else 0.9), end)
