@@ -1,4 +1,4 @@
-"""What a caller gave, taken as what was asked for: ids, paths and flags, or an error that says what is allowed."""
+"""Checks of callers' arguments: ids, paths and flags."""
 
 from __future__ import annotations
 
@@ -10,21 +10,7 @@ from lamina_engine.errors import InvalidArgument
 
 
 def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str]:
-    """Return ids as a list.
-
-    Parameters
-    ----------
-    value : iterable of str
-    name : str
-        What the argument is called.
-    alone : bool
-        Let one text stand for a list of one.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is one text where a list is asked for, nothing that can be gone through, or holds what is no text.
-    """
+    """Return ids as a list."""
     if isinstance(value, str):
         if alone:
             return [value]
@@ -39,26 +25,14 @@ def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str
 
 
 def path_of(value: object, name: str = "path") -> Path:
-    """Return a path.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is neither text nor a path.
-    """
+    """Return a path."""
     if isinstance(value, str | os.PathLike):
         return Path(value)
     raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give the path of a file or folder")
 
 
 def paths_of(value: object, name: str = "path") -> list[str]:
-    """Return one path, or several, as texts.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no path and no list of paths.
-    """
+    """Return one path, or several, as texts."""
     if isinstance(value, str | bytes | os.PathLike):
         return [os.fsdecode(value)]
     if not isinstance(value, Iterable):
@@ -71,13 +45,7 @@ def paths_of(value: object, name: str = "path") -> list[str]:
 
 
 def flag_of(value: object, name: str) -> bool:
-    """Return True or False.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is neither: a text would count as True whatever it says.
-    """
+    """Return True or False."""
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name}={value!r} must be True or False")
     return value

@@ -1,4 +1,4 @@
-"""``vault.toml``: what people may edit. It travels with a vault, so it can name neither endpoints nor keys."""
+"""``vault.toml``: settings that people may edit; it can name neither endpoints nor keys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[sessions]``: how transcripts are read; see `lamina_engine.sessions.reading.SessionOptions`."""
+    """``[sessions]``: see `lamina_engine.sessions.reading.SessionOptions`."""
 
     thinking: bool = False
     """Keep what agents thought, in the metadata of a chunk."""
@@ -63,13 +63,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load(root: Path) -> Config:
-    """Read a vault's configuration; defaults where there is no file.
-
-    Raises
-    ------
-    InvalidConfig
-        When it is no TOML, has an unknown key, or a value that cannot be used.
-    """
+    """Read a vault's configuration; defaults where there is no file."""
     path = root / FILE
     try:
         content = path.read_bytes()
@@ -108,13 +102,7 @@ def initial_text(name: str, model: str, tz: str) -> str:
 
 
 def set_model(text: str, model: str) -> str:
-    """Return the text of a ``vault.toml`` with another embedding model, and everything else as people wrote it.
-
-    Raises
-    ------
-    InvalidConfig
-        When the value stands in a form that cannot be changed by its line alone.
-    """
+    """Return the text of a ``vault.toml`` with another embedding model, the rest unchanged."""
     before = tomllib.loads(text)
     wanted = {**before, "embedding": {**before.get("embedding", {}), "model": model}}
     if before == wanted:
@@ -133,7 +121,7 @@ _TABLE = re.compile(r"[ \t]*\[[ \t]*embedding[ \t]*\]")
 
 
 def _with_value(lines: list[str], value: str) -> Iterator[str]:
-    """Yield texts in which one ``model = ...`` has another value, or that have one more; the caller tells which it is."""
+    """Yield candidate texts with another ``model = ...`` value, or with such a line added."""
     for i, line in enumerate(lines):
         found = _MODEL.match(line)
         if found:

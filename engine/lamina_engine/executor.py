@@ -1,4 +1,4 @@
-"""Where work runs: here, or in other processes. Nothing else in Lamina knows.
+"""Executors: run work in this process or in others.
 
 Work is a function of its item alone and its results come back in the order of the items, so where it ran cannot be
 seen in what it gave; an item that is done twice does no harm.
@@ -28,11 +28,11 @@ class Executor(Protocol):
 
     @property
     def remote(self) -> bool:
-        """True where functions, items and results travel to other processes, and so must be picklable."""
+        """True where functions, items and results must be picklable."""
         ...
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``fn(item)`` of each item, in order. Items are asked for as they are needed, a few ahead at most."""
+        """Yield ``fn(item)`` of each item in order; items are read a few ahead at most."""
         ...
 
 
@@ -50,17 +50,7 @@ class InlineExecutor:
 
 
 class ProcessExecutor:
-    """Does the work in a pool of processes that are started afresh (never forked: a parent may have threads).
-
-    Parameters
-    ----------
-    workers : int, optional
-        Processes; one for each CPU this process may use unless given.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``workers`` is less than one.
+    """Pool of freshly started processes, never forked: a parent may have threads.
 
     Notes
     -----
@@ -78,13 +68,7 @@ class ProcessExecutor:
         return True
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``fn(item)`` of each item, in order; at most `_AHEAD` items a worker are under way.
-
-        Raises
-        ------
-        Exception
-            What ``fn`` raised, at the place of its item; ``BrokenProcessPool`` where a worker died.
-        """
+        """Yield ``fn(item)`` of each item, in order; at most `_AHEAD` items a worker are under way."""
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 

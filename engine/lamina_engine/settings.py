@@ -1,4 +1,4 @@
-"""Named settings: ``vault.toml`` < ``.env`` < environment < arguments, validated before anything is done with them.
+"""Named settings: ``vault.toml`` < ``.env`` < environment < arguments, validated on load.
 
 The names are those that AI Memory documents. A ``.env`` may hold anything: only names of this module are read from it, and
 none of them can name an endpoint, a key or a program.
@@ -27,7 +27,7 @@ _WEIGHTS_SUM: Final = 0.01
 
 
 class Injection(Struct, frozen=True):
-    """How context is chosen for an agent; see the room ``context``."""
+    """Settings of the context given to agents; see the room ``context``."""
 
     enabled: bool = True
     bootstrap_token_budget: Annotated[int, Meta(ge=500, le=5000)] = 2500
@@ -63,7 +63,7 @@ class Injection(Struct, frozen=True):
 
 
 class Decay(Struct, frozen=True):
-    """How age counts, where a setting says so; None leaves it to the profiles."""
+    """Settings of age in scores; None leaves a value to the profiles."""
 
     enabled: bool = True
     semantic_weight: _Share | None = None
@@ -85,7 +85,7 @@ class Settings(NamedTuple):
     """Every variable that was said, as text, by name: what other rooms read theirs from."""
 
     def adjustments(self) -> Adjustments:
-        """Return what the profiles are told."""
+        """Return the changes that the settings make to the profiles."""
         decay = self.decay
         prefix = "half_life_"
         days = {
@@ -119,24 +119,7 @@ def load(
     dotenv: Path | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Read the settings from all four places; a later one wins, an empty value counts as not said.
-
-    Parameters
-    ----------
-    table : mapping
-        ``[settings]`` of ``vault.toml``: names in any case, values as TOML has them.
-    environ : mapping, optional
-        The process's environment unless given.
-    dotenv : Path, optional
-        ``.env`` in the working directory unless given; no file is no setting.
-    arguments : mapping, optional
-        What the caller said when opening the vault.
-
-    Raises
-    ------
-    InvalidConfig
-        For the first value that cannot be used: which one, where it was said, what is allowed.
-    """
+    """Read the settings from all four places; a later one wins, empty values do not count."""
     said: dict[str, tuple[str, str]] = {}
     places: tuple[tuple[str, Iterable[tuple[str, Any]], bool], ...] = (
         ("vault.toml [settings]", table.items(), True),
@@ -187,7 +170,7 @@ def _group(kind: type[T], names: Mapping[str, str], said: Mapping[str, tuple[str
 
 
 def _loose(kind: type, field: str) -> Any:
-    """Return a type for one field of a struct, so that the others' defaults are not checked against it."""
+    """Return a type for one field of a struct, without checks of the others' defaults."""
     types = {each.name: each.type for each in msgspec.structs.fields(kind)}
     return dict[str, types[field]]  # type: ignore[valid-type]
 
@@ -197,7 +180,7 @@ _QUOTED: Final = re.compile(r"""(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:#.*)?$"""
 
 
 def _dotenv(path: Path) -> list[tuple[str, str]]:
-    """Return the variables of a ``.env``, in order; lines that are none are passed over, as other readers do."""
+    """Return the variables of a ``.env`` in order; other lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -85,7 +85,7 @@ def stats(memory: Memory) -> Stats:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder; files that vanish meanwhile count nothing."""
+    """Return the bytes of all files below a folder; files that vanish count 0."""
     total = 0
     for path in folder.rglob("*"):
         try:

@@ -1,4 +1,4 @@
-"""Many pieces of work on a few threads: kernels release the GIL, so threads of Python keep all cores busy.
+"""Teams of threads that share a list of work items; kernels release the GIL.
 
 The caller's thread waits and, a few times a second, reports progress; an exception there (Ctrl-C, or a caller who
 has had enough) stops the workers between two kernels. No thread outlives the call.
@@ -22,7 +22,7 @@ class Halted(Exception):
 
 
 class ThreadTeam:
-    """A number of threads, and the word to stop.
+    """A number of threads with a common stop signal.
 
     Parameters
     ----------

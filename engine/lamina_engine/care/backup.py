@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _graph_rows(path: Path) -> int | None:
-    """Return how much of the log a link graph covers; None for the keys of its nodes, which are copied first."""
+    """Return the links that a link graph covers; None for the keys of its nodes."""
     if path.suffix == ".nodes":
         KeyIndex.open(path, verify=True)
         return None
@@ -52,7 +52,7 @@ _READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int | None]]]]
 
 @dataclass(frozen=True, slots=True)
 class BackupReport(Report):
-    """What was copied."""
+    """Report of a backup."""
 
     path: str
     """Where it lies now."""
@@ -70,28 +70,6 @@ class BackupReport(Report):
 
 def backup(memory: Memory, path: Path) -> BackupReport:
     """Copy the newest version into a folder, as a vault of its own; writers are not held up.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault; one that is open for reading will do.
-    path : Path
-        A folder that is empty or does not exist.
-
-    Returns
-    -------
-    BackupReport
-
-    Raises
-    ------
-    VaultExists
-        When there is something already.
-    InvalidArgument
-        When it lies inside the vault.
-    VaultCorrupt
-        When a file of the vault is damaged: a backup would only hide that.
-    OSError
-        When the disk refuses; what was copied is removed again.
 
     Notes
     -----
@@ -141,7 +119,7 @@ def _copy_log(files: Files, target: Path, snapshot: Snapshot, log: str) -> None:
 
 
 def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Copy what of the derived indexes is whole; return the records of what was copied.
+    """Copy the derived indexes that are intact; return the records of the copies.
 
     Writers go on meanwhile, so an index may grow or vanish while it is copied: what does not open as the version's own
     afterwards is left out.
@@ -174,7 +152,7 @@ def _fits(rows_of: Callable[[Path], int | None], least: int, most: int, path: Pa
 def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], object]) -> bool:
     """Copy a file or a folder of files where what arrives can be used; else leave nothing."""
     try:
-        for path in _files_of(source):
+        for path in _list_files(source):
             inside = target / path.relative_to(source)
             files.make_folder(inside.parent)
             files.publish(inside, [path.read_bytes()])
@@ -195,7 +173,7 @@ def _is_damage(error: OSError) -> bool:
     return error.errno is None
 
 
-def _files_of(path: Path) -> Iterator[Path]:
+def _list_files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield from (entry for entry in sorted(path.iterdir()) if entry.suffix != ".lock")
     else:

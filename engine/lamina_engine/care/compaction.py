@@ -1,4 +1,4 @@
-"""Compaction: many small files become few. Nothing is lost: row numbers, versions, events and instants stay."""
+"""Compaction: merges small segments; row numbers, versions, events and instants stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompactReport(Report):
-    """What compaction did."""
+    """Report of a compaction."""
 
     segments_before: int
     """Files of all logs."""
@@ -29,21 +29,7 @@ class CompactReport(Report):
 
 
 def compact(memory: Memory) -> CompactReport:
-    """Join small neighbouring segments of every log; doing it twice changes nothing the second time.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-
-    Returns
-    -------
-    CompactReport
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-        Nothing has changed then.
+    """Merge small neighbouring segments of every log; a second run changes nothing.
 
     Notes
     -----

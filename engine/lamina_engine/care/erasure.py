@@ -41,37 +41,29 @@ _CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class FactErasure:
-    """Facts, entities and aliases of some chunks, on their way out.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The newest version.
-    chunks : collection of str
-        Ids of the chunks.
-    """
+    """Facts, entities and aliases of some chunks, on their way out."""
 
     def __init__(self, snapshot: Snapshot, chunks: Mapping[str, str]) -> None:
         self._snapshot, self._chunks = snapshot, chunks
 
     @cached_property
     def facts(self) -> NDArray[np.bool_]:
-        """True for rows of the facts log that go: said by one of the chunks, or about what one of them said."""
-        gone = self._named("facts")
+        """Mask of the facts rows to erase: facts of the chunks, and rows that amend them."""
+        gone = self._rows_naming("facts")
         if gone.any():
             amends = self._snapshot.column("facts", "amends")
             gone |= (amends >= 0) & gone[amends]
         return gone
 
     @cached_property
-    def named(self) -> NDArray[np.bool_]:
+    def first_named(self) -> NDArray[np.bool_]:
         """True for rows of the entities log that one of the chunks named first."""
-        return self._named("entities")
+        return self._rows_naming("entities")
 
     @cached_property
     def entities(self) -> NDArray[np.bool_]:
-        """True for those of them that nothing else speaks of, and for what says into what they were merged."""
-        gone = self.named.copy()
+        """Mask of the entities rows to erase: those that nothing else names, and their merges."""
+        gone = self.first_named.copy()
         if gone.any():
             kept = ~self.facts
             for column in ("subject", "target"):
@@ -88,7 +80,7 @@ class FactErasure:
         entity = self._snapshot.column("aliases", "entity")
         return (entity >= 0) & self.entities[entity] if len(entity) else np.zeros(0, np.bool_)
 
-    def _named(self, log: str) -> NDArray[np.bool_]:
+    def _rows_naming(self, log: str) -> NDArray[np.bool_]:
         found = np.zeros(self._snapshot.rows(log), np.bool_)
         for segment in self._snapshot.segments(log):
             named = segment.column("chunk").to_pylist()
@@ -96,7 +88,7 @@ class FactErasure:
         return found
 
     def changes(self, log: str) -> Iterator[tuple[Segment, NDArray[np.int64], dict[str, list[Any]], int]]:
-        """Yield (segment, offsets, new values, rows that go) of the segments to write anew.
+        """Yield (segment, offsets, new values, erased rows) of the segments to rewrite.
 
         Also of those whose dictionaries list what only they had: pieces of one batch share theirs.
         """
@@ -119,7 +111,7 @@ class FactErasure:
             return self.facts, self.facts
         if log == "aliases":
             return self.aliases, self.aliases
-        return self.entities, self.entities | self.named
+        return self.entities, self.entities | self.first_named
 
     def _values(
         self, log: str, segment: Segment, offsets: NDArray[np.int64], gone: NDArray[np.bool_]
@@ -169,7 +161,7 @@ _BLANK_LINK: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A segment to write anew."""
+    """A segment to rewrite."""
 
     segment: Segment
     make: Callable[[], pa.RecordBatch]
@@ -179,17 +171,7 @@ class Change:
 
 
 class Erasure:
-    """Some chunks, on their way out.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The newest version.
-    rows : int64 (m,)
-        All their rows, ascending.
-    tombstones : mapping of str to str
-        By the id of each, the id of what stays in its place.
-    """
+    """Some chunks, on their way out."""
 
     def __init__(self, snapshot: Snapshot, rows: Rows, tombstones: Mapping[str, str]) -> None:
         self._snapshot, self._rows, self._tombstones = snapshot, rows, tombstones
@@ -210,7 +192,7 @@ class Erasure:
     # ------------------------------------------------------------------ chunks
 
     def chunks(self) -> Iterator[Change]:
-        """Yield the segments of the chunks log: with their rows, or with rows that were indexed with their words.
+        """Yield the segments of the chunks log that hold their rows, or rows indexed with their words.
 
         Also those whose dictionaries name what only they had: pieces of one batch share theirs.
         """
@@ -259,7 +241,7 @@ class Erasure:
                 yield Change(segment, partial(rewrite_segment, segment, offsets, new), len(offsets))
 
     def sources(self) -> Iterator[Change]:
-        """Yield the segments of the sources log that name them; the sources stay, with their digests."""
+        """Yield the segments of the sources log that name them; the sources keep their digests."""
         for segment in self._snapshot.segments("sources"):
             listed = segment.column("chunks").to_pylist()
             named = [not self._tombstones.keys().isdisjoint(ids) for ids in listed]
@@ -275,11 +257,11 @@ class Erasure:
                 whole = len(values[name][i]) == len(ids)
                 values[name][i] = [values[name][i][position] for position in kept] if whole else []
             values["chunks"][i] = [ids[position] for position in kept]
-            values["links"][i] = _links_of(values["links"][i], kept)
+            values["links"][i] = _keep_links(values["links"][i], kept)
         return rewrite_segment(segment, offsets, values)
 
     def links(self) -> Iterator[Change]:
-        """Yield the segments with links that begin or end at one of them; such a row says nothing any more."""
+        """Yield the segments with links that begin or end at one of them; such a row is emptied."""
         for segment in self._snapshot.segments("links"):
             ends = zip(segment.column("source").to_pylist(), segment.column("target").to_pylist(), strict=True)
             offsets = np.array(
@@ -319,7 +301,7 @@ class Erasure:
                 yield Change(segment, partial(rewrite_segment, segment, offsets, values), len(offsets))
 
     def topics(self) -> Iterator[Change]:
-        """Yield the segments with topics that name them as examples, or by words of theirs alone; the topics stay."""
+        """Yield the segments with topics that name them as examples, or by their words alone."""
         for segment in self._snapshot.segments("topics"):
             named = zip(segment.column("medoid").to_pylist(), segment.column("exemplars").to_pylist(), strict=True)
             less = self._unsaid.topics(segment)
@@ -350,18 +332,18 @@ class Erasure:
     # ------------------------------------------------------------------ facts
 
     def facts(self) -> Iterator[Change]:
-        """Yield the segments with facts that they say; see `lamina_engine.care.erasure`."""
-        yield from self._facts_in("facts")
+        """Yield the segments with facts that they state."""
+        yield from self._fact_changes("facts")
 
     def entities(self) -> Iterator[Change]:
         """Yield the segments with entities that they named first."""
-        yield from self._facts_in("entities")
+        yield from self._fact_changes("entities")
 
     def aliases(self) -> Iterator[Change]:
         """Yield the segments with other names of entities that go."""
-        yield from self._facts_in("aliases")
+        yield from self._fact_changes("aliases")
 
-    def _facts_in(self, log: str) -> Iterator[Change]:
+    def _fact_changes(self, log: str) -> Iterator[Change]:
         for segment, offsets, values, counted in self._said.changes(log):
             yield Change(segment, partial(rewrite_segment, segment, offsets, values), counted)
 
@@ -390,7 +372,7 @@ def reachable_rows(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArr
 
 
 def rewrite_segment(segment: Segment, offsets: NDArray[np.int64], values: Values) -> pa.RecordBatch:
-    """Return a segment's rows with other values at some offsets, null where none are given; recorded_at stays.
+    """Return a segment's rows with new values at some offsets; recorded_at stays.
 
     Every column is copied, and dictionaries keep only what is used, so that nothing of the old values is left.
     """
@@ -435,8 +417,8 @@ def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
     return False
 
 
-def _links_of(written: str | None, kept: Sequence[int]) -> str | None:
-    """Return a source's links without those of the chunks that go; the others are renumbered with their chunks."""
+def _keep_links(written: str | None, kept: Sequence[int]) -> str | None:
+    """Return a source's links without those of erased chunks, the others renumbered."""
     place = {position: i for i, position in enumerate(kept)}
     links = [
         link | {"chunk": place[link["chunk"]]}

@@ -1,4 +1,4 @@
-"""Forgetting: every byte of some chunks leaves the vault; contentless tombstones keep the row numbers of all others.
+"""Forgetting: removes every byte of some chunks, leaving contentless tombstones.
 
 What is written anew is decided in `lamina_engine.care.erasure`, log by log; one commit makes it so, after which the old files
 go, and everything derived is made again from what is left.
@@ -52,7 +52,7 @@ _CHANGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport(Report):
-    """What was forgotten, or would be."""
+    """Report of a forget, done or planned."""
 
     chunks: int
     """How many chunks."""
@@ -88,32 +88,7 @@ def forget(
     dry_run: bool = True,
     token: Callable[[], str] = _random,
 ) -> ForgetReport:
-    """Remove every byte of some chunks: all versions, vectors, words in events, places in sources, links.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    where : mapping, optional
-        A filter in the grammar of `lamina_engine.recall.where`. It is asked of the newest version of every chunk, those
-        that are invalidated or removed included; a chunk that it accepts is forgotten with all its versions.
-    ids : str or sequence of str, optional
-        Ids, or unambiguous short ones.
-    dry_run : bool
-        Only count.
-    token : callable
-        Gives the random part of a tombstone's id.
-
-    Raises
-    ------
-    InvalidArgument
-        When neither or both of ``where`` and ``ids`` are given, or what is given is empty.
-    ChunkNotFound, AmbiguousId
-        For an id; nothing is forgotten then.
-    VaultCorrupt
-        When a file that would be written anew is damaged; nothing is forgotten then.
-    VaultReadOnly, VaultLocked, OSError
-        Nothing has changed then; only where the very last flush to disk fails can it have happened all the same.
+    """Remove every byte of some chunks: versions, vectors, events, places in sources, links.
 
     Notes
     -----
@@ -138,7 +113,7 @@ def forget(
 
 
 def _clear_build_dir(memory: Memory) -> None:
-    """Remove what a reindex that was cut off left behind; one at work clears up itself and publishes nothing of it."""
+    """Remove the files of an interrupted reindex; a running one publishes nothing of them."""
     from lamina_engine.reindex.derived import BUILDING, build_dir
 
     if (memory.tables.folder / BUILDING).is_dir():
@@ -147,7 +122,7 @@ def _clear_build_dir(memory: Memory) -> None:
 
 
 def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
-    """Return the filter, or None where ids are given; refuse what would forget everything by mistake."""
+    """Return the filter, None where ids are given; refuse what would forget everything."""
     if (where is None) == (ids is None):
         raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")
     if ids is not None:
@@ -210,6 +185,6 @@ class _Forgetting:
 
 
 def _matching(view: View, node: Node | None) -> Rows:
-    """Return the rows that a filter accepts among the newest of every chunk, whatever their status."""
+    """Return the newest rows of each chunk that a filter accepts, whatever their status."""
     newest = ~np.isin(view.state.status, (SUPERSEDED, FORGOTTEN))
     return np.flatnonzero(mask.evaluate(node, view, newest)) if node is not None else np.empty(0, np.int64)

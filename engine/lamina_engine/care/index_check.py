@@ -1,4 +1,4 @@
-"""Checks of what is derived from the log. Nothing here can cost a memory: what is wrong is deleted and built again."""
+"""Checks of derived indexes; a damaged one is deleted and built again."""
 
 from __future__ import annotations
 

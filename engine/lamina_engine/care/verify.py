@@ -1,4 +1,4 @@
-"""Verification: checks a vault's log and indexes, and reports what is affected and what can be saved.
+"""Verification: checks a vault's log and indexes, and says what can be saved.
 
 It reads through no cache, and works where the vault cannot be opened: CURRENT missing, torn or naming a lost manifest.
 """
@@ -73,7 +73,7 @@ _UNIT_TOLERANCE = 1e-3
 
 
 def is_intact(root: Path, manifest: Manifest, *, deep: bool = False) -> bool:
-    """Tell whether every segment that a manifest names is there with its size, and with its bytes where ``deep``."""
+    """Return whether all segments of a manifest have their sizes, and bytes where ``deep``."""
     for log, refs in manifest.logs.items():
         for ref in refs:
             try:
@@ -252,26 +252,6 @@ _ATTEMPTS = 5
 def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = False) -> VerifyReport:
     """Check a vault against what its manifests say, and what is derived against the log.
 
-    Parameters
-    ----------
-    vault : Memory, Store or Path
-        An open vault, or the folder of one that perhaps cannot be opened.
-    deep : bool
-        Read every byte: digests, Arrow's full validation, order of all rows, vectors, content hashes, checksums of the
-        indexes and a sample of their content. Otherwise sizes, counts and references only.
-    repair : bool
-        Where CURRENT cannot be used, set it to the newest version whose segments are all whole; remove damaged files of
-        derived indexes, which the next write builds again. Nothing of the log is ever removed or rewritten.
-
-    Raises
-    ------
-    VaultNotFound
-        When there is no vault.
-    VaultTooNew
-        When a newer Lamina wrote it.
-    VaultLocked, VaultReadOnly, OSError
-        When ``repair`` cannot write.
-
     Notes
     -----
     O(bytes) when deep, else O(rows) of the offsets.
@@ -359,7 +339,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) -> str | None:
-    """Set CURRENT to the newest whole version where ``repair`` allows; return the name of the version to check."""
+    """Set CURRENT to the newest intact version where ``repair`` allows; return the one to check."""
     if not repair:
         found = newest_intact(root, deep=deep)
         return found[0] if found else None

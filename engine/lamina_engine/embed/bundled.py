@@ -1,4 +1,4 @@
-"""The bundled embedder: WordLlama's table of token vectors, read straight from the installed package's files.
+"""The bundled embedder: WordLlama's token vectors, read from the installed package.
 
 A text is split at white space, each word becomes the sum of its token vectors, the words are added up and the sum is
 brought to unit length (a mean, since the length is normalised away). Table entries are float16 and sums are float64,
@@ -59,7 +59,7 @@ _LONGEST_KEPT_CHARS = 256
 
 
 class Merges(NamedTuple):
-    """What encoding looks up."""
+    """Dictionaries of the byte-pair encoding."""
 
     ids: dict[str, int]
     """Character → token id."""
@@ -68,7 +68,7 @@ class Merges(NamedTuple):
 
 
 class BpeVocabulary(dict[str, bytes]):
-    """Token ids of words, computed at first sight: ``pieces[word]`` is little-endian uint16 ids as bytes.
+    """Token ids of words, cached: ``vocabulary[word]`` is little-endian uint16 ids as bytes.
 
     Bytes, since joining them over a text is one C call, where lists of integers cost twice the time and five times the
     memory. It forgets everything when ``limit`` words are held; what it answers never depends on what it holds.
@@ -157,7 +157,7 @@ def _characters(text: str, known: dict[str, int]) -> list[int]:
 
 
 def load_merges(tokenizer: Path) -> Merges:
-    """Return the dictionaries, from the user's cache folder, or else from the tokenizer file (and cached then).
+    """Return the dictionaries, from the cache folder or else from the tokenizer file.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _parse(tokenizer: Path) -> Merges:
 
 
 def _pack(merges: Merges) -> bytes:
-    """SHA-256 of the rest, then int32: number of characters, code points, their ids, pairs, what they become."""
+    """Encode the dictionaries: SHA-256 of the rest, then counts and arrays as int32."""
     columns = [len(merges.ids)], map(ord, merges.ids), merges.ids.values(), merges.pairs, merges.pairs.values()
     body = np.fromiter(chain.from_iterable(columns), dtype="<i4").tobytes()
     return hashlib.sha256(body).digest() + body
@@ -321,7 +321,7 @@ class WordLlamaEmbedder:
             self._sums.clear()
         total = np.zeros((1, self._dim))
         for word in words:
-            total += self._sum_of(word)
+            total += self._sum_tokens(word)
         return unit_rows(total).reshape(-1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -344,8 +344,8 @@ class WordLlamaEmbedder:
         """Travel to another process as its dimension alone."""
         return type(self), (self._dim,)
 
-    def _sum_of(self, word: str) -> NDArray[np.float64]:
-        """Return the sum of a word's token vectors, float64 (dim,); exact, so adding up sums changes no bit."""
+    def _sum_tokens(self, word: str) -> NDArray[np.float64]:
+        """Return the exact sum of a word's token vectors, float64 (dim,)."""
         found = self._sums.get(word)
         if found is None:
             tokens = np.frombuffer(self._tokens(word), dtype="<u2")
@@ -362,7 +362,7 @@ class WordLlamaEmbedder:
         return b"".join(map(pieces.__getitem__, text.split()))
 
     def _pool(self, texts: list[bytes]) -> NDArray[np.float32]:
-        """Add up and normalise, by `pool_words` or its twin, whichever is sooner done; the bytes are the same."""
+        """Sum and normalise by `pool_words` or its twin; the bytes are the same."""
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) >> 1
         indptr = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])

@@ -1,4 +1,4 @@
-"""Questions to a language model behind an OpenAI-compatible endpoint: what one costs, and what makes an answer usable.
+"""Questions to a language model behind an OpenAI-compatible endpoint, within a budget.
 
 An answer is strict JSON or it is asked for once more, with what was wrong; a purse says how much a run may cost.
 """
@@ -28,14 +28,14 @@ _FENCE: Final = re.compile(r"```(?:json)?\s*\n?(.*?)```", re.DOTALL | re.IGNOREC
 
 
 class Answer(NamedTuple):
-    """What a model said, and the tokens of question and answer."""
+    """A model's answer, and the tokens of question and answer."""
 
     text: str
     tokens: int
 
 
 class Chat(Protocol):
-    """What answers questions."""
+    """Protocol of a language model that answers questions."""
 
     @property
     def max_answer_tokens(self) -> int:
@@ -202,7 +202,7 @@ def _tokens(answer: Any, said: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one run may cost; whatever is reached first ends it, and the rest stays queued.
+    """Limits of one run; the first that is reached ends it, and the rest stays queued.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class Budget:
 
 
 class InvalidAnswer(ValueError):
-    """An answer that cannot be used; its text says why, in words that the model may be told."""
+    """An answer that cannot be used; its text gives the reason, fit to send to the model."""
 
 
 class Stopped(Exception):

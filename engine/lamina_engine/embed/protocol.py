@@ -1,4 +1,4 @@
-"""The `Embedder` protocol, and the checks of texts that go in and of vectors that come out."""
+"""The `Embedder` protocol, and checks of its input texts and output vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Name, dimension, weights hash, normalisation, pooling and prefixes, as one line; equal identity, comparable vectors."""
+        """Name, dimension, weights hash and options on one line; equal identities compare."""
         ...
 
     @property
@@ -35,7 +35,7 @@ class Embedder(Protocol):
 
     @property
     def lane_weight(self) -> float:
-        """Weight of its vector lane beside the lexical lane's 1.0 in rank fusion, where the profile does not say."""
+        """Default weight of its vector lane in rank fusion; the lexical lane has 1.0."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:

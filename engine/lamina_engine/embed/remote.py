@@ -1,4 +1,4 @@
-"""Embedders whose vectors come from elsewhere: a Python function, or an OpenAI-compatible ``/embeddings`` endpoint."""
+"""Embedders whose vectors come from a Python function or an ``/embeddings`` endpoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
 
 
 class RemoteEmbedder(ABC):
-    """An embedder whose vectors are made elsewhere; blank texts are not asked about, they get the zero vector.
+    """Base of embedders whose vectors come from elsewhere; blank texts get the zero vector.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class RemoteEmbedder(ABC):
 
     @property
     def max_tokens(self) -> int | None:
-        """Tokens the model reads before it cuts; None where nobody said."""
+        """Most tokens that the model reads; None where unknown."""
         return self._max_tokens
 
     @property
@@ -119,7 +119,7 @@ EmbedFunction = Callable[[list[str]], object]
 
 
 class CallableEmbedder(RemoteEmbedder):
-    """Any function from texts to vectors; its rows are checked and brought to unit length.
+    """Embedder around a function from texts to vectors; rows are checked and normalised.
 
     Blank texts are not handed to the function: they get the zero vector.
 
@@ -201,7 +201,7 @@ class CallableEmbedder(RemoteEmbedder):
 
 
 class EndpointEmbedder(RemoteEmbedder):
-    """Vectors from a server that speaks OpenAI's embeddings protocol; nothing is sent before the first text.
+    """Vectors from an OpenAI-compatible server; nothing is sent before the first text.
 
     Blank texts are not sent: they get the zero vector. Texts are sent in order, ``batch`` at a time; a batch that is
     too large for the server (413) is halved.
@@ -331,7 +331,7 @@ def _check_options(
 
 
 def _in_order(answer: object, n: int, source: str) -> list[object]:
-    """Return the vectors of an answer by their ``index``; a server that gives no index at all is taken in its order."""
+    """Return an answer's vectors by their ``index``, or in their order where none has one."""
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) and "embedding" in item for item in data):
         raise EmbeddingError(

@@ -1,4 +1,4 @@
-"""From what a caller or a configuration names to an embedder."""
+"""Embedders by name, function, endpoint or configuration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NoEmbedder:
 
 
 def resolve(spec: EmbedderSpec = None) -> Embedder:
-    """Return the embedder that is meant; its model is loaded at the first text.
+    """Return the embedder of a specification; its model is loaded at the first text.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _construct(kind: Callable[..., object], options: dict[str, object]) -> Embed
 
 
 def _is_embedder(spec: object) -> TypeGuard[Embedder]:
-    """Tell whether the protocol's names are there without reading them, as ``isinstance`` would before Python 3.12.
+    """Return whether the protocol's names are there, without reading them.
 
     Reading ``dim`` may ask a server.
     """
@@ -169,7 +169,7 @@ def _function_name(function: Callable[..., object]) -> str:
 
 
 def embedder_name(embedder: Embedder) -> str:
-    """Return the name by which ``vault.toml`` asks for an embedder; ``custom`` where only its caller can bring it."""
+    """Return an embedder's name in ``vault.toml``; ``custom`` where only a caller has it."""
     from lamina_engine.embed.bundled import DIMS, WordLlamaEmbedder
     from lamina_engine.embed.minilm import MiniLMEmbedder
 

@@ -1,4 +1,4 @@
-"""JSON over HTTP to a configured endpoint: one POST, retried while the server is busy or absent.
+"""JSON over HTTP to a configured endpoint: one POST with retries.
 
 Retried: time-outs, broken connections, 408, 429 and 5xx. Waits follow full jitter, uniform in
 [0, min(cap, base · 2^k)] [1]_, and never less than the server's ``Retry-After``. Anything else is an answer and is
@@ -39,7 +39,7 @@ class PayloadError(EmbeddingError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often to try again, and how long to wait before.
+    """Retry policy: number of attempts and waits between them.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Transport:
 
 
 def _excerpt(response: httpx.Response, key: str | None) -> str:
-    """Return the beginning of an error's text, on one line, without the key that a server may echo."""
+    """Return the beginning of an error's text on one line, without the key."""
     text = response.text
     if key is not None:
         text = text.replace(key, "[key]")
@@ -318,7 +318,7 @@ def connection(
 
 
 def construct_client(kind: Callable[..., T], options: Mapping[str, object], what: str) -> T:
-    """Call a constructor with options from a configuration, reporting what does not fit before the call.
+    """Call a constructor with configured options; report options that do not fit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Weight files of embedders: package folders, the user's cache folder, and memory-mapped safetensors.
+"""Weight files of embedders: packages, the cache folder, and mapped safetensors.
 
 Nothing in the cache folder is needed: a file that is missing, torn or cannot be written only costs time.
 
@@ -48,7 +48,7 @@ def cache_folder() -> Path | None:
 
 
 def cached_path(name: str) -> Path | None:
-    """Return where a cached file of this name stands, or would stand; None without a cache folder."""
+    """Return the path of a cached file; None without a cache folder."""
     folder = cache_folder()
     return None if folder is None else folder / name
 
@@ -75,7 +75,7 @@ def write_cached(path: Path, data: bytes) -> bool:
 
 
 def package_folder(name: str) -> Path | None:
-    """Return the folder of an installed top-level package without importing it; None where it is not installed.
+    """Return the folder of an installed package, without importing it; None where absent.
 
     Asking the import system costs 0.2 ms; ``importlib.metadata`` would cost more than 10.
     """

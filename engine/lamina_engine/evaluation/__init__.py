@@ -1,4 +1,4 @@
-"""Recall quality on labelled sets: what is read, what is measured, what is reported."""
+"""Recall quality on labelled sets: readers, measures, reports."""
 
 from __future__ import annotations
 

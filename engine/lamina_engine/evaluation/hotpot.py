@@ -1,4 +1,4 @@
-"""HotpotQA in HippoRAG's form: a file of questions, and next to it the corpus that they are asked of.
+"""HotpotQA in HippoRAG's form: a questions file and its corpus file.
 
 ``NAME.json`` holds questions with ``supporting_facts``; ``NAME_corpus.json`` the passages, as
 ``{title: [sentence, …]}`` or as ``[{"title", "text"}, …]``. Either may end in ``.gz``. Other sets of that form
@@ -33,7 +33,7 @@ def corpus_file(questions: Path) -> Path | None:
 
 
 def questions_file(corpus: Path) -> Path | None:
-    """Return the questions that stand next to a corpus file, or None where `corpus` is not named like one."""
+    """Return the questions file of a corpus file; None where it is not named like one."""
     name = set_name(corpus)
     return _sibling(corpus, name.removesuffix(_CORPUS)) if name.endswith(_CORPUS) else None
 

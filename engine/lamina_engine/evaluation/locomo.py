@@ -87,7 +87,7 @@ def load_locomo(path: Path, document: list[dict[str, object]]) -> EvaluationSet:
 
 
 def session_instant(text: str) -> str | None:
-    """Return LoCoMo's ``1:56 pm on 8 May, 2023`` as an ISO 8601 instant in UTC, or None where it is not one.
+    """Return LoCoMo's ``1:56 pm on 8 May, 2023`` as an ISO 8601 instant in UTC, or None.
 
     Read without the locale, which would change what ``pm`` and ``May`` mean.
 

@@ -1,4 +1,4 @@
-"""Retrieval measures of one ranking against its gold ids, and their bootstrap interval over queries.
+"""Retrieval measures of one ranking, and bootstrap intervals over queries.
 
 Conventions, the same for every measure: gains are binary; a repeated id counts where it first stands and takes no
 further rank; gold ids are a set; a ranking shorter than k is scored as it is. A query without gold has no value of any
@@ -47,7 +47,7 @@ def gold_ranks(ranking: Sequence[str], gold: Collection[str], *, k: int) -> list
 
 
 def recall_at_k(ranking: Sequence[str], gold: Collection[str], *, k: int) -> float:
-    """Return the fraction of the distinct gold ids among the first k: ``|top_k ∩ gold| / |gold|``, in [0, 1].
+    """Return the share of distinct gold ids among the first k: ``|top_k ∩ gold| / |gold|``.
 
     With more gold ids than k it cannot reach 1. Parameters and errors as for `gold_ranks`.
     """
@@ -55,7 +55,7 @@ def recall_at_k(ranking: Sequence[str], gold: Collection[str], *, k: int) -> flo
 
 
 def hit_at_k(ranking: Sequence[str], gold: Collection[str], *, k: int) -> float:
-    """Return 1.0 where any gold id is among the first k, else 0.0. Parameters and errors as for `gold_ranks`."""
+    """Return 1.0 where any gold id is among the first k, else 0.0; see `gold_ranks`."""
     return 1.0 if gold_ranks(ranking, gold, k=k) else 0.0
 
 
@@ -69,7 +69,7 @@ def reciprocal_rank_at_k(ranking: Sequence[str], gold: Collection[str], *, k: in
 
 
 def ndcg_at_k(ranking: Sequence[str], gold: Collection[str], *, k: int) -> float:
-    """Return the normalised discounted cumulative gain of the first k, with binary gains, in [0, 1].
+    """Return the normalised discounted cumulative gain at k, with binary gains, in [0, 1].
 
     Notes
     -----

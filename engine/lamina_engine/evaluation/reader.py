@@ -1,4 +1,4 @@
-"""Readers of labelled sets: detection of a set's form, and the plain form, one JSON object a line.
+"""Readers of labelled sets: format detection, and JSON lines.
 
 ``{"kind": "record", "id": …, "text": …, …}`` takes every field of ``add``;
 ``{"kind": "query", "text": …, "gold": […], "category": …, "where": {…}}``. In a folder with ``records.jsonl`` and
@@ -22,7 +22,7 @@ QUERIES_FILE: Final = "queries.jsonl"
 
 
 def load_json_lines(path: Path) -> EvaluationSet:
-    """Read a set from one ``.jsonl`` file, or from a folder with ``queries.jsonl`` and perhaps ``records.jsonl``.
+    """Read a set from a ``.jsonl`` file or from a folder with ``queries.jsonl``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs the queries of a labelled set through a search, and reports the measures overall and by category."""
+"""Evaluation of a search on a labelled set, with measures overall and by category."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GroupScores:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport(Report):
-    """What `evaluate` found."""
+    """Report of `evaluate`."""
 
     name: str
     records: int
@@ -87,7 +87,7 @@ class EvaluationReport(Report):
         }
 
     def table(self) -> str:
-        """Return the report as plain text for a terminal of 100 columns; control characters in names are replaced."""
+        """Return the report as plain text, 100 columns wide."""
         queries = self.overall.n + self.overall.skipped
         lines = [
             f"{_printable(self.name)}: {self.records} records, {queries} queries, {self.overall.skipped} without gold",
@@ -221,6 +221,6 @@ def _row(name: str, cells: Iterable[str], width: int) -> str:
 
 
 def _printable(name: str) -> str:
-    """Return at most 60 characters, so that a name out of a file can neither move the cursor nor fill the screen."""
+    """Return at most 60 characters of a name, without control characters."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
     return shown if len(shown) <= 60 else shown[:59] + "…"

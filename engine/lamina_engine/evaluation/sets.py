@@ -44,7 +44,7 @@ class EvaluationSet:
 def unknown_gold(
     source: str, records: Iterable[dict[str, object]], queries: Sequence[EvaluationQuery]
 ) -> list[Problem]:
-    """Return a problem for each gold id that names no record; none where the set has no records of its own."""
+    """Return a problem for each gold id that names no record."""
     known = {record["id"] for record in records}
     if not known:
         return []

@@ -1,1 +1,1 @@
-"""Making everything derived again from the log alone: vectors by another model, words by other rules, damaged indexes."""
+"""Reindexing: rebuilds vectors and indexes from the log."""

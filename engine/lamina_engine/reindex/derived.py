@@ -1,4 +1,4 @@
-"""Derived indexes, built aside from one version of the log while everything else goes on, then moved into place."""
+"""Derived indexes of one version, built in a separate folder and then moved into place."""
 
 from __future__ import annotations
 
@@ -44,13 +44,7 @@ _local = threading.local()
 
 @contextlib.contextmanager
 def build_dir(folder: Path) -> Iterator[Path]:
-    """Hold the folder in which indexes are built; what an interrupted run left in it goes first, all of it goes at the end.
-
-    Raises
-    ------
-    VaultLocked
-        When another reindex of this vault is at work.
-    """
+    """Hold the build folder, emptied before and after."""
     place = folder / BUILDING
     place.mkdir(parents=True, exist_ok=True)
     try:
@@ -73,21 +67,7 @@ def _clear(place: Path) -> None:
 
 
 class IndexBuilder:
-    """Builds indexes of one version aside.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    place : Path
-        From `workshop`.
-    snapshot : Snapshot
-        The version.
-    executor : Executor
-        Where texts are analysed.
-    tell : Teller
-        Told how far it is.
-    """
+    """Builder of one version's indexes in a separate folder."""
 
     def __init__(
         self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: ProgressReporter
@@ -119,7 +99,7 @@ class IndexBuilder:
         ahead = Ahead(LexicalIndex.create(path), LEXICAL) if wanted else None
         try:
             done = 0
-            for stems in self._analysed():
+            for stems in self._analyse_texts():
                 first, done = done, done + len(stems)
                 stop = min(done, wanted)
                 if ahead is not None and first < stop:
@@ -140,7 +120,7 @@ class IndexBuilder:
         self._moves.append((path, self._folder / name))
         self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
 
-    def _analysed(self) -> Iterator[list[str]]:
+    def _analyse_texts(self) -> Iterator[list[str]]:
         """Analyse all rows, write each segment's forward lists, yield the rows' stems."""
         segments = self._snapshot.segments("chunks")
         cuts = [
@@ -160,7 +140,7 @@ class IndexBuilder:
             yield stems
 
     def begin_vectors(self, blocks: VectorBlocks) -> None:
-        """Begin to code a space's vectors on a thread, beside `lexical`: FAISS works without the interpreter's lock."""
+        """Begin to code a space's vectors on a thread; FAISS works without the interpreter's lock."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-codes")
         self._coding = pool.submit(QuantisedIndex.build, blocks, blocks.rows, cancelled=self._given_up.is_set)
         pool.shutdown(wait=False)
@@ -211,7 +191,7 @@ class IndexBuilder:
         self.records[KEYS] = {**names, "rows": wanted, "space": space}
 
     def move(self) -> None:
-        """Move what was built into place, under the writer's lock, before the version that names it is committed.
+        """Move the indexes into place, under the writer's lock, before their version is committed.
 
         A name that is there already is of the same rows and settings: the same content, or a damaged one.
         """
@@ -229,7 +209,7 @@ def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
 
 
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:
-    """Remove forward lists of segments that the newest version does not have. Only under the writer's lock."""
+    """Remove forward lists that the newest version does not name; needs the writer's lock."""
     named = {terms_path(folder, segment).name for segment in snapshot.segments("chunks")}
     _remove(path for path in own_files(folder / TERMS, TERMS_NAME) if path.name not in named)
 

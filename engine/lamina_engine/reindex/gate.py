@@ -1,4 +1,4 @@
-"""The gate before the swap: the new generation must hold as much as the log, and find as much as the old one.
+"""Gate before the swap: new indexes must hold all rows, and find as much as the old ones.
 
 The questions are the vault's own titles and headings; where it has few, the first words of its chunks join them. A
 question is answered when a chunk of that source or title (or that very chunk) is among the ten best of one lane.
@@ -108,13 +108,7 @@ def _recall(
 
 
 def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dict[str, int]:
-    """Count rows with vectors against rows whose text has tokens: ``{"expected", "found", "missing"}``.
-
-    Raises
-    ------
-    EmbeddingError
-        When the embedder fails on what is asked again.
-    """
+    """Count rows with vectors against rows with tokens: ``{"expected", "found", "missing"}``."""
     import pyarrow.compute as pc
 
     def has_text(segment: Segment) -> NDArray[np.bool_]:
@@ -142,17 +136,7 @@ def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dic
 def judge(
     counts: dict[str, bool], recalls: dict[str, tuple[float | None, float | None]], tolerance: float
 ) -> list[str]:
-    """Return what does not pass: counts that are wrong, and lanes that find too little.
-
-    Parameters
-    ----------
-    counts : dict of bool
-        By name: whether it is right.
-    recalls : dict of (old, new)
-        By lane; None where a generation has no such lane: then there is nothing to compare.
-    tolerance : float
-        New must be at least (1 - tolerance) of old.
-    """
+    """Return what does not pass: counts that are wrong, and lanes that find too little."""
     wrong = [f"{name} is wrong" for name, right in counts.items() if not right]
     for lane, (old, new) in recalls.items():
         if old is not None and new is not None and new < (1.0 - tolerance) * old:

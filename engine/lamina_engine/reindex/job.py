@@ -1,4 +1,4 @@
-"""A reindex from its first check to the swap: everything is made beside what serves, judged, and swapped in at once."""
+"""Reindex job: checks, build, gate and swap."""
 
 from __future__ import annotations
 
@@ -52,15 +52,7 @@ def reindex(
     executor: Executor | None = None,
     listener: ProgressListener | None = None,
 ) -> ReindexReport:
-    """Make everything derived again from the log; see ``Vault.reindex``.
-
-    Raises
-    ------
-    InvalidArgument, VaultReadOnly, VaultLocked, EmbeddingError, OSError
-        The old generation serves on; what was embedded stays for the next run.
-    ReindexGateError
-        The new generation was made and did not pass; likewise.
-    """
+    """Make everything derived again from the log; see ``Vault.reindex``."""
     _check(engine, tolerance, batch_rows, embedder)
     made = memory.embedder if embedder is None else resolve(embedder)
     with memory.store.exclusive(memory.lock_timeout_s):
@@ -90,7 +82,7 @@ def _check(engine: str | None, tolerance: float, batch_rows: int, embedder: Spec
 
 
 def space_name(snapshot: Snapshot, identity: str) -> str:
-    """Return the name of the space of an embedder: the one it has, else one derived from its identity."""
+    """Return the name of an embedder's space: its present one, or one from its identity."""
     known = [name for name, space in snapshot.manifest.spaces.items() if space.identity == identity]
     if snapshot.manifest.space in known:
         return snapshot.manifest.space
@@ -102,7 +94,7 @@ def _derived_name(identity: str) -> str:
 
 
 def _other_name(former: str, identity: str) -> str:
-    """Return another name for the space of a model that has one already; equal on every run, so that one can resume."""
+    """Return a second name for a model's space; equal on every run, so that runs can resume."""
     derived = _derived_name(identity)
     return f"{derived}b" if former == derived else derived
 
@@ -137,16 +129,16 @@ class _Job:
     def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
         started = time.monotonic()
         self._preflight()
-        shadow = self._shadow()
-        if shadow is not None:
-            shadow.catch_up()
+        space_builder = self._space_builder()
+        if space_builder is not None:
+            space_builder.catch_up()
         self.snapshot = self.memory.store.snapshot()
         derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.tell)
-        self._build(derived, shadow)
-        self._gate(derived, shadow)
-        if shadow is not None:
-            shadow.catch_up()  # what came meanwhile, so that little is left for the time under the lock
-        self._swap(derived, shadow, drop_old=drop_old)
+        self._build(derived, space_builder)
+        self._gate(derived, space_builder)
+        if space_builder is not None:
+            space_builder.catch_up()  # what came meanwhile, so that little is left for the time under the lock
+        self._swap(derived, space_builder, drop_old=drop_old)
         report = self.report
         report.rows = self.snapshot.rows("chunks")
         report.seconds = round(time.monotonic() - started, 3)
@@ -169,7 +161,7 @@ class _Job:
                 )
 
     def _maker(self, space: Space) -> Embedder | None:
-        """Return the embedder of the present vectors: the vault's, the caller's, or a bundled one; None for none of them."""
+        """Return the embedder of the present vectors: the vault's, the caller's, a bundled one, or None."""
         with contextlib.suppress(LaminaError):
             found = self.memory.embedder_for(space)
             if found.identity == space.identity:
@@ -188,8 +180,8 @@ class _Job:
         changed = configuration.set_model(text, embedder_name(self.embedder))
         return None if changed == text else changed
 
-    def _shadow(self) -> SpaceBuilder | None:
-        """Return what grows the new space's vectors; None where vectors stay as they are, or are given up."""
+    def _space_builder(self) -> SpaceBuilder | None:
+        """Return the builder of the new space's vectors; None where vectors stay or are dropped."""
         if not self.changes or not self.space:
             return None
         space = Space(self.embedder.identity, self.embedder.dim)
@@ -199,14 +191,16 @@ class _Job:
                 transaction.drop_space(self.space)
             if not known or not self.resume:
                 transaction.set_space(self.space, space, default=False)
-        shadow = SpaceBuilder(
+        space_builder = SpaceBuilder(
             self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.tell
         )
-        shadow.learn()
-        return shadow
+        space_builder.index_texts()
+        return space_builder
 
-    def _build(self, derived: IndexBuilder, shadow: SpaceBuilder | None) -> None:
-        blocks = shadow.blocks(self.snapshot) if shadow else View(self.snapshot, self.memory.tables).vectors
+    def _build(self, derived: IndexBuilder, space_builder: SpaceBuilder | None) -> None:
+        blocks = (
+            space_builder.blocks(self.snapshot) if space_builder else View(self.snapshot, self.memory.tables).vectors
+        )
         coded = self.engine in (None, "vectors") and bool(self.space)
         if coded and self.engine is None:
             derived.begin_vectors(blocks)
@@ -225,7 +219,7 @@ class _Job:
 
     # ------------------------------------------------------------------ judging
 
-    def _gate(self, derived: IndexBuilder, shadow: SpaceBuilder | None) -> None:
+    def _gate(self, derived: IndexBuilder, space_builder: SpaceBuilder | None) -> None:
         old = View(self.snapshot, self.memory.tables)
         new = self._new_view(derived)
         counts: dict[str, Any] = {}
@@ -239,8 +233,8 @@ class _Job:
             right["lexical rows"] = covered == rows and (indexed.rows if indexed else 0) == (
                 wanted["rows"] if wanted else 0
             )
-        if shadow is not None:
-            blocks = shadow.blocks(self.snapshot)
+        if space_builder is not None:
+            blocks = space_builder.blocks(self.snapshot)
             found = gate.missing_vectors(new, blocks, self.embedder)
             counts["vectors"] = {**found, "rows": blocks.rows}
             # rows that came since are embedded under the lock
@@ -254,7 +248,7 @@ class _Job:
         self.report.gate = gate.describe_gate(counts, recalls, len(queries), self.tolerance)
         wrong = gate.judge(right, recalls, self.tolerance)
         if wrong:
-            kept = "the vectors made so far are kept; " if shadow is not None else ""
+            kept = "the vectors made so far are kept; " if space_builder is not None else ""
             raise ReindexGateError(
                 f"the new generation does not pass: {'; '.join(wrong)}; the old one goes on serving; {kept}"
                 "mend the cause and run it again, or accept another recall with accept=True (--accept)"
@@ -264,22 +258,22 @@ class _Job:
         found: dict[str, tuple[float | None, float | None]] = {}
         total = 2 * len(queries)
 
-        def told(begun: int) -> Any:
-            return lambda done: self.tell("gate", begun + done, total)
+        def gate_progress(start: int) -> Any:
+            return lambda done: self.tell("gate", start + done, total)
 
         if self.engine in (None, "lexical"):
             profile = self.memory.profiles.get("lexical")
             found["lexical"] = (
-                gate.lexical_recall(old, profile, queries, told(0)),
-                gate.lexical_recall(new, profile, queries, told(len(queries))),
+                gate.lexical_recall(old, profile, queries, gate_progress(0)),
+                gate.lexical_recall(new, profile, queries, gate_progress(len(queries))),
             )
         if self.engine in (None, "vectors") and self.space:
             after = self.embedder if self.engine is None else self.before
             found["vectors"] = (
-                gate.vector_recall(old, self.before, queries, told(0))
+                gate.vector_recall(old, self.before, queries, gate_progress(0))
                 if self.before is not None and old.vector_rows and not self.damaged
                 else None,
-                gate.vector_recall(new, after, queries, told(len(queries))) if after is not None else None,
+                gate.vector_recall(new, after, queries, gate_progress(len(queries))) if after is not None else None,
             )
         return found
 
@@ -300,7 +294,7 @@ class _Job:
 
     # ------------------------------------------------------------------ swapping
 
-    def _swap(self, derived: IndexBuilder, shadow: SpaceBuilder | None, *, drop_old: bool) -> None:
+    def _swap(self, derived: IndexBuilder, space_builder: SpaceBuilder | None, *, drop_old: bool) -> None:
         """Make the new generation the one that serves, in one commit, under the lock."""
         memory = self.memory
         memory.keep(self.before, self.embedder)  # whichever version a reader of this process has, its model is at hand
@@ -308,8 +302,8 @@ class _Job:
         with memory.store.exclusive(memory.lock_timeout_s):
             with memory.store.transaction() as transaction:
                 present = transaction.snapshot.manifest
-                if shadow is not None:
-                    shadow.finish(transaction)
+                if space_builder is not None:
+                    space_builder.finish(transaction)
                 if self.changes:
                     transaction.use_space(self.space)
                     if drop_old and self.former:

@@ -1,4 +1,4 @@
-"""What a reindex tells: while it runs, and at its end."""
+"""Progress and report of a reindex."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lamina_engine.reports import Report
 
 @dataclass(slots=True)
 class ReindexReport(Report):
-    """What became of a reindex."""
+    """Report of a reindex."""
 
     engine: str
     """``all``, ``lexical``, ``vectors`` or ``keys``: what was made again."""

@@ -40,7 +40,7 @@ _COLUMNS = ("version", "text", "title", "headings", "created_at")
 
 
 class EmbeddedText(NamedTuple):
-    """What is embedded for one row."""
+    """The text embedded for one row."""
 
     key: bytes
     """Its hash: rows with equal keys have equal vectors. Empty where there is nothing to embed."""
@@ -50,7 +50,7 @@ class EmbeddedText(NamedTuple):
 
 
 def embedded_texts(snapshot: Snapshot, rows: Rows) -> list[EmbeddedText]:
-    """Return what is embedded for some rows. O(bytes of their text)."""
+    """Return the embedded texts of some rows. O(bytes of their text)."""
     return [
         embedded_of(record["version"], record["text"], record["title"], record["headings"], record["created_at"])
         for record in snapshot.records("chunks", rows, _COLUMNS)
@@ -58,14 +58,14 @@ def embedded_texts(snapshot: Snapshot, rows: Rows) -> list[EmbeddedText]:
 
 
 def embedded_range(snapshot: Snapshot, start: int, stop: int) -> list[EmbeddedText]:
-    """Return what is embedded for rows ``start`` to ``stop``."""
+    """Return the embedded texts of rows ``start`` to ``stop``."""
     return embedded_texts(snapshot, np.arange(start, stop, dtype=np.int64))
 
 
 def embedded_of(
     version: bytes, text: str, title: str | None, headings: Sequence[str] | None, created_at: int | None
 ) -> EmbeddedText:
-    """Return what is embedded for a row with these values."""
+    """Return the embedded text of a row with these values."""
     for candidate in _candidates(text, title, headings, created_at):
         if version_of(candidate) == version:
             return EmbeddedText(version if candidate.strip() else b"", candidate, matched=True)
@@ -110,25 +110,7 @@ class _Batch(NamedTuple):
 
 
 class SpaceBuilder:
-    """Grows the vectors log of one space.
-
-    Parameters
-    ----------
-    memory : Memory
-        The vault.
-    name : str
-        Name of the space; declared already.
-    embedder : Embedder
-        Makes its vectors.
-    executor : Executor
-        Where embedding runs; embedders that cannot travel run here.
-    batch_rows : int
-        Rows a commit: what a kill can cost.
-    report : ReindexReport
-        Counted up.
-    tell : Teller
-        Told how far it is.
-    """
+    """Builder of one space's vectors log."""
 
     def __init__(
         self,
@@ -154,26 +136,21 @@ class SpaceBuilder:
         """Return the vectors that the log has in a version."""
         return VectorBlocks([columns.vectors(s.column("vector")) for s in snapshot.segments(self._log)], self._dim)
 
-    def learn(self) -> None:
-        """Read which texts the rows of earlier runs were: their vectors are used again."""
+    def index_texts(self) -> None:
+        """Index the texts of earlier runs, whose vectors are used again."""
         snapshot = self._memory.store.snapshot()
         stop = snapshot.rows(self._log)
         self._report.resumed = stop
         blocks = self.blocks(snapshot)
         for at in range(0, stop, _MATCHED_AT_ONCE):
             rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
-            self._know(embedded_texts(snapshot, rows), blocks.present(rows))
+            self._index_texts(embedded_texts(snapshot, rows), blocks.present(rows))
             self._tell("matching", int(rows[-1]) + 1, stop)
 
     def catch_up(self) -> None:
-        """Append until hardly a row lacks; the lock is taken for each commit only, embedding runs outside it.
+        """Append until few rows are missing; embedding runs outside the lock of each commit.
 
         Beside a writer that never rests there is always one more row: the last `_FEW` are left to `finish`.
-
-        Raises
-        ------
-        EmbeddingError, VaultLocked, OSError
-            What was committed before stays.
         """
         for again in range(_PASSES):
             snapshot = self._memory.store.snapshot()
@@ -181,18 +158,20 @@ class SpaceBuilder:
             if start >= stop or (again and stop - start <= _FEW):
                 return
             self._tell("embedding", start, stop)
-            for batch, vectors in self._made(snapshot, start, stop):
+            for batch, vectors in self._embed_batches(snapshot, start, stop):
                 with self._memory.store.transaction(self._memory.lock_timeout_s) as transaction:
                     self._append(transaction, batch, vectors)
                 self._tell("embedding", batch.start + len(batch.own), stop)
 
     def finish(self, transaction: Transaction) -> None:
-        """Append the few rows that came since `catch_up`, within the transaction that makes the space the default."""
+        """Append the last few rows, in the transaction that makes the space the default."""
         snapshot = transaction.snapshot
-        for batch, vectors in self._made(snapshot, snapshot.rows(self._log), snapshot.rows("chunks"), pending=True):
+        for batch, vectors in self._embed_batches(
+            snapshot, snapshot.rows(self._log), snapshot.rows("chunks"), pending=True
+        ):
             self._append(transaction, batch, vectors)
 
-    def _made(
+    def _embed_batches(
         self, snapshot: Snapshot, start: int, stop: int, *, pending: bool = False
     ) -> Iterator[tuple[_Batch, F32]]:
         """Yield the batches of some rows with the vectors of their texts, in order."""
@@ -201,12 +180,12 @@ class SpaceBuilder:
 
         def texts() -> Iterator[list[str]]:
             for at in range(start, stop, size):
-                under_way.append(self._prepared(snapshot, at, min(stop, at + size)))
+                under_way.append(self._prepare(snapshot, at, min(stop, at + size)))
                 yield under_way[-1].texts
 
         for vectors in self._executor.map(self._function(), texts()):
             batch = under_way.popleft()
-            yield batch, self._checked(vectors, len(batch.texts))
+            yield batch, self._check(vectors, len(batch.texts))
 
     def _function(self) -> Callable[[list[str]], F32]:
         if not self._travelling:
@@ -216,7 +195,7 @@ class SpaceBuilder:
     def _embed(self, texts: list[str]) -> F32:
         return self._embedder.embed_documents(texts) if texts else np.zeros((0, self._dim), np.float32)
 
-    def _checked(self, vectors: F32, n: int) -> F32:
+    def _check(self, vectors: F32, n: int) -> F32:
         found = np.asarray(vectors, np.float32) if n else np.zeros((0, self._dim), np.float32)
         if found.shape != (n, self._dim) or not np.isfinite(found).all():
             raise EmbeddingError(
@@ -225,8 +204,8 @@ class SpaceBuilder:
             )
         return found
 
-    def _prepared(self, snapshot: Snapshot, start: int, stop: int) -> _Batch:
-        """Tell which texts of some rows must be embedded and which have a vector already."""
+    def _prepare(self, snapshot: Snapshot, start: int, stop: int) -> _Batch:
+        """Return a batch: the texts to embed, and the rows with the same texts."""
         rows = embedded_range(snapshot, start, stop)
         older = self._earlier(snapshot, rows)
         own = np.full(len(rows), -1, np.int64)
@@ -238,10 +217,10 @@ class SpaceBuilder:
                     first[row.key] = len(texts)
                     texts.append(row.text)
                 own[i] = first[row.key]
-        self._know(rows, np.array([bool(row.key) for row in rows], np.bool_))
+        self._index_texts(rows, np.array([bool(row.key) for row in rows], np.bool_))
         return _Batch(start, own, older, texts, sum(not row.matched for row in rows))
 
-    def _know(self, rows: list[EmbeddedText], present: NDArray[np.bool_]) -> None:
+    def _index_texts(self, rows: list[EmbeddedText], present: NDArray[np.bool_]) -> None:
         keys = [row.key or bytes(16) for row in rows]
         self._keys = self._keys.extend(
             hash_versions(keys), present=present & np.array([bool(row.key) for row in rows], np.bool_)
@@ -266,7 +245,7 @@ class SpaceBuilder:
         matrix[batch.own >= 0] = vectors[batch.own[batch.own >= 0]]
         used = np.flatnonzero(batch.older >= 0)
         if len(used):
-            matrix[used] = self._reused(transaction.snapshot, batch, used)
+            matrix[used] = self._reuse(transaction.snapshot, batch, used)
         state = self._memory.view_of(transaction.snapshot).state
         matrix[state.status[batch.start : batch.start + len(matrix)] == FORGOTTEN] = (
             0.0  # forgotten while it was embedded
@@ -277,18 +256,18 @@ class SpaceBuilder:
         self._report.cached += int(np.count_nonzero((batch.own >= 0) | (batch.older >= 0))) - len(batch.texts)
         self._report.unmatched += batch.unmatched
 
-    def _reused(self, snapshot: Snapshot, batch: _Batch, used: Rows) -> F32:
-        """Return the vectors of earlier rows; one that was forgotten meanwhile has none, and its text is embedded anew."""
+    def _reuse(self, snapshot: Snapshot, batch: _Batch, used: Rows) -> F32:
+        """Return vectors of earlier rows; texts of rows forgotten since are embedded again."""
         matrix = self.blocks(snapshot).gather(batch.older[used])
         gone = np.flatnonzero(~matrix.any(axis=1))
         if len(gone):
             texts = [row.text for row in embedded_texts(snapshot, batch.start + used[gone])]
-            matrix[gone] = self._checked(self._embed(texts), len(texts))
+            matrix[gone] = self._check(self._embed(texts), len(texts))
         return matrix
 
 
 class _InWorker:
-    """Embeds in whatever process it is called; the embedder is loaded there once."""
+    """Embedding in a worker process, which loads the embedder once."""
 
     def __init__(self, embedder: bytes) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""Thresholded assignment: a chunk belongs to the nearest topic within the threshold, or to none.
+"""Thresholded assignment: the nearest topic within the threshold, or none.
 
 Distances are angular: the angle between unit vectors as a share of half a turn. The threshold is calibrated on what the
 tree has found in this space. 0.09, the value of the system that the episodic profile follows, was calibrated for another
@@ -24,18 +24,6 @@ _MARGIN: Final = 1e-4
 def angular(rows: F32, centroids: F32) -> F64:
     """Return arccos(cos) / π of every row to every centroid.
 
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows.
-    centroids : float32 (t, d)
-        Unit rows.
-
-    Returns
-    -------
-    float64 (n, t)
-        In [0, 1]; 0.5 is a right angle.
-
     Notes
     -----
     Products are summed in float64, each over one row alone, so a distance does not depend on the batch.
@@ -49,16 +37,7 @@ def angular(rows: F32, centroids: F32) -> F64:
 
 
 def nearest_centroid(rows: F32, centroids: F32, without: I64 | None = None) -> tuple[I64, F64]:
-    """Return the nearest centroid of every row, the first of equally near ones, and its angular distance.
-
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows.
-    centroids : float32 (t, d)
-        Unit rows, t ≥ 1.
-    without : int64 (n,), optional
-        A centroid that each row leaves out; where there is no other, the distance is 1.
+    """Return each row's nearest centroid, the first of equals, and its angular distance.
 
     Notes
     -----
@@ -101,7 +80,7 @@ def directions(totals: NDArray[np.float64]) -> F32:
 _GATHERED_ROWS: Final = 8192
 
 
-class Assigned(NamedTuple):
+class Assignment(NamedTuple):
     """Topics of some rows.
 
     Attributes
@@ -116,45 +95,17 @@ class Assigned(NamedTuple):
     distances: F64
 
 
-def assign(rows: F32, centroids: F32, threshold: float) -> Assigned:
-    """Give each row to the nearest centroid that is strictly nearer than the threshold.
-
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows; one that is all zero belongs to nothing.
-    centroids : float32 (t, d)
-        Unit rows, in ascending order of their topics' ids: of equally near ones the first is taken.
-    threshold : float
-        Angular distance.
-
-    Returns
-    -------
-    Assigned
-    """
+def assign(rows: F32, centroids: F32, threshold: float) -> Assignment:
+    """Give each row to the nearest centroid that is strictly nearer than the threshold."""
     if not len(centroids):
-        return Assigned(np.full(len(rows), -1, np.int64), np.ones(len(rows)))
+        return Assignment(np.full(len(rows), -1, np.int64), np.ones(len(rows)))
     nearest, distances = nearest_centroid(rows, centroids)
-    return Assigned(np.where((distances < threshold) & rows.any(axis=1), nearest, -1), distances)
+    return Assignment(np.where((distances < threshold) & rows.any(axis=1), nearest, -1), distances)
 
 
-def assign_positions(rows: F32, positions: I64, centroids: F32, threshold: float) -> Assigned:
-    """Give some of the rows to centroids as `assign` does, without a copy of all of them at once.
-
-    Parameters
-    ----------
-    rows : float32 (n, d)
-    positions : int64 (m,)
-        Which of them.
-    centroids, threshold
-        As `assign` takes them.
-
-    Returns
-    -------
-    Assigned
-        Of the m rows.
-    """
-    found = Assigned(np.empty(positions.size, np.int64), np.empty(positions.size))
+def assign_positions(rows: F32, positions: I64, centroids: F32, threshold: float) -> Assignment:
+    """Assign some of the rows, as `assign` does, without a copy of all of them."""
+    found = Assignment(np.empty(positions.size, np.int64), np.empty(positions.size))
     for start in range(0, positions.size, _GATHERED_ROWS):
         part = slice(start, start + _GATHERED_ROWS)
         found.topics[part], found.distances[part] = assign(rows[positions[part]], centroids, threshold)
@@ -162,7 +113,7 @@ def assign_positions(rows: F32, positions: I64, centroids: F32, threshold: float
 
 
 def measure_confidence(distances: F64, threshold: float) -> F32:
-    """Return the probability written for an assigned row: 1 at the centroid, falling to 0 at the threshold."""
+    """Return the probability of an assigned row: 1 at the centroid, 0 at the threshold."""
     return np.clip(1.0 - distances / threshold, 0.0, 1.0).astype(np.float32)
 
 
@@ -182,7 +133,7 @@ _CURVE_ROWS: Final = 4096
 
 
 class Curve(NamedTuple):
-    """How well members find back to their own topic, by threshold.
+    """Share of members that find back to their own topic, by threshold.
 
     Attributes
     ----------
@@ -197,13 +148,7 @@ class Curve(NamedTuple):
 
 
 def check_threshold(threshold: object) -> float | None:
-    """Return a threshold as a number, None for ``"auto"``.
-
-    Raises
-    ------
-    InvalidArgument
-        Anything else than ``"auto"`` or an angular distance in (0, 1].
-    """
+    """Return a threshold as a number, None for ``"auto"``."""
     if threshold == "auto":
         return None
     if (
@@ -220,18 +165,6 @@ def check_threshold(threshold: object) -> float | None:
 
 def calibrate(rows: F32, labels: I64) -> float:
     """Return the threshold for a clustering: the least whose F1 is within 0.005 of the best.
-
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows.
-    labels : int64 (n,)
-        −1 for rows outside all topics, which do not count.
-
-    Returns
-    -------
-    float
-        0.5, a right angle, where there is no topic.
 
     Notes
     -----
@@ -261,7 +194,7 @@ def threshold_curve(distances: F64, right: BOOL, thresholds: F64 = _GRID) -> Cur
 
 
 def regain_labels(rows: F32, labels: I64, count: int) -> tuple[F64, BOOL]:
-    """Return for members their distance to the nearest centroid, and whether that is their own topic's.
+    """Return members' distances to the nearest centroid, and whether it is their own topic's.
 
     Each member is left out of its own topic's centroid; the only member of a topic finds nothing of its own.
     """

@@ -1,4 +1,4 @@
-"""Catalog of topics: those of the current generation, with the chunks added and removed since.
+"""Catalog of the current topics, with chunks added and removed since the clustering.
 
 Nothing is written: chunks beyond the generation's watermarks are assigned to the nearest topic on each read, so every
 reader of one version of the vault gets the same.
@@ -108,31 +108,17 @@ def current_topics(view: View) -> CurrentTopics:
 
 
 def topics(memory: Memory) -> list[Topic]:
-    """Return the topics of a vault, the largest first, parents before their children of equal size.
-
-    Returns
-    -------
-    list of Topic
-        Empty where the vault was never clustered.
-    """
+    """Return the topics of a vault, largest first, parents before children of equal size."""
     found = current_topics(memory.view()).topics
-    return sorted(_shown(found).values(), key=lambda topic: (-topic.size, not topic.children, topic.id))
+    return sorted(_topic_results(found).values(), key=lambda topic: (-topic.size, not topic.children, topic.id))
 
 
 def topic(memory: Memory, identity: str) -> TopicMembers:
-    """Return one topic with its members; a parent's are those of all topics below it.
-
-    Raises
-    ------
-    InvalidArgument
-        When the id is no text.
-    TopicNotFound
-        No topic of the generation in force has this id.
-    """
+    """Return one topic with its members; a parent's are those of all topics below it."""
     if not isinstance(identity, str) or not identity:
         raise InvalidArgument(f"id={identity!r} must be the text of a topic's id; `lamina topics` lists them")
     found = current_topics(memory.view())
-    shown = _shown(found.topics)
+    shown = _topic_results(found.topics)
     if identity not in shown:
         raise TopicNotFound(f"no topic has the id {identity!r}; `lamina topics` lists them")
     wanted, open_ids = set[str](), [identity]
@@ -151,7 +137,7 @@ def topic(memory: Memory, identity: str) -> TopicMembers:
     return TopicMembers(shown[identity], tuple(sorted(rows, key=lambda member: (-member.probability, member.chunk))))
 
 
-def _shown(rows: list[TopicRow]) -> dict[str, Topic]:
+def _topic_results(rows: list[TopicRow]) -> dict[str, Topic]:
     children: dict[str, list[str]] = {}
     for row in rows:
         if row.parent is not None:

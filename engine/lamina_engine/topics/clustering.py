@@ -1,4 +1,4 @@
-"""Clusters a vault: everything anew, or what came and went since."""
+"""Clustering of a vault: in full, or continued with the chunks added and removed since."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.index.view import View
 from lamina_engine.reports import Progress, ProgressListener, Report
 from lamina_engine.topics.assignment import assign, check_threshold, measure_confidence
-from lamina_engine.topics.description import Before, describe, group_members
+from lamina_engine.topics.description import FormerTopics, describe, group_members
 from lamina_engine.topics.drift import (
     LEAST_AGREEMENT,
     MOST_CHANGED,
@@ -41,8 +41,8 @@ from lamina_engine.topics.generation import (
     write,
 )
 from lamina_engine.topics.hdbscan import Way
-from lamina_engine.topics.naming import Names, name_topics, namer_of
-from lamina_engine.topics.partition import Partition, Selection, Settings, fill_labels, partition_of
+from lamina_engine.topics.naming import Names, name_topics, resolve_namer
+from lamina_engine.topics.partition import Partition, Selection, Settings, fill_labels, partition_lazily
 from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
 
@@ -55,7 +55,7 @@ _BLOCK: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport(Report):
-    """What a clustering found, or continued."""
+    """Report of a clustering."""
 
     generation: int
     topics: int
@@ -107,18 +107,18 @@ class _Run:
     def partition(self, rows: I64, threshold: float | None, *, sample: bool = False) -> Partition:
         """Return the topics of some rows; their vectors are read as often as is needed."""
         tell = self._of_sample if sample and self.progress is not None else self.progress
-        return partition_of(
+        return partition_lazily(
             lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=tell
         )
 
-    def tell(self, stage: Literal["words", "agreement", "naming"], done: int, total: int) -> None:
-        """Tell of a step, where anyone listens."""
+    def report_step(self, stage: Literal["words", "agreement", "naming"], done: int, total: int) -> None:
+        """Report a step, where there is a listener."""
         if self.progress is not None:
             self.progress(Progress(stage, done, total))
 
     def _of_sample(self, step: Progress) -> None:
         """Tell of a step of the sample's clustering: one stage for all of it."""
-        self.tell("agreement", step.done, step.total)
+        self.report_step("agreement", step.done, step.total)
 
     def labels(self, vectors: F32, found: Partition) -> I64:
         return fill_labels(vectors, found) if self.settings.selection == "topics" else found.labels
@@ -126,7 +126,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What is to be written."""
+    """A generation before it is written."""
 
     detail: Detail
     topics: list[TopicRow]
@@ -154,43 +154,6 @@ def cluster(
 ) -> ClusterReport:
     """Cluster the current chunks and put the new generation of topics in force.
 
-    Parameters
-    ----------
-    memory : Memory
-    min_cluster_size : int
-        Fewest chunks of a topic, ≥ 2.
-    min_samples : int, optional
-        Other chunks that make a place dense; ``min_cluster_size`` unless given.
-    threshold : float or "auto"
-        Angular distance, arccos(cosine)/π, that members keep to; ``"auto"`` is calibrated on the vault's vectors.
-    method : {"exact", "approx", "auto"}
-    selection : {"topics", "eom", "leaf"}
-        ``topics`` smooths, parts and takes in noise within the threshold; the others are plain HDBSCAN.
-    full : bool
-        Cluster everything even where the former topics could be continued.
-    names : {"auto", "words", "model"}
-        What names topics: a language model where one is configured, their words, or a model in any case.
-    namer : Chat or mapping, optional
-        The model, as `lamina_engine.embed.chat.resolve_chat` takes it.
-    budget : Budget, optional
-        What naming may cost.
-    threads : int, optional
-        All cores unless given. The result is the same.
-    progress : callable, optional
-        Gets steps with stage, done and total; what it raises ends the run and leaves the vault as it was.
-
-    Returns
-    -------
-    ClusterReport
-
-    Raises
-    ------
-    InvalidArgument
-        A setting outside what is allowed, or a vault without vectors.
-    InvalidConfig
-        When a model is wanted that is not configured, or cannot be used.
-    VaultReadOnly, VaultLocked, OSError
-
     Notes
     -----
     Where settings and model are those of before, at most 30 % of the chunks came or went, and a clustering of a sample
@@ -204,7 +167,7 @@ def cluster(
     full = flag_of(full, "full")
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidArgument(f"budget={budget!r} must be a Budget, such as Budget(tokens=20_000), or None")
-    chat = namer_of(names, namer)
+    chat = resolve_namer(names, namer)
     view = memory.view()
     if memory.store.mode == "r":  # said before the work, not after it
         raise VaultReadOnly(f"{memory.root} is open for reading; open it with mode='w' to cluster")
@@ -220,8 +183,8 @@ def cluster(
     if before is not None and not full and _is_same(before, run):
         then = rows_at(view, before.rows, before.events)
         if before.clustered == run.rows.size and np.array_equal(then, run.rows):
-            return _unchanged(memory, run, before, chat, budget, started)
-        draft = _continued(run, before, then)
+            return _unchanged_report(memory, run, before, chat, budget, started)
+        draft = _continue_topics(run, before, then)
     incremental = draft is not None
     if draft is None:
         draft = _cluster_all(run, before)
@@ -245,8 +208,8 @@ def _is_same(before: Detail, run: _Run) -> bool:
     )  # fmt: skip
 
 
-def _continued(run: _Run, before: Detail, then: I64) -> _Draft | None:
-    """Return the former topics with what came and without what went; None where that no longer holds."""
+def _continue_topics(run: _Run, before: Detail, then: I64) -> _Draft | None:
+    """Return the former topics, continued; None where everything must be clustered again."""
     view = run.view
     changed = measure_drift(run.rows, rows_at(view, before.full_rows, before.full_events), before.full_clustered)
     if changed.share > MOST_CHANGED:
@@ -265,15 +228,7 @@ def _continued(run: _Run, before: Detail, then: I64) -> _Draft | None:
 
 
 def assign_new(view: View, topics: list[TopicRow], rows: I64, threshold: float) -> Members:
-    """Return the rows that lie within the threshold of a topic's centroid, as members of the nearest.
-
-    Parameters
-    ----------
-    topics : list of TopicRow
-        In ascending order of their ids.
-    rows : int64 (n,)
-        Rows with a vector.
-    """
+    """Return the rows within the threshold of a centroid, as members of the nearest topic."""
     above = {topic.parent for topic in topics}
     lowest = [topic for topic in topics if topic.topic not in above]
     if not lowest or not rows.size:
@@ -304,7 +259,7 @@ def _cluster_all(run: _Run, before: Detail | None) -> _Draft:
     view, settings = run.view, run.settings
     found = run.partition(run.rows, settings.threshold)
     vectors = run.vectors(run.rows)
-    old, changed = Before({}, {}), Drift(run.rows, 0, run.rows.size)
+    old, changed = FormerTopics({}, {}), Drift(run.rows, 0, run.rows.size)
     if before is not None:
         old = group_members(
             read_topics(view.snapshot, before.generation), read_members(view.snapshot, before.generation)
@@ -314,7 +269,7 @@ def _cluster_all(run: _Run, before: Detail | None) -> _Draft:
     generation = before.generation + 1 if before is not None else 1
     described = describe(
         view, run.rows, vectors, found, old, generation=generation, plain=settings.selection != "topics",
-        tell=partial(run.tell, "words"),
+        tell=partial(run.report_step, "words"),
     )  # fmt: skip
     detail = Detail(
         generation, settings.min_cluster_size, settings.min_samples, settings.method, settings.selection,
@@ -343,13 +298,13 @@ def _with_names(
     known = tuple(name for name in (before.named if before is not None else ()) if name in ids)
     if chat is None:
         return replace(draft, detail=msgspec.structs.replace(draft.detail, named=known))
-    tell = partial(run.tell, "naming")
+    tell = partial(run.report_step, "naming")
     found = name_topics(run.view, draft.topics, known, chat, budget=budget, clean=memory.redact, tell=tell)
     detail = msgspec.structs.replace(draft.detail, named=found.named)
     return replace(draft, detail=detail, topics=found.topics, named=found.fresh, note=found.note)
 
 
-def _unchanged(
+def _unchanged_report(
     memory: Memory, run: _Run, before: Detail, chat: Chat | None, budget: Budget | None, started: float
 ) -> ClusterReport:
     """Report the topics of before, and name what has no name from a model yet."""

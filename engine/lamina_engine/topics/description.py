@@ -25,18 +25,6 @@ ALIKE: Final = 0.5
 def match_topics(old: Mapping[str, Set[str]], new: Sequence[Set[str]]) -> dict[int, str]:
     """Return for new topics the id of the old one that each continues.
 
-    Parameters
-    ----------
-    old : mapping
-        Chunk ids by topic id.
-    new : sequence of set
-        Chunk ids of each new topic.
-
-    Returns
-    -------
-    dict
-        Position of a new topic to an old id; each at most once.
-
     Notes
     -----
     Greedy, the most alike first; of equals the smaller old id, then the first new one. Linear in common members.
@@ -65,7 +53,7 @@ def match_topics(old: Mapping[str, Set[str]], new: Sequence[Set[str]]) -> dict[i
 
 
 def make_topic_id(chunks: Set[str], generation: int, used: Set[str]) -> str:
-    """Return an id for a topic that continues none: ``t`` and eight hex digits of its members and its generation."""
+    """Return a new topic's id: ``t`` and eight hex digits of its members and generation."""
     attempt = 0
     while True:
         digest = hashlib.blake2b(f"{generation}:{attempt}".encode(), digest_size=4)
@@ -84,7 +72,7 @@ _BLOCK: Final = 8192
 """Rows looked at at once."""
 
 
-class Before(NamedTuple):
+class FormerTopics(NamedTuple):
     """Topics of the former generation.
 
     Attributes
@@ -98,7 +86,7 @@ class Before(NamedTuple):
     names: dict[str, str]
 
 
-class Described(NamedTuple):
+class Description(NamedTuple):
     """Topics by id, their members, and how many continue a former topic."""
 
     topics: list[TopicRow]
@@ -120,8 +108,8 @@ class _Tree(NamedTuple):
     persistence: F64
 
 
-def group_members(topics: list[TopicRow], members: Members) -> Before:
-    """Return what a new clustering is matched with."""
+def group_members(topics: list[TopicRow], members: Members) -> FormerTopics:
+    """Return the former topics' members by topic, for matching."""
     above = {topic.topic: topic.parent for topic in topics}
     chunks: dict[str, set[str]] = {topic.topic: set() for topic in topics}
     for topic, chunk, origin in zip(members.topics, members.chunks, members.origins, strict=True):
@@ -129,7 +117,7 @@ def group_members(topics: list[TopicRow], members: Members) -> Before:
         while at is not None and at in chunks:
             chunks[at].add(chunk)
             at = above[at]
-    return Before({name: found for name, found in chunks.items() if found}, {t.topic: t.name for t in topics})
+    return FormerTopics({name: found for name, found in chunks.items() if found}, {t.topic: t.name for t in topics})
 
 
 def describe(
@@ -137,32 +125,15 @@ def describe(
     rows: I64,
     vectors: F32,
     found: Partition,
-    before: Before,
+    before: FormerTopics,
     *,
     generation: int,
     plain: bool,
     tell: Tell = lambda done, total: None,
-) -> Described:
-    """Return topics as they are written.
-
-    Parameters
-    ----------
-    view : View
-    rows : int64 (n,)
-        Rows of the chunks log that were clustered.
-    vectors : float32 (n, d)
-        Their unit vectors.
-    found : Partition
-    before : Before
-    generation : int
-        Its number, for new ids.
-    plain : bool
-        Members are the tree's alone; else noise within the threshold is taken in.
-    tell : callable
-        Gets the topics whose words were read, of how many; what it raises ends the run.
-    """
+) -> Description:
+    """Return the topic rows and members of a partition."""
     chunks = chunk_ids(view.snapshot, rows)
-    tree, kept = _named(chunks, found, before, generation)
+    tree, kept = _match_names(chunks, found, before, generation)
     labels, probabilities = tree.labels.copy(), found.probabilities.astype(np.float32)
     noise = np.flatnonzero(labels < 0)
     origins = np.where(labels >= 0, "tree" if plain else "smoothed", "exemplar")
@@ -175,10 +146,10 @@ def describe(
         [tree.ids[tree.lowest[label]] for label in labels[inside].tolist()], [chunks[i] for i in inside.tolist()],
         rows[inside], probabilities[inside], origins[inside].tolist(),
     )  # fmt: skip
-    return Described(_topics(view, rows, vectors, chunks, tree, labels, before.names, tell), members, kept)
+    return Description(_topics(view, rows, vectors, chunks, tree, labels, before.names, tell), members, kept)
 
 
-def _named(chunks: list[str], found: Partition, before: Before, generation: int) -> tuple[_Tree, int]:
+def _match_names(chunks: list[str], found: Partition, before: FormerTopics, generation: int) -> tuple[_Tree, int]:
     """Give ids to the topics that have members by the tree, and order them by id."""
     parents = found.layers.parents
     groups: list[set[str]] = [set() for _ in parents]
@@ -257,7 +228,7 @@ def _inside(tree: _Tree, labels: I64) -> list[I64]:
 
 
 def _centroids(tree: _Tree, vectors: F32, labels: I64) -> F32:
-    """Return the centroids: the lowest topics' as they were found, their parents' of all rows below."""
+    """Return the centroids: of the lowest topics as found, of parents from all rows below."""
     totals = np.zeros((len(tree.ids), vectors.shape[1]))
     for label, total in enumerate(sum_by_label(vectors, labels, tree.lowest.size)):
         at = int(tree.lowest[label])
@@ -281,7 +252,7 @@ def _nearest(vectors: F32, positions: I64, centroid: F32, most: int) -> I64:
 def _words(
     view: View, rows: I64, vectors: F32, tree: _Tree, inside: list[I64], centroids: F32, tell: Tell
 ) -> list[list[str]]:
-    """Return the words of each topic, from the texts nearest to the centroids of the lowest ones."""
+    """Return the words of each topic, from the texts nearest to the lowest centroids."""
     reader, most = WordReader(), sample_size(tree.lowest.size)
     counts = [WordCounts() for _ in tree.ids]
     for done, position in enumerate(tree.lowest.tolist()):

@@ -1,4 +1,4 @@
-"""When topics may be continued and when everything is clustered again.
+"""Drift of topics since the last full clustering: continue, or cluster again.
 
 New chunks are given to the nearest centroid within the threshold and removed ones drop out, until more than 30 % of
 what was clustered is new or gone, or until a clustering of a fixed sample disagrees with them more than it did when
@@ -24,7 +24,7 @@ SAMPLE: Final = 2048
 
 
 class Drift(NamedTuple):
-    """What changed since the last clustering of everything, as rows of the chunks log.
+    """Changes since the last full clustering, as rows of the chunks log.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def usable_rows(view: View) -> I64:
 
 
 def rows_at(view: View, rows: int, events: int) -> I64:
-    """Return the rows that could be clustered at earlier watermarks; forgotten ones are gone from them too."""
+    """Return the rows that could be clustered at earlier watermarks, without forgotten ones."""
     state = State(view.snapshot, rows=rows, events=events)
     return _with_vectors(view, np.flatnonzero(state.active()[: view.vector_rows]))
 
@@ -62,13 +62,13 @@ def _with_vectors(view: View, rows: I64) -> I64:
 
 
 def measure_drift(now: I64, then: I64, base: int) -> Drift:
-    """Compare rows now with rows then, both ascending; ``base`` also counts those that were forgotten since."""
+    """Compare present and former rows, both ascending; ``base`` counts forgotten ones too."""
     added = np.setdiff1d(now, then, assume_unique=True)
     return Drift(added, base - (now.size - added.size), base)
 
 
 def sample_rows(rows: I64, share: float) -> BOOL:
-    """Return which rows are in the sample: by their number alone, so that it stays the same while others come and go.
+    """Return the mask of sampled rows: by row number alone, so it is stable over time.
 
     Notes
     -----
@@ -85,7 +85,7 @@ def sample_rows(rows: I64, share: float) -> BOOL:
 
 
 def measure_agreement(a: I64, b: I64) -> float:
-    """Return how well two labellings agree: the lesser adjusted Rand index, of noise as one label and of noise apart.
+    """Return the lesser adjusted Rand index of two labellings: noise as one label, or apart.
 
     As one label, noise looks the same as a topic that came up in it; apart, noise that is not agreed on hardly counts.
     """

@@ -31,7 +31,7 @@ KIND: Final = "cluster"
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """What the event of a generation says.
+    """Detail of a generation's event.
 
     ``rows`` and ``events`` are the watermarks of what was clustered, ``full_rows`` and the like those of the
     last clustering of everything, on which the topics rest; ``agreement`` is how well that one agreed with one of a
@@ -109,13 +109,7 @@ class Members:
 
 
 def latest(snapshot: Snapshot) -> Detail | None:
-    """Return what is said of the generation in force; None where nothing was ever clustered.
-
-    Raises
-    ------
-    VaultCorrupt
-        When it cannot be read.
-    """
+    """Return the current generation's detail; None where nothing was ever clustered."""
     for segment in reversed(snapshot.segments("events")):
         kind = segment.column("kind")
         names = kind.dictionary.to_pylist()
@@ -175,7 +169,7 @@ def read_members(snapshot: Snapshot, generation: int) -> Members:
 
 
 def _texts(segment: Segment, name: str, offsets: I64) -> list[str]:
-    """Return a column at ascending offsets: the whole stretch at once takes a tenth of the time of single values."""
+    """Return a column at ascending offsets; one slice is ten times faster than single values."""
     if not offsets.size:
         return []
     first = int(offsets[0])
@@ -205,17 +199,7 @@ def _records(snapshot: Snapshot, log: str, generation: int) -> list[dict[str, An
 
 
 def write(memory: Memory, detail: Detail, topics: Sequence[TopicRow], members: Members) -> Detail:
-    """Write a generation; what ceased to be current meanwhile is left out.
-
-    Returns
-    -------
-    Detail
-        With the number the generation got: one more than the newest.
-
-    Raises
-    ------
-    VaultReadOnly, VaultLocked, OSError
-    """
+    """Write a generation, without chunks that were removed in the meantime."""
     with memory.write() as (transaction, view):
         newest = latest(transaction.snapshot)
         detail = msgspec.structs.replace(detail, generation=(newest.generation if newest else 0) + 1)

@@ -1,4 +1,4 @@
-"""HDBSCAN over vectors: choice of arithmetic, exact or approximate trees, cuts, and trees as tables.
+"""HDBSCAN over vectors: exact or approximate hierarchies, cuts, and trees as tables.
 
 Everything up to the dendrogram depends on ``min_samples`` and the metric alone and takes nearly all the time
 (`grow`); a cut takes milliseconds (`cut`), so several cuts of one hierarchy are nearly free.
@@ -101,33 +101,6 @@ def grow(
 ) -> Hierarchy:
     """Return the hierarchy of density of vectors.
 
-    Parameters
-    ----------
-    vectors : float32 or float16 (n, d)
-        See `lamina_engine.topics.points.as_points`.
-    min_samples : int
-        Other rows that make a place dense, ≥ 1; at most n − 1 count.
-    metric : {"cosine", "euclidean"}
-    method : {"exact", "approx", "auto"}
-        ``auto`` is exact up to `EXACT_ROWS` rows.
-    threads : int, optional
-        All cores unless given. The result is the same.
-    arithmetic : str, optional
-        What the processor does best unless given; exact results are the same.
-    ties : {"joint", "binary"}
-        ``binary`` gives the usual dendrogram, which depends on the order of rows; for comparisons only.
-    progress : callable, optional
-        Called a few times a second from the caller's thread; what it raises ends the run.
-
-    Returns
-    -------
-    Hierarchy
-
-    Raises
-    ------
-    InvalidArgument
-        Options or vectors outside what is allowed.
-
     Notes
     -----
     Exact: O(n² d / 2) in the packed arithmetic. Approximate: O(n^1.5 d). Memory besides the vectors: 0.25 to 1 times
@@ -157,9 +130,9 @@ def grow(
         team.tick = _ticker("spanning tree", progress)
         tree = join_probed(points, probed, team)
     else:
-        packed = _packed(points, k, metric, arithmetic, team)
+        packed = _pack_rows(points, k, metric, arithmetic, team)
         survey = PairBounds(points, packed, team)
-        neighbors = nearest(points, packed, k, _listed(packed.arithmetic, k, n), team, survey)
+        neighbors = nearest(points, packed, k, _list_length(packed.arithmetic, k, n), team, survey)
         team.tick = _ticker("spanning tree", progress)
         tree = spanning_tree(points, packed, neighbors, team, survey)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
@@ -174,31 +147,7 @@ def cut(
     max_cluster_size: int | None = None,
     allow_single_cluster: bool = False,
 ) -> Clustering:
-    """Return a flat clustering of a hierarchy.
-
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    min_cluster_size : int
-        ≥ 2.
-    method : {"eom", "leaf"}
-        Excess of mass, or the leaves of the condensed tree.
-    epsilon : float
-        Clusters that part at a smaller distance are taken together; ≥ 0.
-    max_cluster_size : int, optional
-        Larger clusters are not chosen by excess of mass.
-    allow_single_cluster : bool
-        Whether all rows may be one cluster.
-
-    Returns
-    -------
-    Clustering
-
-    Raises
-    ------
-    InvalidArgument
-        An option outside what is allowed.
-    """
+    """Return a flat clustering of a hierarchy."""
     check_cut(min_cluster_size=min_cluster_size, method=method, epsilon=epsilon, max_cluster_size=max_cluster_size)
     tree = condense(hierarchy.merge_tree, min_cluster_size)
     if tree.row_cluster.size == 0:
@@ -214,16 +163,16 @@ def cut(
 
 def check_cut(*, min_cluster_size: int, method: str, epsilon: float, max_cluster_size: int | None) -> None:
     """Raise InvalidArgument where an option of `cut` is outside what is allowed."""
-    _at_least("min_cluster_size", min_cluster_size, 2)
-    _one_of("cluster_selection_method", method, get_args(Method))
+    _check_least("min_cluster_size", min_cluster_size, 2)
+    _check_choice("cluster_selection_method", method, get_args(Method))
     if isinstance(epsilon, bool) or not (isinstance(epsilon, (int, float)) and 0.0 <= epsilon < float("inf")):
         raise InvalidArgument(f"cluster_selection_epsilon={epsilon!r} must be a distance from 0 up")
     if max_cluster_size is not None:
-        _at_least("max_cluster_size", max_cluster_size, min_cluster_size)
+        _check_least("max_cluster_size", max_cluster_size, min_cluster_size)
 
 
 class _Patience:
-    """Pairs that have been compared without Numba in this process: so many that loading it would have been quicker."""
+    """Pairs compared without Numba in this process, up to the cost of loading it."""
 
     def __init__(self, pairs: int) -> None:
         self.pairs = pairs
@@ -238,11 +187,11 @@ _patience: Final = _Patience(4 * MOST_ROWS**2)
 
 
 def _is_quicker_plain(n: int) -> bool:
-    """Return whether a few rows are better served without loading Numba; the result is the same to the bit."""
+    """Return whether few rows are quicker without loading Numba; the bits are the same."""
     return n <= MOST_ROWS and not is_ready(pack_rows) and _patience.take(n * n)
 
 
-def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team: ThreadTeam) -> Packed:
+def _pack_rows(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team: ThreadTeam) -> Packed:
     """Return the packed rows; eight bits give way to sixteen where they prove too little."""
     n, centred = points.factors.size, metric == "euclidean"
     packed = pack(points, arithmetic, centred=centred, team=team)
@@ -253,7 +202,7 @@ def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team
         quiet = ThreadTeam(team.threads)
         if (
             uncertain_share(
-                sample, pack(sample, arithmetic, centred=centred), k, _listed(arithmetic, k, _SAMPLE), quiet
+                sample, pack(sample, arithmetic, centred=centred), k, _list_length(arithmetic, k, _SAMPLE), quiet
             )
             > _UNSURE
         ):
@@ -262,7 +211,7 @@ def _packed(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team
     return packed
 
 
-def _listed(arithmetic: Arithmetic, k: int, n: int) -> int:
+def _list_length(arithmetic: Arithmetic, k: int, n: int) -> int:
     return min(n - 1, max(_LISTED[arithmetic], k + 8))
 
 
@@ -284,32 +233,25 @@ def _ticker(
 
 
 def _check(*, min_samples: int, metric: str, method: str, threads: int | None) -> None:
-    _at_least("min_samples", min_samples, 1)
-    _one_of("metric", metric, get_args(Metric))
-    _one_of("method", method, get_args(Way))
+    _check_least("min_samples", min_samples, 1)
+    _check_choice("metric", metric, get_args(Metric))
+    _check_choice("method", method, get_args(Way))
     if threads is not None:
-        _at_least("n_jobs", threads, 1)
+        _check_least("n_jobs", threads, 1)
 
 
-def _at_least(name: str, value: object, least: int) -> None:
+def _check_least(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} up")
 
 
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InvalidArgument(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
 
 
 def condensed_table(tree: CondensedTree) -> pa.Table:
-    """Return a condensed tree as a table with one line for each cluster and each row, as the hdbscan package has it.
-
-    Returns
-    -------
-    pyarrow.Table
-        parent, child (int64): rows are 0 to n − 1, clusters from n on, n holds all. lambda_val (float64): one over the
-        distance at which the child leaves the parent. child_size (int64). Ordered by parent, then λ, then child.
-    """
+    """Return a condensed tree as a table in the hdbscan package's form."""
     n = tree.row_cluster.size
     parent = np.concatenate([tree.row_cluster, tree.parent[1:]]) + n
     child = np.concatenate([np.arange(n), np.arange(1, tree.parent.size) + n])
@@ -326,14 +268,7 @@ def condensed_table(tree: CondensedTree) -> pa.Table:
 
 
 def merge_table(tree: MergeTree) -> pa.Table:
-    """Return a dendrogram as a table with one line for each node.
-
-    Returns
-    -------
-    pyarrow.Table
-        node, parent (int64, −1 for the root), height (float64, 0 for rows), size (int64). Nodes are joined at one
-        height at once, so one may have many children.
-    """
+    """Return a dendrogram as a table with one line for each node."""
     n = tree.parent.size - tree.height.size
     import pyarrow as pa
 
@@ -348,13 +283,7 @@ def merge_table(tree: MergeTree) -> pa.Table:
 
 
 def linkage_matrix(tree: MergeTree) -> NDArray[np.float64]:
-    """Return a dendrogram as SciPy's linkage matrix: a node of m children becomes m − 1 lines of one height.
-
-    Returns
-    -------
-    float64 (n − 1, 4)
-        Two merged nodes, height, rows below.
-    """
+    """Return a dendrogram as SciPy's linkage matrix; m children become m − 1 lines."""
     n = tree.parent.size - tree.height.size
     lines = np.empty((max(n - 1, 0), 4))
     name = np.arange(tree.parent.size)  # what SciPy calls each node

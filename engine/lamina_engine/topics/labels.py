@@ -1,4 +1,4 @@
-"""Words that tell a topic from the others: class-based TF-IDF over the texts of its members.
+"""Topic words by class-based TF-IDF over the texts of the members.
 
 The weight of a word in a topic is its share of the topic's words times log(1 + mean words a topic / its count in all
 topics) (Grootendorst, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure", 2022, section 3.3).
@@ -31,13 +31,13 @@ _REMEMBERED: Final = 1 << 17
 
 
 def sample_size(topics: int) -> int:
-    """Return how many texts of each topic are read where there are so many: some ten thousand in all tell enough."""
+    """Return the number of texts to read of each topic: some ten thousand in all."""
     return min(_SAMPLE, max(_LEAST, _IN_ALL // max(topics, 1)))
 
 
 @dataclass(slots=True)
 class WordCounts:
-    """How often each form of each stem stands in the texts of one topic."""
+    """Counts of each form of each stem in the texts of one topic."""
 
     forms: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By stem and form."""
@@ -55,7 +55,7 @@ class WordCounts:
 
 
 class WordReader:
-    """Counts words of texts; what stands between white space is taken apart once, however often it stands there."""
+    """Counter of words; each distinct piece between white space is analysed once."""
 
     def __init__(self) -> None:
         self._analyzer = Analyzer()
@@ -87,19 +87,7 @@ class WordReader:
 
 
 def select_words(counts: Sequence[WordCounts], basis: Sequence[int]) -> list[list[str]]:
-    """Return the words of each topic, the best first, at most `WORDS`.
-
-    Parameters
-    ----------
-    counts : sequence of WordCounts
-    basis : sequence of int
-        Positions of the topics that words are weighed against: those without topics below them.
-
-    Returns
-    -------
-    list of list of str
-        Equal weights in alphabetical order of the stem.
-    """
+    """Return the words of each topic, the best first, at most `WORDS`."""
     total: Counter[str] = Counter()
     for position in basis:
         total.update(counts[position].stems())
@@ -119,28 +107,12 @@ def _best(counts: WordCounts, total: Counter[str], mean: float) -> list[str]:
 
 
 def make_name(words: Sequence[str]) -> str:
-    """Return a topic's name: its first words. Text of the vault: whoever shows it escapes it."""
+    """Return a topic's name: its first words. Text of the vault: escape it where it is shown."""
     return ", ".join(words[:NAMED_BY]) or _UNTITLED
 
 
 def make_names(words: Sequence[Sequence[str]], names: Sequence[str | None], order: Sequence[int]) -> list[str]:
-    """Return a name for each topic, no two of the same words.
-
-    Parameters
-    ----------
-    words : sequence of sequence of str
-        Of each topic, the best first.
-    names : sequence of str or None
-        Names that stay as they are.
-    order : sequence of int
-        Positions of the topics in the order in which they choose.
-
-    Returns
-    -------
-    list of str
-        A topic whose first words are taken, such as a part of a wider one, puts later ones in their place, as few as
-        can be; where all are taken, a number is added.
-    """
+    """Return a name for each topic, no two of the same words."""
     taken = {_key(name) for name in names if name}
     found = list(names)
     for position in order:
@@ -163,21 +135,14 @@ _BLOCK: Final = 1024
 
 
 class TopicWords(NamedTuple):
-    """What a topic is called and by which words."""
+    """Name and words of a topic."""
 
     name: str
     words: list[str]
 
 
 class TopicErasure:
-    """Words that go with some chunks.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    rows : int64 (m,)
-        All rows of the chunks that go, ascending.
-    """
+    """Words of topics that only forgotten chunks have."""
 
     def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
         self._snapshot, self._rows = snapshot, rows
@@ -185,12 +150,7 @@ class TopicErasure:
         self._lost: dict[str, set[str]] | None = None
 
     def topics(self, segment: Segment) -> dict[int, TopicWords]:
-        """Return the topics of a segment that say something which only those chunks said, as they are without it.
-
-        Returns
-        -------
-        dict
-            By offset. A name that says it gives way to the words that are left.
+        """Return a segment's topics with words of those chunks alone, without these words.
 
         Notes
         -----
@@ -200,10 +160,10 @@ class TopicErasure:
         if self._lost is None:
             self._lost = self._only_there()
         found = {}
-        for offset, said in _said(segment):
-            words = [word for word in said.words if not self._is_lost(word)]
-            name = make_name(words) if self._is_lost(said.name) else said.name
-            if (name, words) != said:
+        for offset, topic in _read_words(segment):
+            words = [word for word in topic.words if not self._is_lost(word)]
+            name = make_name(words) if self._is_lost(topic.name) else topic.name
+            if (name, words) != topic:
                 found[offset] = TopicWords(name, words)
         return found
 
@@ -218,8 +178,10 @@ class TopicErasure:
         segments = self._snapshot.segments("topics")
         if not segments or not self._rows.size:
             return {}
-        told = {text for segment in segments for _, said in _said(segment) for text in (said.name, *said.words)}
-        known = {stem for text in told for stem in self._stems(text)}
+        names = {
+            text for segment in segments for _, topic in _read_words(segment) for text in (topic.name, *topic.words)
+        }
+        known = {stem for text in names for stem in self._stems(text)}
         lost: dict[str, set[str]] = {}
         for stem, form in self._reader.count(self._texts(self._rows)).forms:
             if stem in known:
@@ -241,7 +203,7 @@ class TopicErasure:
         return (f"{title or ''}\n{text}" for title, text in zip(titles, texts, strict=True))
 
 
-def _said(segment: Segment) -> Iterator[tuple[int, TopicWords]]:
+def _read_words(segment: Segment) -> Iterator[tuple[int, TopicWords]]:
     names, words = segment.column("name").to_pylist(), segment.column("words").to_pylist()
     for offset, (name, some) in enumerate(zip(names, words, strict=True)):
         yield offset, TopicWords(name, list(some))

@@ -1,4 +1,4 @@
-"""A map of topics: one page that needs nothing else, points laid out in two dimensions, texts shown on hovering.
+"""Topic map: one self-contained page, chunks laid out in two dimensions.
 
 Texts of the vault reach the page as data (JSON inside the page, drawn on a canvas or set as text) and never as markup.
 """
@@ -43,7 +43,7 @@ _TIP: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class MapReport(Report):
-    """What a map shows."""
+    """Report of a topic map."""
 
     path: str
     points: int
@@ -53,7 +53,7 @@ class MapReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """What is drawn: places, and for each point its topic's position (−1 none), its text and its id."""
+    """Points to draw: places, and each point's topic position (−1 none), text and id."""
 
     places: F64
     topics: I64
@@ -64,27 +64,6 @@ class _Points:
 
 def topic_map(memory: Memory, path: str | os.PathLike[str], *, layout: Layout = "pca") -> MapReport:
     """Write a page with all topics.
-
-    Parameters
-    ----------
-    memory : Memory
-    path : path
-        Where to; an existing file is replaced.
-    layout : {"pca", "umap"}
-        How points are laid out; UMAP has to be installed.
-
-    Returns
-    -------
-    MapReport
-
-    Raises
-    ------
-    MissingExtra
-        When the plotting library, or UMAP, is not installed.
-    InvalidArgument
-        A layout that does not exist.
-    OSError
-        When the file cannot be written.
 
     Notes
     -----
@@ -128,7 +107,7 @@ def _points(view: View, layout: Layout) -> _Points:
 
 
 def principal(vectors: F32) -> F64:
-    """Return float64 (n, 2): rows on their two principal components, each pointing where its largest part does."""
+    """Return the rows on their two principal components, float64 (n, 2), with fixed signs."""
     out = np.zeros((len(vectors), 2))
     if len(vectors) < 2:
         return out
@@ -149,7 +128,7 @@ def _umap(vectors: F32) -> F64:
 
 
 def plain(text: str, most: int = _TEXT_CHARS) -> str:
-    """Return the beginning of a text on one line, without control, bidirectional and other invisible characters."""
+    """Return the beginning of a text on one line, without invisible characters."""
     kept = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text[: 4 * most])
     line = " ".join(kept.split())
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Partition of vectors into topics: smoothing, tree, selection, centroids, threshold. Arrays in, arrays out.
+"""Partition of vectors into topics: smoothing, tree, selection, centroids, threshold.
 
 Smoothing: short texts of one dialogue lie nearly as far from each other as from anything else, so plain density finds one
 dense spot and calls the rest noise. Two steps over the exact graph of nearest neighbours gather what belongs together.
@@ -47,31 +47,10 @@ _SPARE: Final = 12
 """Neighbours listed beyond those wanted, so that estimates can prove the list."""
 
 
-def smoothed(
+def smooth_copy(
     vectors: F32, *, method: Way = "auto", threads: int | None = None, progress: ProgressListener | None = None
 ) -> F32:
     """Return rows moved towards their neighbours.
-
-    Parameters
-    ----------
-    vectors : float32 (n, d)
-        No row is zero.
-    method : {"exact", "approx", "auto"}
-        How neighbours are found; ``auto`` is exact up to `lamina_engine.topics.hdbscan.EXACT_ROWS` rows.
-    threads : int, optional
-        All cores unless given; the result is the same.
-    progress : callable, optional
-        As in `lamina_engine.topics.hdbscan.grow`.
-
-    Returns
-    -------
-    float32 (n, d)
-        Unit rows.
-
-    Raises
-    ------
-    InvalidArgument
-        See `lamina_engine.topics.points.as_points`.
 
     Notes
     -----
@@ -88,18 +67,11 @@ def smooth(
 ) -> None:
     """Move unit rows towards their neighbours, in place.
 
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows, in C order.
-    method, threads, progress
-        See `smoothed`.
-
     Notes
     -----
     Memory besides the rows: what finding neighbours takes, then 12 k n bytes for k neighbours and an eighth of the rows.
     """
-    count = drawn_by(len(rows))
+    count = smoothing_neighbors(len(rows))
     if not count:
         return
     near, weights = _neighbors(rows, count, method, threads, progress)
@@ -107,8 +79,8 @@ def smooth(
         _step(rows, near, weights)
 
 
-def drawn_by(n: int) -> int:
-    """Return how many neighbours draw a row of n: `NEIGHBORS`, at most half the root of n, fewer than n."""
+def smoothing_neighbors(n: int) -> int:
+    """Return the number of neighbours that draw a row of n."""
     return min(NEIGHBORS, max(1, int(math.sqrt(n) / 2)), max(n - 1, 0))
 
 
@@ -175,25 +147,13 @@ class Layers(NamedTuple):
 
 
 def select_clusters(tree: CondensedTree, selection: Selection) -> BOOL:
-    """Return which clusters are the topics that rows lie in.
-
-    Parameters
-    ----------
-    tree : CondensedTree
-    selection : {"topics", "eom", "leaf"}
-        ``eom`` and ``leaf`` are plain HDBSCAN; see the module for ``topics``.
-
-    Returns
-    -------
-    bool (c,)
-        None lies below another.
-    """
+    """Return which clusters are the topics that rows lie in."""
     if selection == "topics":
-        return _parted(tree)
+        return _split_giants(tree)
     return choose(tree, selection, epsilon=0.0, max_cluster_size=None, allow_single_cluster=False)
 
 
-def _parted(tree: CondensedTree) -> BOOL:
+def _split_giants(tree: CondensedTree) -> BOOL:
     """Choose by excess of mass, but part what holds more than half of everything."""
     mass = stabilities(tree)
     parent, size, best = tree.parent.tolist(), tree.size.tolist(), mass.tolist()
@@ -215,18 +175,7 @@ def _parted(tree: CondensedTree) -> BOOL:
 
 
 def make_layers(tree: CondensedTree, chosen: BOOL) -> Layers:
-    """Return the chosen clusters and the parents above them.
-
-    Parameters
-    ----------
-    tree : CondensedTree
-    chosen : bool (c,)
-        See `select`.
-
-    Returns
-    -------
-    Layers
-    """
+    """Return the chosen clusters and the parents above them."""
     steady = persistence(tree)
     count = chosen.astype(np.int64)
     for c in range(chosen.size - 1, 0, -1):
@@ -257,7 +206,7 @@ def _telling(tree: CondensedTree, above: BOOL, chosen: BOOL) -> BOOL:
 
 
 def persistence(tree: CondensedTree) -> F64:
-    """Return float64 (c,) in [0, 1]: how far the density rises, as a share, before each cluster parts or ends."""
+    """Return each cluster's relative rise in density before it splits or ends, in [0, 1]."""
     last = peaks(tree)
     parts = np.zeros(last.size)
     np.maximum.at(parts, tree.parent[1:], tree.birth[1:])
@@ -270,7 +219,7 @@ def persistence(tree: CondensedTree) -> F64:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a clustering was asked for.
+    """Settings of a clustering.
 
     Attributes
     ----------
@@ -336,32 +285,16 @@ def partition(
     threads: int | None = None,
     progress: ProgressListener | None = None,
 ) -> Partition:
-    """Return the topics of unit rows.
-
-    Parameters
-    ----------
-    rows : float32 (n, d)
-        Unit rows, none zero.
-    settings : Settings
-        Its threshold is not looked at.
-    threshold : float or None
-        None is calibrated on what the tree finds.
-    threads, progress
-        As in `lamina_engine.topics.hdbscan.grow`.
-
-    Raises
-    ------
-    InvalidArgument
-        Settings or rows outside what is allowed.
+    """Return the partition of unit rows.
 
     Notes
     -----
     What smoothing brought in keeps to the threshold: rows beyond it are left out again.
     """
-    return partition_of(rows.copy, settings, threshold=threshold, threads=threads, progress=progress)
+    return partition_lazily(rows.copy, settings, threshold=threshold, threads=threads, progress=progress)
 
 
-def partition_of(
+def partition_lazily(
     read: Callable[[], F32],
     settings: Settings,
     *,
@@ -369,20 +302,7 @@ def partition_of(
     threads: int | None = None,
     progress: ProgressListener | None = None,
 ) -> Partition:
-    """Return the topics of unit rows that are read when they are needed, so that one copy of them is held at a time.
-
-    Parameters
-    ----------
-    read : callable
-        Gives the rows, each time in an array of its own.
-    settings, threshold, threads, progress
-        As `partition` takes them.
-
-    Raises
-    ------
-    InvalidArgument
-        Settings or rows outside what is allowed.
-    """
+    """Return the partition of unit rows that are read on demand: one copy at a time."""
     settings.check()
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise InvalidArgument(f"threads={threads!r} must be a whole number from 1 up, or None for all cores")
@@ -410,7 +330,7 @@ def partition_of(
 
 
 def fill_labels(rows: F32, found: Partition) -> I64:
-    """Return labels with noise given to the nearest topic within the threshold; plain selections leave it alone."""
+    """Return labels with noise assigned to the nearest topic within the threshold."""
     if found.labels.size == 0:
         return found.labels
     noise = np.flatnonzero(found.labels < 0)

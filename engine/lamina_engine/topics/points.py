@@ -1,4 +1,4 @@
-"""Vectors of a caller as points: checked once, copied only where they cannot be used as they are."""
+"""Checked vectors: used as they are where possible, else copied."""
 
 from __future__ import annotations
 
@@ -26,26 +26,7 @@ _SMALLEST, _LARGEST = 1e-18, 1e18
 
 
 def as_points(vectors: NDArray[np.generic], metric: Metric) -> Points:
-    """Check vectors and return them as points.
-
-    Parameters
-    ----------
-    vectors : float32 or float16 (n, d), n ≥ 1, d ≥ 1
-        float32 that is contiguous and whose d is a multiple of 8 is used as it is, read-only or not; everything else
-        is copied to float32. float64 and integers are rounded to it.
-    metric : {"cosine", "euclidean"}
-        Cosine means the chord between unit rows, √(2 − 2 cos): it ranks like the angle and is a true distance.
-
-    Returns
-    -------
-    Points
-
-    Raises
-    ------
-    InvalidArgument
-        Not numbers, not two-dimensional, NaN, infinite or beyond float32, or a row without direction under cosine;
-        the message names the first such row.
-    """
+    """Check vectors and return them as points."""
     if vectors.ndim != 2:
         raise InvalidArgument(
             f"vectors have {vectors.ndim} dimension(s), shape {vectors.shape}; give one row per item, shape (n, d)"
@@ -108,7 +89,7 @@ def _refuse(lengths: F64, vectors: NDArray[np.generic], metric: Metric) -> None:
 
 
 def unit_rows(vectors: NDArray[np.floating], out: F32 | None = None) -> F32:
-    """Return float32 (n, d) rows of length 1; zero rows stay zero. ``out`` may be the vectors themselves."""
+    """Return rows of unit length, float32 (n, d); zero rows stay zero."""
     out = np.empty(vectors.shape, np.float32) if out is None else out
     for start in range(0, len(vectors), _UNIT_BLOCK):
         part = vectors[start : start + _UNIT_BLOCK]

@@ -1,4 +1,4 @@
-"""Exact core distances: one pass over all pairs, then a second search of the rows it proves nothing for.
+"""Exact core distances: one pass over all pairs, then searches of uncertain rows.
 
 Few such rows are compared with all others again; where they are many, a survey (`lamina_kernels.hdbscan.survey`) first
 bounds which others can matter to them at all. Where rows lie in groups, they are first put into a better order: each row
@@ -18,10 +18,10 @@ from lamina_kernels.hdbscan.forest import near_order
 from lamina_kernels.hdbscan.neighbors import (
     TILE_COLUMNS,
     TILE_ROWS,
-    _floor_of,
     _insert_nearest,
+    _score_floor,
     make_tiles,
-    measured,
+    measure_lists,
     search,
 )
 from lamina_kernels.hdbscan.ordering import is_clumped, is_grouped, steps, tree_order
@@ -91,13 +91,13 @@ def _first_look(points: Points, packed: Packed, k: int, listed: int, team: Threa
             if found is not None:
                 return found
     scores, rows = search(n, packed, listed, team)
-    return measured(points, packed, scores, rows, k, team)
+    return measure_lists(points, packed, scores, rows, k, team)
 
 
 def _search_again(
     points: Points, packed: Packed, found: Neighbors, unsure: I64, k: int, team: ThreadTeam, survey: PairBounds
 ) -> None:
-    """Search the rows that are not certified, measuring every hit; their lists and bounds become exact."""
+    """Search uncertain rows, measuring every hit; their lists and bounds become exact."""
     n, listed = found.rows.shape
 
     def visit(seen: ScoredTile) -> None:
@@ -159,7 +159,7 @@ def keep_nearest(
     never = np.full(LANES, np.inf, np.float32)
     for q in range(queries.size):
         i = queries[q]
-        floor = _floor_of(out_distances[q, k - 1], margin[i], scale)
+        floor = _score_floor(out_distances[q, k - 1], margin[i], scale)
         for at in range(0, columns.size, LANES):
             mask = beats(flat, q * width + at, never, 0, floor)
             while mask != np.uint64(0):
@@ -169,13 +169,13 @@ def keep_nearest(
                     continue
                 j = columns[x]
                 distance = np.sqrt(square_distance(values, i * size, factors[i], values, j * size, factors[j], size))
-                if distance < out_distances[q, k - 1] and not _listed(out_rows, out_distances, q, j, distance):
+                if distance < out_distances[q, k - 1] and not _is_listed(out_rows, out_distances, q, j, distance):
                     _insert_nearest(out_rows, out_distances, q, j, distance)
-                    floor = _floor_of(out_distances[q, k - 1], margin[i], scale)
+                    floor = _score_floor(out_distances[q, k - 1], margin[i], scale)
 
 
 @kernel
-def _listed(rows: I32, distances: F64, i: int, row: int, distance: float) -> bool:
+def _is_listed(rows: I32, distances: F64, i: int, row: int, distance: float) -> bool:
     for p in range(rows.shape[1]):
         if distances[i, p] > distance:
             return False
@@ -191,7 +191,7 @@ _LEADERS_LISTED: Final = 16
 
 
 def leader_order(points: Points, packed: Packed, order: I64, team: ThreadTeam) -> I64:
-    """Return the rows by their nearest leaders, leaders that are near to each other together.
+    """Return the rows, each beside the nearest of some leaders.
 
     Parameters
     ----------
@@ -215,7 +215,9 @@ def leader_order(points: Points, packed: Packed, order: I64, team: ThreadTeam) -
     values = points.values.reshape(-1, points.size)[leaders]
     own = Points(values.reshape(-1), points.factors[leaders], points.size)
     chosen = repack(packed, leaders)._replace(margin=packed.margin[leaders])
-    found = measured(own, chosen, *search(leaders.size, chosen, min(_LEADERS_LISTED, leaders.size - 1), team), 1, team)
+    found = measure_lists(
+        own, chosen, *search(leaders.size, chosen, min(_LEADERS_LISTED, leaders.size - 1), team), 1, team
+    )
     place = np.empty(leaders.size, np.int64)
     place[near_order(found)] = np.arange(leaders.size)
     return order[np.argsort(place[_nearest_leaders(packed, chosen, order, leaders.size, team)], kind="stable")]

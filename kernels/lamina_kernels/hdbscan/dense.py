@@ -1,4 +1,4 @@
-"""The whole of a spanning tree for a few hundred rows, without Numba: loading that costs more than all pairs do.
+"""Dense spanning tree of a few hundred rows, without Numba.
 
 Squared distances of all pairs come from one matrix product, each off by less than a known slack. They only choose what
 is measured: the few listed pairs that may be the k-th nearest, and the edges that no lighter way goes around (the cycle
@@ -57,7 +57,7 @@ def dense_tree(points: Points, k: int) -> tuple[F64, SpanningTree]:
 
 
 def _estimates(points: Points) -> tuple[F64, float]:
-    """Return squared distances of all pairs, infinite between a row and itself, and how far off they may be."""
+    """Return squared distances of all pairs (infinite on the diagonal), and their error bound."""
     n, d = points.factors.size, points.size
     rows = points.values.reshape(n, d) * points.factors[:, None]
     rows -= rows.mean(0)
@@ -86,7 +86,7 @@ def _core_squares(points: Points, squares: F64, slack: float, k: int) -> F64:
 
 
 def _may_be_edges(weights: F64, slack: float) -> tuple[I64, I64]:
-    """Return the pairs that may be edges of a minimum spanning tree, all weights being so uncertain; lower row first.
+    """Return candidate edges of a minimum spanning tree under that uncertainty; lower row first.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def _may_be_edges(weights: F64, slack: float) -> tuple[I64, I64]:
 
 
 def _measure(points: Points, left: I64, right: I64) -> F64:
-    """Return squared distances of pairs, as `lamina_kernels.hdbscan.simd.square_distance` does, to the bit."""
+    """Return squared distances of pairs, bit-equal to ``simd.square_distance``."""
     values, factors = points.values.reshape(-1, points.size), points.factors
     found = np.empty(left.size)
     for start in range(0, left.size, _PAIRS):

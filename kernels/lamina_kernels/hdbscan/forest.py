@@ -1,4 +1,4 @@
-"""Borůvka's rounds over neighbour lists: sets of rows, the best edge known out of each, and the edges that are taken.
+"""Borůvka's rounds over neighbour lists: components, their best edges, edges taken.
 
 What a round knows of a component stands in the place of its name, which is its lowest row. An edge is taken where no
 unknown one can be lighter (the cut property); `lamina_kernels.hdbscan.spanning_tree` goes on where none can be proven.
@@ -20,7 +20,7 @@ UNKNOWN: Final = -1
 
 
 class Forest(NamedTuple):
-    """What is known about every row (n,): its set, and its best measured edge out of it."""
+    """State of every row (n,): its component, and its best measured edge out of it."""
 
     parent: I64
     component: I64
@@ -29,8 +29,8 @@ class Forest(NamedTuple):
     weight: F64
 
 
-class Best(NamedTuple):
-    """What is known about every component, in the place of its name (n,)."""
+class BestEdges(NamedTuple):
+    """State of every component, at the place of its name (n,)."""
 
     weight: F64
     source: I64
@@ -44,16 +44,16 @@ def single_rows(bound: F64) -> Forest:
     return Forest(np.arange(n), np.arange(n), bound, np.full(n, UNKNOWN), np.full(n, np.inf))
 
 
-def best_of(forest: Forest, neighbors: Neighbors, out_starts: I64) -> Best:
+def find_best_edges(forest: Forest, neighbors: Neighbors, out_starts: I64) -> BestEdges:
     """Return the best known edge out of each component; see `best_edges`."""
     n = out_starts.size
-    best = Best(np.full(n, np.inf), np.full(n, UNKNOWN), np.full(n, UNKNOWN), np.full(n, np.inf))
+    best = BestEdges(np.full(n, np.inf), np.full(n, UNKNOWN), np.full(n, UNKNOWN), np.full(n, np.inf))
     best_edges(*forest, *neighbors, out_starts, *best)
     return best
 
 
 def near_order(neighbors: Neighbors) -> I64:
-    """Return the rows in an order that keeps near ones together: those that the lists join first stand side by side.
+    """Return the rows so that near ones are adjacent: those that the lists join first.
 
     Notes
     -----
@@ -64,7 +64,7 @@ def near_order(neighbors: Neighbors) -> I64:
     forest = single_rows(np.full(n, np.inf))
     starts, levels = np.zeros(n, np.int64), []
     spare = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    while take_edges(*best_of(forest, neighbors, starts), forest.parent, *spare):
+    while take_edges(*find_best_edges(forest, neighbors, starts), forest.parent, *spare):
         name_sets(forest.parent, forest.component)
         levels.append(forest.component.copy())
     return np.lexsort(levels) if levels else np.arange(n)

@@ -1,4 +1,4 @@
-"""From a spanning tree to a dendrogram and to the condensed tree of clusters (Campello, Moulavi and Sander, 2013).
+"""Dendrogram and condensed tree of a spanning tree (Campello, Moulavi and Sander, 2013).
 
 Edges of equal weight are merged at once: a node of the dendrogram may have many children. Many edges do share a weight,
 namely one row's core distance, and a binary tree over them depends on the order in which a sort happens to leave them;
@@ -55,7 +55,7 @@ def merge_tree(tree: SpanningTree, ties: Literal["joint", "binary"] = "joint") -
 
 
 def condense(tree: MergeTree, min_cluster_size: int) -> CondensedTree:
-    """Return the clusters of at least so many rows: a node with two large children parts, with one it goes on.
+    """Return the condensed tree: clusters of at least ``min_cluster_size`` rows.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def condense(tree: MergeTree, min_cluster_size: int) -> CondensedTree:
 
 
 def _is_worth_it(kernel: Kernel[..., object], n: int) -> bool:
-    """Return whether to call a kernel: it is at hand, or n rows are so many that loading it costs less than they do."""
+    """Return whether to call a kernel: it is ready, or n repays loading it."""
     return n > MOST_ROWS or is_ready(kernel)
 
 
 def densities(height: F64) -> F64:
-    """Return λ = 1/height; heights of 0 get a finite λ far above all others (1 where every height is 0)."""
+    """Return λ = 1/height; heights of 0 get a finite λ above all others (1 if all are 0)."""
     positive = height > 0.0
     density = np.where(positive, 1.0 / np.maximum(height, _LEAST), 1.0)
     if positive.any():

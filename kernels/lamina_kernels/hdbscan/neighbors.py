@@ -1,4 +1,4 @@
-"""Nearest neighbours of every row, certified: core distances that are exact, lists that know what they do not know.
+"""Nearest neighbours of every row, with exact core distances and certified bounds.
 
 One pass over all pairs, each pair once: tiles of estimated scores (`lamina_kernels.hdbscan.packed`), from which each row and
 each column keeps its K best. The listed pairs are then measured in float64. A row that is not listed has a score of at
@@ -45,9 +45,9 @@ def make_tiles(packed: Packed) -> Tiles:
 
 
 def uncertain_share(points: Points, packed: Packed, k: int, listed: int, team: ThreadTeam) -> float:
-    """Return the share of rows that one pass leaves without a certain core distance: on a sample, how coarse it is."""
+    """Return the share of sampled rows whose core distance one pass leaves uncertain."""
     scores, rows = search(points.factors.size, packed, listed, team)
-    found = measured(points, packed, scores, rows, k, team)
+    found = measure_lists(points, packed, scores, rows, k, team)
     return float(np.mean(found.core > found.bound))
 
 
@@ -81,11 +81,11 @@ def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, 
     return scores[0], rows[0]
 
 
-def measured(points: Points, packed: Packed, scores: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
+def measure_lists(points: Points, packed: Packed, scores: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
     """Return lists with their exact distances, sorted, and what the estimates prove."""
     n, listed = rows.shape
     distances = np.empty((n, listed))
-    bound = bounds_of(scores[:, -1].astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
+    bound = list_bounds(scores[:, -1].astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
 
     def work(_: int, start: int) -> None:
         team.check()
@@ -96,7 +96,7 @@ def measured(points: Points, packed: Packed, scores: F32, rows: I32, k: int, tea
     return Neighbors(rows, distances, bound, distances[:, k - 1].copy())
 
 
-def bounds_of(scores: F64, packed: Packed) -> F64:
+def list_bounds(scores: F64, packed: Packed) -> F64:
     """Return the least distance of what has at most these estimated scores, row by row."""
     square = -2.0 * (scores + packed.margin)
     return np.sqrt(np.maximum(square, 0.0)) * (SHRINK / packed.scale)
@@ -116,7 +116,7 @@ def _insert(rows: I32, scores: F32, i: int, row: int, score: float) -> None:
 
 @kernel
 def _insert_nearest(rows: I32, distances: F64, i: int, row: int, distance: float) -> None:
-    """Put a row into a list that is sorted nearest first, equal distances by lower row, in place of the last."""
+    """Insert a row into a list sorted by distance, then row, in place of the last."""
     at = distances.shape[1] - 1
     while at > 0 and (distances[i, at - 1] > distance or (distances[i, at - 1] == distance and rows[i, at - 1] > row)):
         distances[i, at] = distances[i, at - 1]
@@ -246,7 +246,7 @@ def measure_rows(
 
 
 @kernel
-def _floor_of(distance: float, margin: float, scale: float) -> np.float32:
+def _score_floor(distance: float, margin: float, scale: float) -> np.float32:
     """Return a score that every row nearer than ``distance`` is estimated above."""
     if distance <= 0.0:
         return np.float32(np.inf)

@@ -1,4 +1,4 @@
-"""Rows in an order that keeps near ones together, without looking at all pairs: a tree of two-way splits.
+"""Order of rows that keeps near ones adjacent: a tree of two-way splits.
 
 Each set of rows is split between two of them that lie far apart, by which one a row is nearer to, until few are left
 (random projection trees: Dasgupta and Freund, 2008). The order is a guess that saves time; no result depends on it.
@@ -70,12 +70,12 @@ def steps(points: Points, order: I64) -> F64:
 
 
 def is_clumped(step: F64, order: I64, blurred: F64) -> bool:
-    """Return whether more than a quarter of the rows are so near to the one before that estimates see no difference."""
+    """Return whether over a quarter of the rows are too near the previous one to tell apart."""
     return bool(np.mean(step < blurred[order]) > _BLURRED)
 
 
 def is_grouped(points: Points, step: F64, order: I64, listed: int) -> bool:
-    """Return whether more than an eighth of the rows stand in groups larger than a list of so many neighbours.
+    """Return whether over an eighth of the rows lie in groups longer than a list.
 
     Such groups are runs of the order whose steps are short beside the distance of rows that stand far apart in it.
     """

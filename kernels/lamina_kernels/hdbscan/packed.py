@@ -1,4 +1,4 @@
-"""Rows packed for `lamina_kernels.hdbscan.products`, with a proven margin of error for their scores.
+"""Packed rows for `lamina_kernels.hdbscan.products`, with proven error margins.
 
 A row becomes words of four bytes (one float32, two int16 or four int8) beside the words of its neighbours in the panel,
 followed by its scale, half its squared length, and a correction. What rounding to few bits takes away from a row is
@@ -145,7 +145,7 @@ def pack(points: Points, arithmetic: Arithmetic, *, centred: bool, team: ThreadT
 
 
 def margins(arithmetic: Arithmetic, d: int, lengths: F64, residues: F64) -> F64:
-    """Return how far off no score of each row is, from the lengths of all rows and of what packing took from them."""
+    """Return each row's largest possible score error, from lengths and residues."""
     longest, worst = float(lengths.max()), float(residues.max())
     rounding = 16 * _ROUND * (1.0 + longest * longest)
     if arithmetic == "float32":  # any order of d sums
@@ -180,7 +180,7 @@ def gather(packed: Packed, rows: I64, out: I32 | None = None) -> I32:
 
 
 def repack(packed: Packed, order: I64) -> Packed:
-    """Return the same rows in another order, with nothing near to where it is −1; margins stay in the old one."""
+    """Return the rows in another order, −1 for none; margins keep the old order."""
     words = np.zeros(-(-order.size // packed.columns) * packed.panel_words, np.int32)
     move_rows(packed.words, packed.groups, packed.columns, order, words, words.view(np.float32))
     return packed._replace(words=words)
@@ -192,7 +192,7 @@ def take_panels(packed: Packed, panels: I64) -> Packed:
 
 
 def score(packed: Packed, block: I32, start: int, stop: int, out: F32) -> None:
-    """Write scores of a block's rows against rows ``start`` to ``stop``; ``start`` begins a panel."""
+    """Write scores of a block's rows with rows ``start`` to ``stop``; ``start`` begins a panel."""
     first, last = start // packed.columns, -(-stop // packed.columns)
     panels = packed.words[first * packed.panel_words : last * packed.panel_words]
     _KINDS[packed.arithmetic].score(block, panels, packed.groups, last - first, out)
@@ -393,7 +393,7 @@ _BLOCK_ROWS: Final = 4096
 
 
 class Frame(NamedTuple):
-    """How rows are packed: what is taken from each, and what the difference is multiplied by."""
+    """Packing of a space: arithmetic, centre and scale."""
 
     arithmetic: Arithmetic
     centre: F64

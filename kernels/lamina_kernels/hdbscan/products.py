@@ -1,4 +1,4 @@
-"""Scores of all pairs of six rows and one panel of columns: the inner loop of every search over all pairs.
+"""Scores of six rows with one panel of columns: the inner loop of every search.
 
 Rows are cut into words of four bytes: one float32, two int16 or four int8. Six rows lie interleaved word by word, and
 so do the columns of a panel, so that each step reads one vector of columns, spreads one word of each row, and adds
@@ -33,7 +33,7 @@ UNSIGNED: Final = -0x7F7F7F80
 
 
 class Shape(NamedTuple):
-    """How wide a panel is: vectors of so many lanes."""
+    """Width of a panel, in vectors of so many lanes."""
 
     lanes: int
     vectors: int
@@ -140,7 +140,7 @@ def _bytes(builder: Any, words: Any) -> Any:
 def _sum_products(
     builder: Any, a: Any, b: Any, groups: Any, shape: Shape, step: Step, *, floating: bool
 ) -> list[list[Any]]:
-    """Generate the loop over words; the sums come back as vectors, by row and by vector of columns."""
+    """Generate the loop over words; return the sums by row and by vector of columns."""
     ir = instructions()
 
     i32, i64 = ir.IntType(32), ir.IntType(64)
@@ -176,7 +176,7 @@ def _write_scores(
     builder: Any, sums: list[list[Any]], source: tuple[Any, Any, Any], target: tuple[Any, Any], shape: Shape, *,
     floating: bool,
 ) -> None:  # fmt: skip
-    """Generate what turns sums into scores: what stands after the words of the rows and of the panel."""
+    """Generate the step from sums to scores, from the values after the words."""
     ir = instructions()
 
     i64, single = ir.IntType(64), ir.FloatType()
@@ -317,7 +317,7 @@ def score_int16_portable(rows: I32, panels: I32, groups: int, count: int, out: F
 
 @kernel(examples=[_examples])
 def _score_int8(rows: I32, panels: I32, groups: int, count: int, out: F32) -> None:
-    """Scores of a tile of pairs, in int8, by an instruction of AVX-512 VNNI; see `score_float32`.
+    """Score a tile of pairs in int8, by an instruction of AVX-512 VNNI; see `score_float32`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Clusters chosen from a condensed tree: excess of mass or leaves; labels, probabilities and outlier scores.
+"""Clusters selected from a condensed tree; labels, probabilities and outlier scores.
 
 Excess of mass: Campello, Moulavi and Sander, "Density-based clustering based on hierarchical density estimates", 2013.
 A threshold on distance: Malzer and Baum, "A hybrid approach to hierarchical density-based cluster selection", 2020.
@@ -38,7 +38,7 @@ class Flat(NamedTuple):
 
 
 def stabilities(tree: CondensedTree) -> F64:
-    """Return the excess of mass of each cluster: Σ (λ − birth) over its rows, λ where the row leaves it.
+    """Return each cluster's excess of mass: Σ (λ − birth) over its rows.
 
     Notes
     -----
@@ -167,7 +167,7 @@ def flatten(tree: CondensedTree, chosen: BOOL, *, epsilon: float) -> Flat:
 
 
 def peaks(tree: CondensedTree) -> F64:
-    """Return the greatest λ at which each cluster still has something to lose: a row, or clusters below it."""
+    """Return the greatest λ at which each cluster still loses a row or a cluster."""
     peak = np.zeros(tree.parent.size)
     np.maximum.at(peak, tree.row_cluster, tree.row_lambda)
     np.maximum.at(peak, tree.parent[1:], tree.birth[1:])
@@ -175,7 +175,7 @@ def peaks(tree: CondensedTree) -> F64:
 
 
 def outlier_scores(tree: CondensedTree) -> F64:
-    """Return how much thinner the surroundings of each row are than the densest place of its cluster.
+    """Return each row's GLOSH outlier score: how far its density is below its cluster's peak.
 
     Returns
     -------

@@ -29,7 +29,7 @@ LANES = 64
 
 
 class Intrinsic(Generic[P, R_co]):
-    """A function of kernels whose instructions are given, with a Python twin; made by `intrinsic`."""
+    """Function of kernels with given instructions and a Python twin; made by `intrinsic`."""
 
     def __init__(self, twin: Callable[P, R_co], define: Callable[..., Any]) -> None:
         self.twin = twin
@@ -44,7 +44,7 @@ class Intrinsic(Generic[P, R_co]):
 
     @property
     def _numba_type_(self) -> Type:
-        """What Numba asks a global for its type."""
+        """Numba's type of this global."""
         from numba.core.registry import cpu_target
         from numba.extending import intrinsic as register
 
@@ -57,7 +57,7 @@ class Intrinsic(Generic[P, R_co]):
 
 
 def intrinsic(define: Callable[..., Any]) -> Callable[[Callable[P, R_co]], Intrinsic[P, R_co]]:
-    """Pair a Python twin with its definition: ``define(context, *types)`` gives a signature and a code generator."""
+    """Pair a Python twin with its definition, which gives a signature and a code generator."""
     return lambda twin: Intrinsic(twin, define)
 
 
@@ -126,7 +126,7 @@ def _define_beats(_: Any, scores: Any, start: Any, floors: Any, floor_start: Any
 
 @intrinsic(_define_beats)
 def beats(scores: F32, start: int, floors: F32, floor_start: int, floor: float | np.float32) -> np.uint64:
-    """Return which of 64 scores lie above ``floor`` or above their own floor, as bits, the first lowest.
+    """Return the 64 scores above ``floor`` or above their own floor as bits, first lowest.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _define_square_distance(
 
 @intrinsic(_define_square_distance)
 def square_distance(left: F32, i: int, scale_i: float, right: F32, j: int, scale_j: float, size: int) -> float:
-    """Squared Euclidean distance of two scaled rows, in float64, with one order of summation everywhere.
+    """Squared Euclidean distance of two scaled rows in float64, summed in one fixed order.
 
     Parameters
     ----------

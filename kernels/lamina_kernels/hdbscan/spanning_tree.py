@@ -1,4 +1,4 @@
-"""Minimum spanning tree over mutual reachability, from neighbour lists and few further searches.
+"""Minimum spanning tree over mutual reachability, from neighbour lists and few searches.
 
 Borůvka's rounds (1926), made lazy: a component knows its best listed edge and, from the lists' bounds, how light an
 edge that is not listed could be at least. Where the former is no heavier, it belongs to a minimum spanning tree (the
@@ -20,8 +20,16 @@ from typing import Final
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.forest import UNKNOWN, Best, Forest, best_of, near_order, single_rows, take_edges
-from lamina_kernels.hdbscan.neighbors import _floor_of
+from lamina_kernels.hdbscan.forest import (
+    UNKNOWN,
+    BestEdges,
+    Forest,
+    find_best_edges,
+    near_order,
+    single_rows,
+    take_edges,
+)
+from lamina_kernels.hdbscan.neighbors import _score_floor
 from lamina_kernels.hdbscan.packed import Packed
 from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.hdbscan.survey import PairBounds
@@ -70,7 +78,7 @@ def spanning_tree(
     taken = 0
     while taken < n - 1:
         team.check()
-        best = best_of(forest, neighbors, starts)
+        best = find_best_edges(forest, neighbors, starts)
         more = take_edges(*best, forest.parent, source[taken:], target[taken:], weights[taken:])
         taken += more
         if more:
@@ -95,7 +103,7 @@ class _EdgeSearch:
         join_equal(neighbors.rows, neighbors.distances, self._equal)
         name_sets(self._equal, self._equal)
 
-    def search_edges(self, forest: Forest, best: Best) -> None:
+    def search_edges(self, forest: Forest, best: BestEdges) -> None:
         """Measure the best edge of every row that may have a lighter one than its component knows."""
         outside = _outside_largest(forest)
         self._take_offers(forest, best, outside)
@@ -105,7 +113,7 @@ class _EdgeSearch:
         # rows of one component stand together, the one that may have the lightest edge first
         component = forest.component[rows]
         rows = rows[np.lexsort((forest.bound[rows], component, best.weight[component]))]
-        n, reach = forest.bound.size, Reach.by(forest.bound)
+        n, reach = forest.bound.size, Reach.from_bound(forest.bound)
         self._searched += int(reach.within(best.weight[forest.component[rows]]).sum()) / n
         if not self._survey.built and self._searched > _MANY * n:
             order = near_order(self._neighbors)
@@ -124,8 +132,8 @@ class _EdgeSearch:
         least = np.minimum(forest.weight[one], best.weight[forest.component[one]])
         forest.bound[unsettled] = np.maximum(forest.bound[unsettled], least)
 
-    def _take_offers(self, forest: Forest, best: Best, wanted: BOOL) -> None:
-        """Forget edges that do not leave their component any more, and note those that only the other end lists."""
+    def _take_offers(self, forest: Forest, best: BestEdges, wanted: BOOL) -> None:
+        """Drop edges inside components, and note edges that only the other end lists."""
         stale = (forest.target >= 0) & (forest.component[forest.target] == forest.component)
         forest.weight[stale], forest.target[stale] = np.inf, UNKNOWN
         lists = self._neighbors
@@ -135,11 +143,11 @@ class _EdgeSearch:
         np.minimum.at(best.weight, forest.component, forest.weight)
 
     def _one_of_equals(self, forest: Forest, rows: I64) -> I64:
-        """Return for each row an equal one of its component that can answer for it: their edges weigh the same."""
+        """Return for each row an equal one of its component: their edges weigh the same."""
         found = self._equal[rows]
         return np.where(forest.component[found] == forest.component[rows], found, rows)
 
-    def _visitor(self, forest: Forest, best: Best) -> Callable[[ScoredTile], None]:
+    def _visitor(self, forest: Forest, best: BestEdges) -> Callable[[ScoredTile], None]:
         """Return what keeps the lightest edges of a tile."""
         points, core = self._points, self._neighbors.core
 
@@ -155,7 +163,7 @@ class _EdgeSearch:
 
 
 def _outside_largest(forest: Forest) -> BOOL:
-    """Return which rows are not in the largest component: a tree needs an edge from each of the others only."""
+    """Return the mask of rows outside the largest component."""
     sizes = np.bincount(forest.component, minlength=forest.component.size)
     outside: BOOL = forest.component != int(np.argmax(sizes))
     return outside
@@ -213,7 +221,7 @@ def keep_edges(
     tile: F32, queries: I64, columns: I64, values: F32, factors: F64, size: int, margin: F64, scale: float,
     component: I64, core: F64, most: F64, out_target: I64, out_weight: F64,
 ) -> None:  # fmt: skip
-    """Measure whatever of a tile may be a lighter edge out of a row's component, and keep the lightest of each row.
+    """Measure candidate edges out of each row's component in a tile; keep the lightest.
 
     Parameters
     ----------
@@ -245,7 +253,7 @@ def keep_edges(
         least = min(out_weight[i], most[component[i]])
         if least <= core[i]:
             continue
-        floor = _floor_of(least, margin[i], scale)
+        floor = _score_floor(least, margin[i], scale)
         for at in range(0, columns.size, LANES):
             mask = beats(flat, q * width + at, never, 0, floor)
             while mask != np.uint64(0):
@@ -260,4 +268,4 @@ def keep_edges(
                 weight = max(np.sqrt(square), core[i], core[j])
                 if weight < least:
                     out_target[i], out_weight[i], least = j, weight, weight
-                    floor = _floor_of(weight, margin[i], scale)
+                    floor = _score_floor(weight, margin[i], scale)

@@ -23,11 +23,11 @@ from lamina_kernels.hdbscan.neighbors import (
     TILE_COLUMNS,
     TILE_ROWS,
     Tiles,
-    bounds_of,
     join_best,
     keep_best,
+    list_bounds,
     make_tiles,
-    measured,
+    measure_lists,
 )
 from lamina_kernels.hdbscan.ordering import steps
 from lamina_kernels.hdbscan.packed import Packed, gather, pack, repack, score, take_panels
@@ -59,7 +59,7 @@ _DOWN: Final = np.float32(1.0 - 2.0**-22)
 
 
 class _Part(NamedTuple):
-    """Places ``start`` to ``stop`` of the order, and their packed rows, which begin at place ``shift``."""
+    """Places ``start`` to ``stop`` of the order; their packed rows begin at ``shift``."""
 
     start: int
     stop: int
@@ -68,7 +68,7 @@ class _Part(NamedTuple):
 
 
 class PairBounds:
-    """What one pass over all pairs tells about all of them; empty until `build`.
+    """Bounds on the scores of any two spans, from one pass; empty until `build`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class PairBounds:
         self.built = False
 
     def build(self, order: I64, k: int = 0, listed: int = 0, *, component: I64 | None = None) -> Neighbors | None:
-        """Look at all pairs once.
+        """Score all pairs once and keep the best of any two spans.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class PairBounds:
         return self._neighbors(*lists, k) if listed else None
 
     def scan_near(self, rows: I64, needs: Callable[[I64], F64], visit: Callable[[ScoredTile], None]) -> None:
-        """Show all pairs of rows that may be nearer to each other than what is needed.
+        """Visit all pairs of rows that may be nearer than needed.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class PairBounds:
     def scan_other_sets(
         self, rows: I64, needs: Callable[[I64], F64], visit: Callable[[ScoredTile], None], component: I64
     ) -> None:
-        """Show all pairs of rows of different components that may be nearer to each other than what is needed.
+        """Visit all pairs of rows of different components that may be nearer than needed.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class PairBounds:
         *,
         nearest: bool = False,
     ) -> None:
-        """Show rows all spans that are near enough, or the nearest ones; rows that have none are left out."""
+        """Visit the spans that are near enough, or the nearest ones."""
         rows = rows[gaps.min(1)[self._span[rows]] < needs(rows)]
         rows = rows[np.argsort(self._place[rows])]
         cuts = [0, *(np.flatnonzero(np.diff(self._part_of[rows])) + 1).tolist(), rows.size]
@@ -188,7 +188,7 @@ class PairBounds:
         self._team.run(work, tiles)
 
     def _lay_out(self, order: I64, listed: int, component: I64 | None) -> None:
-        """Put rows into their order, clumps first, each from the beginning of a panel, and cut it into spans."""
+        """Lay rows out in their order, clumps first, each from a panel's start; cut into spans."""
         points, width, n = self._points, self._source.columns, self._points.factors.size
         self._part_of, clumps = self._clumps(order, listed)
         order = order[np.argsort(self._part_of[order], kind="stable")]
@@ -213,7 +213,7 @@ class PairBounds:
         self._parts.append(_Part(int(starts[-1]), int(starts[-1] + sizes[-1]), self._packed, 0))
 
     def _cut(self, order: I64, component: I64 | None) -> None:
-        """Cut the order where a step is much longer than the one before or after it, and every so many rows."""
+        """Cut the order at steps much longer than their neighbours, and every so many rows."""
         step = np.append(steps(self._points, order), np.inf)
         edge = step[1:-1] > _LONGER * np.minimum(step[:-2], step[2:])
         part = self._part_of[order]
@@ -230,7 +230,7 @@ class PairBounds:
         self._at = np.searchsorted(self._starts, np.arange(self._order.size), side="right") - 1
 
     def _clumps(self, order: I64, listed: int) -> tuple[I64, int]:
-        """Return the number of each row's clump, and how many there are: the number of rows that are in none."""
+        """Return each row's clump and the number of clumps, which also means none."""
         run = np.cumsum(steps(self._points, order) > self._source.blurred[order]) - 1
         least = max(_SMALLEST_CLUMP, 2 * listed, int(_SMALLEST_SHARE * order.size))
         large = np.flatnonzero(np.bincount(run) >= least)
@@ -241,7 +241,7 @@ class PairBounds:
         return found, large.size
 
     def _sweep(self, listed: int) -> tuple[F32, I32]:
-        """Note the best score of any two spans, and list rows: of clumps within them, in their own places."""
+        """Note the best score of any two spans, and list neighbours: of clumps within them."""
         team, rest, end = self._team, self._parts[-1], self._order.size
         slots = range(team.threads)
         scores = [np.full((end, listed), -np.inf, np.float32) for _ in slots]
@@ -261,14 +261,14 @@ class PairBounds:
             kept = places[slot], scores[slot], across
             self._note(rest, start, stop, after, end, memory[slot], kept if listed else None)
 
-        jobs = [(part, *tile) for part in self._parts for tile in self._tiles_of(part)]
+        jobs = [(part, *tile) for part in self._parts for tile in self._cut_tiles(part)]
         team.run(work, jobs, costs=[end - start for _, start, _ in jobs])
         for slot in slots[1:]:
             join_best(places[slot], scores[slot], places[0], scores[0])
         return scores[0], places[0]
 
-    def _tiles_of(self, part: _Part) -> list[tuple[int, int]]:
-        """Return places of tiles of rows: whole spans, so that no two threads note about the same ones."""
+    def _cut_tiles(self, part: _Part) -> list[tuple[int, int]]:
+        """Return tiles of whole spans, so that no two threads note the same ones."""
         found, begin = [], part.start
         for i in range(int(self._at[part.start]) if part.stop > part.start else 0, self._starts.size):
             if self._starts[i] >= part.stop:
@@ -282,7 +282,7 @@ class PairBounds:
         self, part: _Part, start: int, stop: int, first: int, end: int, memory: Tiles,
         kept: tuple[I32, F32, F32] | None,
     ) -> None:  # fmt: skip
-        """Score places ``start`` to ``stop`` against ``first`` to ``end``, note the best, and keep lists."""
+        """Score places ``start``–``stop`` with ``first``–``end``, note the best, keep lists."""
         shift, packed = part.shift, part.packed
         block = gather(packed, np.arange(start, stop) - shift, memory.block)
         out = memory.scores[: block.size // (packed.groups + 2)]
@@ -306,7 +306,7 @@ class PairBounds:
             self._gaps[self._part_slices(each)] = _distances(best, float(each.packed.margin.max()), each.packed.scale)
 
     def _sharpen(self) -> None:
-        """Bound the distances between rows of two large clumps by where they lie along the line between the means.
+        """Bound distances between two large clumps along the line between their means.
 
         With means a and b, and rows a + u and b + v, the squared distance is |b − a|² + 2 (b − a)·(v − u) + |v − u|²:
         nearly all of it is known row by row, where estimates of pairs tell nothing.
@@ -323,14 +323,14 @@ class PairBounds:
         for a, b in itertools.combinations(range(len(large)), 2):
             line = means[b] - means[a]
             along = [np.einsum("ij,j->i", rows[a] - means[a], line), np.einsum("ij,j->i", means[b] - rows[b], line)]
-            least = [self._most_of(own[c], each) for c, each in zip((a, b), along, strict=True)]
+            least = [self._furthest(own[c], each) for c, each in zip((a, b), along, strict=True)]
             square = line @ line - 2.0 * (least[0][:, None] + least[1]) - slack
             known = np.sqrt(np.maximum(square, 0.0)).astype(np.float32) * _DOWN
             here, there = self._part_slices(large[a])[0], self._part_slices(large[b])[0]
             self._gaps[here, there] = np.maximum(self._gaps[here, there], known)
             self._gaps[there, here] = self._gaps[here, there].T
 
-    def _most_of(self, rows: I64, along: F64) -> F64:
+    def _furthest(self, rows: I64, along: F64) -> F64:
         """Return the greatest number of each span that some rows make up."""
         span = self._span[rows]
         return np.maximum.reduceat(along, np.flatnonzero(np.diff(span, prepend=-1)))
@@ -341,19 +341,19 @@ class PairBounds:
         return found, found
 
     def _neighbors(self, scores: F32, places: I32, k: int) -> Neighbors:
-        """Return exact distances of what is listed; rows of a clump know their clump, and how far all else is."""
+        """Return exact distances of listed rows; rows of a clump are bounded by its surroundings."""
         rows = self._order[places[self._place]].astype(np.int32)
         for part in self._parts[:-1]:
             own = self._order[part.start : part.stop]
             rows[own] = own[places[part.start : part.stop]]
-        found = measured(self._points, self._source, scores[self._place], rows, k, self._team)
+        found = measure_lists(self._points, self._source, scores[self._place], rows, k, self._team)
         outside = self._gaps if len(self._parts) == 1 else self._gaps.copy()
         for part in self._parts[:-1]:
             outside[self._part_slices(part)] = np.inf
         far = outside.min(1)
         for part in self._parts[:-1]:
             own = self._order[part.start : part.stop]
-            bound = bounds_of(scores[part.start : part.stop, -1].astype(np.float64), part.packed)
+            bound = list_bounds(scores[part.start : part.stop, -1].astype(np.float64), part.packed)
             found.bound[own] = np.minimum(bound, far[self._span[own]])
         return found
 

@@ -1,4 +1,4 @@
-"""Some rows shown to others: what searches after the first pass have in common.
+"""Tiles of scores between some rows and all others within reach.
 
 A search names rows, and a callback looks at tiles of scores. Where it is known of every other row how near anything
 unknown can be to it, those that are too far from everything to matter are left out: they stand last in an order by
@@ -25,7 +25,7 @@ _MOVED: Final = 128
 
 
 class ScoredTile(NamedTuple):
-    """A tile of scores, and what is needed to make use of it."""
+    """A tile of scores, with the rows, columns and margins that interpret it."""
 
     scores: F32
     rows: I64
@@ -48,7 +48,7 @@ class Reach(NamedTuple):
     least: F64
 
     @classmethod
-    def by(cls, bound: F64) -> Reach:
+    def from_bound(cls, bound: F64) -> Reach:
         """Return the rows in order of a bound."""
         order = np.argsort(bound, kind="stable")
         return cls(order, bound[order])
@@ -62,7 +62,7 @@ def score_tiles(
     packed: Packed, rows: I64, needs: Callable[[I64], F64], visit: Callable[[ScoredTile], None], team: ThreadTeam,
     reach: Reach | None = None,
 ) -> None:  # fmt: skip
-    """Show all pairs of some rows with every row, or with every row within reach.
+    """Score some rows with every row, or with every row within reach.
 
     Parameters
     ----------

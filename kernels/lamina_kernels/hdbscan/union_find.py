@@ -1,4 +1,4 @@
-"""Disjoint sets: which rows hang together so far (Tarjan, "Efficiency of a good but not linear set union algorithm", 1975).
+"""Disjoint sets of rows (Tarjan, 1975).
 
 A set's name is its lowest member, whatever the order of unions. With path halving alone a sequence of m operations on n
 rows takes O(m log n) at worst; measured on spanning trees, a find takes one or two steps.
@@ -22,7 +22,7 @@ def _join_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_find_examples])
 def find(out_parent: I64, i: int) -> int:
-    """Return the name of a row's set, halving the path to it: every other row on it moves up to its grandparent.
+    """Return the name of a row's set, halving the path to it.
 
     Parameters
     ----------

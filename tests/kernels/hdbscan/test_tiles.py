@@ -25,7 +25,12 @@ def shown(rows: I64, need: F64, bound: F64 | None, threads: int) -> dict[int, li
             assert np.abs(seen.scores[q, same]).max(initial=0.0) <= seen.margin[row]  # a row's score with itself is 0
 
     score_tiles(
-        packed, rows, lambda some: need[some], visit, ThreadTeam(threads), None if bound is None else Reach.by(bound)
+        packed,
+        rows,
+        lambda some: need[some],
+        visit,
+        ThreadTeam(threads),
+        None if bound is None else Reach.from_bound(bound),
     )
     return found
 
@@ -57,6 +62,6 @@ def test_out_of_reach_is_what_no_row_of_a_tile_needs(moved: int, threads: int, m
 
 
 def test_reach_counts_rows_below_a_need() -> None:
-    reach = Reach.by(np.array([0.5, 0.1, np.inf, 0.3]))
+    reach = Reach.from_bound(np.array([0.5, 0.1, np.inf, 0.3]))
     assert reach.order.tolist() == [1, 3, 0, 2]
     assert reach.within(np.array([0.0, 0.1, 0.3001, np.inf])).tolist() == [0, 0, 2, 3]

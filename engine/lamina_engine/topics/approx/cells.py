@@ -1,4 +1,4 @@
-"""Cells of very many rows: k-means with the tiles of the exact search, and the cells that are nearest to each row.
+"""Cells of very many rows by k-means, and the cells nearest to each row.
 
 Lloyd's algorithm on a sample ("Least squares quantization in PCM", 1982), begun with rows at equal steps. Scores come from
 sums of whole numbers, means from rows in their order: neither threads nor a library's way of summing change a cell.
@@ -48,24 +48,24 @@ class Cells(NamedTuple):
 
 
 def make_cells(points: Points, frame: Frame, least: int, team: ThreadTeam) -> F32:
-    """Return the centres of cells (c, d), of which none is to have fewer than ``least`` rows on average."""
+    """Return the centres of cells (c, d) with at least ``least`` rows on average."""
     n = points.factors.size
     count = max(1, min(int(_CELLS * math.sqrt(n)), n // least))
     sample = np.unique(np.linspace(0, n - 1, min(n, count * _TRAINED_ON)).astype(np.int64))
     first = sample[np.linspace(0, sample.size - 1, count).astype(np.int64)]
-    centres = _scaled(points, first)
+    centres = _scale_rows(points, first)
     for step in range(_ROUNDS):
         part = team.part(step / _ROUNDS, (step + 1) / _ROUNDS)
         nearest = nearest_cells(points, frame, sample, pack_others(frame, centres), 1, part)[:, 0]
         by_cell = np.argsort(nearest, kind="stable")
         held, begin = np.unique(nearest[by_cell], return_index=True)
         for cell, rows in zip(held.tolist(), np.split(sample[by_cell], begin[1:]), strict=True):
-            centres[cell] = _scaled(points, rows).mean(axis=0)
+            centres[cell] = _scale_rows(points, rows).mean(axis=0)
     return centres[tree_order(Points(centres.reshape(-1), np.ones(count), points.size))]
 
 
 def nearest_cells(points: Points, frame: Frame, rows: I64, centres: Packed, probes: int, team: ThreadTeam) -> I32:
-    """Return the cells that are nearest to some rows (m, probes), the nearest first; there are no fewer cells."""
+    """Return the cells nearest to some rows (m, probes), the nearest first."""
     found, scores = np.zeros((rows.size, probes), np.int32), np.full((rows.size, probes), -np.inf, np.float32)
     tiles = [make_tiles(centres) for _ in range(team.threads)]
     count = centres.margin.size
@@ -87,6 +87,6 @@ def nearest_cells(points: Points, frame: Frame, rows: I64, centres: Packed, prob
     return found
 
 
-def _scaled(points: Points, rows: I64) -> F32:
+def _scale_rows(points: Points, rows: I64) -> F32:
     found: F32 = (points.values.reshape(-1, points.size)[rows] * points.factors[rows, None]).astype(np.float32)
     return found

@@ -1,4 +1,4 @@
-"""Spanning tree of approximate neighbours: what the lists do not show is looked for by a few rows of each component.
+"""Spanning tree of approximate neighbours, with further searches between components.
 
 Lists are believed to hold all that lies within their last distance. A dense group whose rows list each other only knows
 no more than that of what lies around it, and the first edge out of it that a list shows leads through noise: it would
@@ -14,7 +14,7 @@ import numpy as np
 from lamina_engine.topics.approx.cells import nearest_cells
 from lamina_engine.topics.approx.probing import Probed
 from lamina_kernels.hdbscan.approx.probing import list_queries
-from lamina_kernels.hdbscan.forest import UNKNOWN, Best, Forest, best_of, single_rows, take_edges
+from lamina_kernels.hdbscan.forest import UNKNOWN, BestEdges, Forest, find_best_edges, single_rows, take_edges
 from lamina_kernels.hdbscan.neighbors import TILE_COLUMNS, TILE_ROWS, Tiles, make_tiles
 from lamina_kernels.hdbscan.packed import gather, score
 from lamina_kernels.hdbscan.spanning_tree import keep_edges
@@ -40,7 +40,7 @@ _TOGETHER: Final = 96
 
 
 class _Sorted(NamedTuple):
-    """What a search needs of the rows: margins by row, and the place of each row."""
+    """Margins by row, and the place of each row."""
 
     margin: F64
     place: I64
@@ -48,18 +48,6 @@ class _Sorted(NamedTuple):
 
 def join_probed(points: Points, probed: Probed, team: ThreadTeam) -> SpanningTree:
     """Return an approximate minimum spanning tree over mutual reachability.
-
-    Parameters
-    ----------
-    points : Points
-    probed : Probed
-        Their neighbours.
-    team : ThreadTeam
-
-    Returns
-    -------
-    SpanningTree
-        Edges measured exactly.
 
     Notes
     -----
@@ -74,7 +62,7 @@ def join_probed(points: Points, probed: Probed, team: ThreadTeam) -> SpanningTre
     taken = 0
     while taken < n - 1:
         team.check()
-        best = best_of(forest, neighbors, starts)
+        best = find_best_edges(forest, neighbors, starts)
         more = take_edges(*best, forest.parent, source[taken:], target[taken:], weights[taken:])
         taken += more
         if more:
@@ -100,8 +88,8 @@ class _EdgeSearch:
         place[probed.cells.order] = np.arange(n)
         self._rows = _Sorted(margin, place)
 
-    def search_edges(self, forest: Forest, best: Best, team: ThreadTeam) -> None:
-        """Let some rows of every component without proof look for a lighter edge; then believe what is known."""
+    def search_edges(self, forest: Forest, best: BestEdges, team: ThreadTeam) -> None:
+        """Search lighter edges for some rows of each unproven component, then accept the best."""
         component = forest.component
         sizes = np.bincount(component, minlength=component.size)
         known = best.weight[component]
@@ -123,7 +111,7 @@ class _EdgeSearch:
         believed = np.where(np.isinf(known), found[component], known)[open_]
         forest.bound[open_] = np.maximum(forest.bound[open_], believed)
 
-    def _look(self, rows: I64, probes: int, forest: Forest, best: Best, team: ThreadTeam) -> None:
+    def _look(self, rows: I64, probes: int, forest: Forest, best: BestEdges, team: ThreadTeam) -> None:
         """Measure the lightest edge of each row out of its component into the cells nearest to it."""
         place, count = self._rows.place, self._probed.cells.starts.size - 1
         rows = rows[np.argsort(place[rows], kind="stable")]
@@ -151,7 +139,7 @@ class _EdgeSearch:
             return np.tile(np.arange(probes, dtype=np.int32), (rows.size, 1))
         return nearest_cells(self._points, self._probed.frame, rows, cells.centres, probes, ThreadTeam(1))
 
-    def _compare(self, rows: I64, cell: int, tiles: Tiles, forest: Forest, best: Best) -> None:
+    def _compare(self, rows: I64, cell: int, tiles: Tiles, forest: Forest, best: BestEdges) -> None:
         """Compare rows with those of a cell."""
         points, packed, cells = self._points, self._probed.packed, self._probed.cells
         begin, end = int(cells.starts[cell]), int(cells.starts[cell + 1])

@@ -1,4 +1,4 @@
-"""Approximate neighbours of very many rows: each looks into the cells nearest to it, then at its neighbours' neighbours.
+"""Approximate neighbours: probes of the nearest cells, then neighbours of neighbours.
 
 What is listed is measured exactly; what neither look finds is not seen, so a core distance may come out too large.
 Rows choose cells for themselves: a quarter of the pairs that all rows of a cell together would have to look at finds as
@@ -53,7 +53,7 @@ class Probed(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """What each place found (n, K), and who came by."""
+    """Lists of each place (n, K): found rows and rows that probed it."""
 
     found: I32
     scores: F32
@@ -63,23 +63,6 @@ class _Lists(NamedTuple):
 
 def probe(points: Points, arithmetic: Arithmetic, k: int, listed: int, team: ThreadTeam, *, centred: bool) -> Probed:
     """Return approximate neighbours.
-
-    Parameters
-    ----------
-    points : Points
-    arithmetic : str
-        Of the estimates.
-    k : int
-        Which neighbour's distance is the core distance; 1 ≤ k ≤ listed.
-    listed : int
-        Length of the lists, < n.
-    team : ThreadTeam
-    centred : bool
-        See `lamina_kernels.hdbscan.packed.pack`.
-
-    Returns
-    -------
-    Probed
 
     Notes
     -----
@@ -103,7 +86,7 @@ def probe(points: Points, arithmetic: Arithmetic, k: int, listed: int, team: Thr
 
 
 def _look_up(points: Points, frame: Frame, centres: Packed, team: ThreadTeam) -> tuple[Cells, I32, I64]:
-    """Sort rows by cell; return also the places that look into each cell, and where those of each begin."""
+    """Sort rows by cell; return also the places that probe each cell, with their bounds."""
     n, count = points.factors.size, centres.margin.size
     nearest = nearest_cells(points, frame, np.arange(n), centres, min(_PROBES, count), team)
     order = np.argsort(nearest[:, 0], kind="stable")

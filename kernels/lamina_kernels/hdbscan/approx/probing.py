@@ -1,4 +1,4 @@
-"""Neighbours by probing: every row looks at the rows of the few cells that are nearest to it, and they look back.
+"""Neighbours by probing: each row scores the rows of its nearest cells, in both directions.
 
 A tile holds the estimated scores of some rows (queries) with a span of one cell (columns). Two kinds of lists come of
 it: what a row found in the cells it probed, and, for a row of the cell, who came by. Of the first kind only one thread
@@ -123,7 +123,7 @@ def _join_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_join_examples])
 def join_lists(start: int, stop: int, callers: I32, caller_scores: F32, out_found: I32, out_scores: F32) -> None:
-    """Keep the best of two lists that may name the same row; what stays empty gets the rows that stand next.
+    """Merge two lists that may name the same row; places left empty get the next rows.
 
     Parameters
     ----------

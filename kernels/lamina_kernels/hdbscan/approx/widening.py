@@ -1,4 +1,4 @@
-"""Approximate neighbour lists, measured and widened: whoever is near my neighbours may be near me.
+"""Approximate neighbour lists, widened by the neighbours of neighbours.
 
 One round of Dong, Charikar and Li, "Efficient k-nearest neighbor graph construction", 2011: each row looks at the rows
 that its neighbours list, and at those that list it (its *namers*) with theirs. Where both steps were known a round ago,
@@ -153,7 +153,7 @@ def widen_lists(
     places: I32, fresh: BOOL, namers: I32, fresh_namers: BOOL,
     out_places: I32, out_distances: F64, out_fresh: BOOL, out_seen: I32,
 ) -> None:  # fmt: skip
-    """Measure the neighbours of each row's neighbours and namers, and keep the nearest.
+    """Measure the neighbours of each row's neighbours and namers; keep the nearest.
 
     Parameters
     ----------
