@@ -100,6 +100,24 @@ def score_candidates(
     return msgspec.structs.replace(found, factor=factor, score=score), order
 
 
+def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, list[int]]:
+    """Score rows for a question with nothing but a time in it: each matches fully, and time decides.
+
+    One call scores them all, a whole vault if need be; the best ``request.pool`` become candidates.
+    """
+    ones, factor = np.ones(len(rows)), status_factors(view, request.profile, rows)
+    score, best = score_rows(view, request, rows, ones, factor, most=request.pool)
+    ascending = np.sort(best)
+    chosen, nothing = rows[ascending], np.zeros(len(best))
+    nowhere = np.zeros(len(best), np.int64)
+    table = Candidates(
+        chosen, nothing, nothing, nothing, nowhere, nowhere, nothing, nothing, ones[ascending], factor[ascending],
+        score[ascending],
+    )  # fmt: skip
+    order: list[int] = np.searchsorted(ascending, best).tolist()
+    return table, order
+
+
 def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept: list[int], first: int) -> Candidates:
     """Return the candidates with the own match of those appended from a position on, where they are kept.
 

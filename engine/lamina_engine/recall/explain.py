@@ -28,6 +28,7 @@ def explain(
     brought: Mapping[int, LinkedHit],
     composite: Mapping[int, dict[str, Any]],
     held: Mapping[int, Held],
+    by_time: bool,
 ) -> list[Hit]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
@@ -81,6 +82,8 @@ def explain(
         if position in composite:
             record["composite"] = composite[position]
         via = None if lexical_rank or vector_rank else "following"
+        if by_time:
+            record["by_time"], via = True, "time"
         if held:
             record |= {"facts_share": profile.facts.share, "fact": 0.0}
         fact = held.get(int(c.rows[position]))
@@ -112,7 +115,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
-        ``facts_share``)·(own + received) + ``fact``). What a link brought in has ``linked`` as its semantic score.
+        ``facts_share``)·(own + received) + ``fact``). What a link brought in has ``linked`` as its semantic score, and 1
+        what time alone scored (``by_time``).
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.score.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
         the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.score`; and never more than
@@ -125,7 +129,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
         k = float(terms["rank_constant"])
         ranks = ((1.0 - share, terms["lexical_rank"]), (share, terms["vector_rank"]))
         own = (k + 1.0) * sum(weight / (k + rank) for weight, rank in ranks if rank is not None)
-    linked = terms.get("linked")
+    linked = terms.get("linked", 1.0 if terms.get("by_time") else None)
     matched = (1.0 - float(terms.get("facts_share", 0.0))) * (own + terms["received"]) + float(terms.get("fact", 0.0))
     semantic = min(float(matched), 1.0) if linked is None else float(linked)
     weight = float(terms["semantic_weight"])

@@ -20,7 +20,7 @@ from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
 from lamina_engine.recall import mask, where
-from lamina_engine.recall.candidates import Candidates, match_shown, score_candidates
+from lamina_engine.recall.candidates import Candidates, match_shown, score_by_time, score_candidates
 from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import Held, fact_lane
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _PARALLEL_ROWS: Final = 8_192
 """From here on the lanes take longer than handing one of them to a thread."""
+_NO_ROWS: Final = np.empty(0, np.int64)
 _local = threading.local()
 
 
@@ -74,6 +75,8 @@ class _Ranked(Struct, frozen=True):
     composite: Mapping[int, dict[str, Any]]
     """By position, the terms of composite scoring."""
     intent: str | None
+    by_time: bool
+    """Whether time alone scored them."""
 
 
 class Matched(Struct, frozen=True):
@@ -106,7 +109,7 @@ def recall(
     ranked = _rank(memory, view, request)
     found = explain(
         view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.brought,
-        ranked.composite, ranked.held,
+        ranked.composite, ranked.held, ranked.by_time,
     )  # fmt: skip
     took_ms = (time.perf_counter() - started) * 1e3
     return Outcome(found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked))
@@ -157,8 +160,13 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
     share = share if query is not None else 0.0
     words, lanes = _ask_lanes(view, request, selection, query)
     held = fact_lane(view, request, selection, memory.config.facts)
-    candidates, order = score_candidates(view, request, words, lanes, query, share, selection, held)
-    scored = len(candidates.rows)
+    near = _near_rows(view, request, selection) if not held else _NO_ROWS
+    if near.size:
+        candidates, order = score_by_time(view, request, near)
+        scored = 0
+    else:
+        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, held)
+        scored = len(candidates.rows)
     order, folded = diversify(view, profile, candidates, order, request.k)
     if request.meant is not None and request.meant.strict:
         order = filter_window(view, request.meant, candidates.rows, order, request.k)
@@ -181,8 +189,17 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
 
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
     return _Ranked(
-        selection, query, share, words, lanes, held, candidates, kept, folded, brought, composite, intent
+        selection, query, share, words, lanes, held, candidates, kept, folded, brought, composite, intent,
+        bool(near.size),
     )  # fmt: skip
+
+
+def _near_rows(view: View, request: Request, selection: Selection) -> I64:
+    """Return the rows near the time window of a question that holds nothing but a time; else none."""
+    window = request.meant
+    if window is None or not window.alone or not {"lexical", "vector"} & set(request.lanes):
+        return _NO_ROWS
+    return WindowCandidates(view, selection, window, enough=0).near()
 
 
 def _pack(view: View, request: Request, candidates: Candidates, order: list[int]) -> list[int]:

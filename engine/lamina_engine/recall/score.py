@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lamina_engine.store.snapshot import Snapshot
 
 SECONDS_PER_DAY: Final = 86_400.0
+_MANY_ROWS: Final = 4_096
 _NO_HALF_LIVES: Final = np.empty(0)
 _TRAIT_COLUMNS: Final = ("id", "type", "text", "tags", "project", "headings", "metadata")
 _ASKED_FOR_INVALIDATED: Final = 0.5
@@ -74,7 +75,14 @@ class Dated(Protocol):
 
 
 def score_rows(
-    view: View, request: Request, rows: I64, semantic: F64, factor: F64, *, weight: float | None = None
+    view: View,
+    request: Request,
+    rows: I64,
+    semantic: F64,
+    factor: F64,
+    *,
+    weight: float | None = None,
+    most: int | None = None,
 ) -> tuple[F64, list[int]]:
     """Score some rows and rank those with a score above 0.
 
@@ -84,6 +92,8 @@ def score_rows(
         The match of each row, and what multiplies its blend with recency.
     weight : float, optional
         The match's share of the blend; the profile's unless given.
+    most : int, optional
+        Positions to rank; all unless given.
 
     Returns
     -------
@@ -101,8 +111,9 @@ def score_rows(
     if boosts.length_tokens:
         multipliers.append(length_penalty(_token_counts(view, rows), boosts.length_tokens))
     stacked = np.array(multipliers).reshape(len(multipliers), len(rows))
-    scored = scoring.score_rows(semantic, factor, created, half_lives, stacked, formula, len(rows))
-    order = _by_id(view, rows, created, scored) if scored.tied else scored.order
+    most = len(rows) if most is None else most
+    scored = scoring.score_rows(semantic, factor, created, half_lives, stacked, formula, most)
+    order = _by_id(view, rows, created, scored)[:most] if scored.tied else scored.order
     ranked: list[int] = order.tolist()
     return scored.score, ranked
 
@@ -204,12 +215,17 @@ def half_lives_of(view: Dated, rows: I64, decay: Decay, now_us: int) -> F64:
     types = view.categories.gather(view.snapshot, "type", rows)
     collections = view.categories.gather(view.snapshot, "collection", rows)
     value = view.categories.value
-    table: dict[tuple[int, int], float] = {}
-    days = np.empty(len(rows))
-    for i, pair in enumerate(zip(types.tolist(), collections.tolist(), strict=True)):
-        if pair not in table:
-            table[pair] = half_life_days(decay, value("type", pair[0]), value("collection", pair[1]))
-        days[i] = table[pair]
+    if len(rows) > _MANY_ROWS:  # one look-up a pair, without a Python number for each row
+        pairs, places = np.unique(np.stack([types, collections]), axis=1, return_inverse=True)
+        known = [half_life_days(decay, value("type", t), value("collection", c)) for t, c in pairs.T.tolist()]
+        days = np.array(known, np.float64)[places.ravel()]
+    else:
+        table: dict[tuple[int, int], float] = {}
+        days = np.empty(len(rows))
+        for i, pair in enumerate(zip(types.tolist(), collections.tolist(), strict=True)):
+            if pair not in table:
+                table[pair] = half_life_days(decay, value("type", pair[0]), value("collection", pair[1]))
+            days[i] = table[pair]
     rule = decay.reinforcement
     if rule.most <= 1.0 or not view.accesses:
         return days

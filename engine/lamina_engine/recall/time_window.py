@@ -8,16 +8,18 @@ as if this module were not there.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import Lane, ranked
@@ -36,6 +38,13 @@ EARLIEST_US: Final = -62_135_596_800_000_000  # year 1
 LATEST_US: Final = 253_402_300_800_000_000  # year 10000
 _REQUESTED_WEIGHT: Final = 0.1
 """Weight where the caller wants a preference and the profile has none."""
+_WORD: Final = re.compile(r"\w+")
+_RECORDING: Final = frozenset({
+    "add", "added", "did", "do", "doing", "done", "happen", "happened", "happening", "happens", "log", "logged", "note",
+    "noted", "record", "recorded", "said", "save", "saved", "say", "work", "worked", "working", "write", "writing",
+    "written", "wrote",
+})  # fmt: skip
+"""Verbs of writing and doing: with a time and no other word they name no topic."""
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
 
@@ -57,6 +66,8 @@ class TimeWindow(Struct, frozen=True):
     """Days on which the preference fades."""
     strict: bool
     """Only what lies inside is returned, where that is enough."""
+    alone: bool = False
+    """The question holds nothing but the time, so that every chunk near the window matches it."""
 
     def trace(self) -> dict[str, Any]:
         """Return the window as a recall's record shows it."""
@@ -92,7 +103,8 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     if found.window is None or found.confidence < settings.least_confidence:
         return None
     start, end = (_microseconds(moment) for moment in found.window)
-    return make_window(settings, start, end, found.confidence, found.phrase, mode)
+    window = make_window(settings, start, end, found.confidence, found.phrase, mode)
+    return replace(window, alone=True) if _is_only_time(request.text, found.phrase) else window
 
 
 def make_window(
@@ -104,6 +116,12 @@ def make_window(
         start_us, end_us, confidence, phrase, event, (settings.weight or _REQUESTED_WEIGHT) * confidence, settings.before_days,
         settings.after_days, strict=mode == "filter" or sure,
     )  # fmt: skip
+
+
+def _is_only_time(text: str, phrase: str) -> bool:
+    """Tell whether a question holds nothing but a phrase of time, stop words and verbs of recording."""
+    rest = text.casefold().replace(phrase.casefold(), " ", 1)
+    return all(word in STOP_WORDS or word in _RECORDING for word in _WORD.findall(rest))
 
 
 class WindowCandidates:
@@ -131,6 +149,11 @@ class WindowCandidates:
             return lane
         rows = np.concatenate([lane.rows, other.rows[new]])
         return ranked(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
+
+    def near(self) -> I64:
+        """Return the rows in or near the window that may be returned, ascending."""
+        live = self._selection.live
+        return np.flatnonzero(self._live if live is None else self._live & live)
 
     @functools.cached_property
     def _rows(self) -> Selection:

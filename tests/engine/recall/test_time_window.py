@@ -133,3 +133,36 @@ def test_where_no_time_is_meant_nothing_changes_to_the_byte(diary: Vault, text: 
     ref, got = (diary.recall(text, 10, time=mode) for mode in ("off", None))
     assert [(hit.id, hit.score, hit.terms) for hit in got] == [(hit.id, hit.score, hit.terms) for hit in ref]
     assert got.explain() == ref.explain()
+
+
+# ---------------------------------------------------------------- a question with nothing but a time in it
+
+
+@pytest.mark.parametrize("query", ["March 2026", "what did I write in March 2026?", "what happened in March 2026"])
+def test_every_chunk_near_the_time_answers_a_question_with_nothing_else(diary: Vault, query: str) -> None:
+    hits = diary.recall(query, 30)
+    assert [hit.id for hit in hits][:4] == ["w11", "w10", "w09", "w08"]  # in the window, newest first
+    assert {hit.id for hit in hits} == {"w07", "w08", "w09", "w10", "w11", "w12", "w13", "migration"}  # and as it fades
+    for hit in hits:
+        assert (hit.via, hit.terms["by_time"], hit.terms["semantic"]) == ("time", True, 1.0)
+        assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9)
+    assert [hit.id for hit in diary.recall(query, 2)] == ["w11", "w10"]
+
+
+def test_a_question_with_any_other_word_asks_the_lanes(diary: Vault) -> None:
+    for query in ("cache in March 2026", "what did Grace write in March 2026"):
+        assert all("by_time" not in hit.terms for hit in diary.recall(query, 30))
+
+
+def test_filters_and_profiles_hold_where_time_alone_decides(diary: Vault) -> None:
+    assert ids(diary, "March 2026", where={"id": {"in": ["w09", "w20"]}}) == ["w09"]
+    assert ids(diary, "March 2026", k=4, time="filter") == ["w11", "w10", "w09", "w08"]
+    for profile in ("temporal", "task", "episodic"):
+        hits = diary.recall("March 2026", 30, profile=profile, time="prefer")
+        assert {hit.via for hit in hits} == {"time"}
+        assert [recompute(hit.terms) for hit in hits] == pytest.approx([hit.score for hit in hits], abs=1e-9)
+
+
+def test_where_nothing_is_near_the_time_the_lanes_answer(diary: Vault) -> None:
+    assert ids(diary, "in 1999") == []
+    assert all("by_time" not in hit.terms for hit in diary.recall("notes of 1999"))
