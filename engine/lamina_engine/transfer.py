@@ -1,9 +1,9 @@
-"""Chunks out of a vault and into another: JSON lines or Parquet, one record a chunk; tasks also as a Clawpy file.
+"""Export and import of a vault: JSON lines, Parquet, or a Clawpy task file.
 
-A record is what ``add`` takes, with what only the vault knows beside it: headings, place in its source, the chunk before
-it, commit, blob, version, status, pin. Vectors are not among it: they are made again from the text.
-Facts and links are files of their own, read after the chunks that they name. Exporting, importing into an empty vault and
-exporting again gives the same bytes.
+A record is what ``add`` takes, with the log's own fields beside it: headings, place in its source, the previous chunk,
+commit, blob, version, status, pin. Vectors are not among it: they are made again from the text. Facts and links are files
+of their own, read after the chunks that they name. Exporting, importing into an empty vault and exporting again gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _write_parquet(path: Path, batches: Iterator[list[dict[str, Any]]]) -> None:
 
 
 def _records(view: View, exported: Rows, rows: Rows) -> list[dict[str, Any]]:
-    """Return some chunks as records; one that follows a chunk that is exported too says so."""
+    """Return some chunks as records, each with its previous chunk if that is exported too."""
     previous = view.snapshot.numbers("chunks", "previous", rows).astype(np.int64)
     followed = np.flatnonzero(np.isin(previous, exported))
     names = view.snapshot.values("chunks", "id", previous[followed])
@@ -201,14 +201,9 @@ class Exported(Struct, frozen=True):
 
 
 def import_(memory: Memory, path: Path) -> list[str]:
-    """Add what `export` wrote; return the ids (none of facts and links). A ``.json`` file of tasks is read as one.
+    """Import an exported file, or a ``.json`` file of tasks; return the ids of its chunks.
 
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    InvalidArgument
-        For the first record that is not one of an export; what came before it has been added.
+    Raises IngestError if it cannot be read, and InvalidArgument for the first bad record; records before it have been added.
     """
     if path.suffix.lower() == ".json" and _is_task_file(path):
         from lamina_engine.ingest.tasks import import_tasks
@@ -234,7 +229,7 @@ def import_(memory: Memory, path: Path) -> list[str]:
 
 
 def _is_task_file(path: Path) -> bool:
-    """Tell whether a file is a whole task file: one that is damaged stays where it is, and is no export either."""
+    """Return True for an intact task file."""
     from lamina_engine.ingest.taskfile import CorruptTasks, read_task_file
 
     if not path.is_file():
@@ -306,7 +301,7 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
 
 
 def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
-    """Invalidate, remove, archive, pin and snooze what was invalidated, removed, archived, pinned and snoozed."""
+    """Restore invalidations, removals, archivings, pins and snoozes of imported chunks."""
     with memory.write() as (transaction, view):
         for kind, wanted, status in (
             ("invalidate", [r.id for r in records if r.status == "invalidated"], INVALIDATED),

@@ -1,1 +1,1 @@
-"""Chunks in the log: what identifies them, how batches of them are written, read and brought up to date."""
+"""Chunks in the log: ids and versions, batches, writing, reading, lifecycle."""

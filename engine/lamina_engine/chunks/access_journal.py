@@ -1,8 +1,8 @@
-"""The access journal: readers note what they recalled without a lock, and the next writer takes it into the log.
+"""The access journal: readers append recalled rows without a lock, writers log them.
 
 One file of 16-byte records, the row and the moment, appended in one write for each recall. It names rows and no text.
-What is noted while a writer takes the file may be lost, and a crash just after a commit counts it twice: these are
-statistics, and what they do is capped.
+Records written while a writer takes the file may be lost, and a crash just after a commit counts them twice: these are
+statistics with a capped effect.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _RECORD: Final = np.dtype([("row", "<i8"), ("us", "<i8")])
 
 
 def note(root: Path, rows: Sequence[int], now_us: int) -> None:
-    """Note that some rows were recalled. Nothing is raised: on a read-only mount nothing is noted.
-
-    Complexity: one append; some microseconds.
-    """
+    """Append recalled rows in one write. Never raises: on a read-only mount nothing is noted."""
     if not rows:
         return
     record = struct.pack(f"<{2 * len(rows)}q", *(number for row in rows for number in (row, now_us)))
@@ -56,7 +53,7 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
 
 
 def take(root: Path, transaction: Transaction, view: View) -> bool:
-    """Add what readers noted to a transaction; return whether there was anything, and `drop` is to be called after it."""
+    """Add the journal's records to a transaction; return True if `drop` must follow its commit."""
     data = _read_pending(f"{root}/{FOLDER}/{_FILE}", f"{root}/{FOLDER}/{_PENDING}")
     if data is None:
         return False
@@ -78,7 +75,7 @@ def take(root: Path, transaction: Transaction, view: View) -> bool:
 
 
 def _read_pending(path: str, taken: str) -> bytes | None:
-    """Return what there is to take in; None for nothing, which every write finds out in two calls."""
+    """Return the journal's bytes; None if it is empty, which every write finds out in two calls."""
     for late in (False, True):
         with contextlib.suppress(OSError):
             if late:  # what an interrupted writer took stays in its place until it is in the log

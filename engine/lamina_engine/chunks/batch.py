@@ -44,7 +44,7 @@ def version_of(embedded: str) -> bytes:
 
 
 def new_id(*parts: str | None) -> str:
-    """Return the id of a chunk first seen with these parts: 32 hex digits, equal for equal parts."""
+    """Return the id of a chunk first seen with these parts: 32 hex digits."""
     return new_ids([parts])[0]
 
 
@@ -60,7 +60,7 @@ def new_ids(rows: Iterable[Sequence[str | None]]) -> list[str]:
 
 
 def derive_ids(texts: Iterable[bytes], said: Iterable[str]) -> list[str]:
-    """Return the ids of records that were given none: those of `new_id` for "add", the text, and all else."""
+    """Return ids of records given without one: `new_id` of "add", the text and all other fields."""
     fresh = hashlib.blake2b(encode(f"add{_FIELD}"), digest_size=16, person=_PERSON).copy
     found: list[str] = []
     for text, rest in zip(texts, said, strict=True):
@@ -151,10 +151,9 @@ class ChunkBatch:
         return len(self.texts)
 
     def identify(self) -> None:
-        """Compute versions, and ids where none was given.
+        """Compute versions, and missing ids. Done once: columns must not change after.
 
-        A derived id hashes all that the record says, so adding the same record again finds the same chunk. Done once:
-        columns are not to be changed after it.
+        A derived id hashes all fields of the record, so adding the same record again finds the same chunk.
         """
         if self.versions and None not in self.ids:
             return
@@ -166,13 +165,13 @@ class ChunkBatch:
             return
         whole = len(wanted) == len(self)
         chosen = coded if whole else [coded[i] for i in wanted]
-        said = list(self._said())
+        said = list(self._id_parts())
         derived = derive_ids(chosen, said if whole else [said[i] for i in wanted])
         for i, name in zip(wanted, derived, strict=True):
             given[i] = name
 
-    def _said(self) -> Iterator[str]:
-        """Yield what each record says beside its text, as its id hashes it; records share most of it."""
+    def _id_parts(self) -> Iterator[str]:
+        """Yield the fields of each record beside its text, joined as its id hashes them."""
         named = zip(self.types, self.collections, self.projects, self.sessions, self.agents, self.sources, strict=True)
         known: dict[tuple[str | None, ...], str] = {}
         rows = zip(named, self.created_at, self.tags, self.success, self.metadata, strict=True)
@@ -198,10 +197,7 @@ class ChunkBatch:
         return _embedded_text(self.texts[i], shown, self.headings[i], self.created_at[i], dated=date)
 
     def embed_like(self, versions: Sequence[str | None]) -> None:
-        """Embed what known versions say was embedded: with or without the title, with or without the date.
-
-        So a chunk that is written again unchanged is the same chunk, whatever wrote it first.
-        """
+        """Embed title and date as known versions did, so that an unchanged chunk keeps its version."""
         titles_are_names, dates = [False] * len(self), [True] * len(self)
         for i, version in enumerate(versions):
             for title, date in ((True, True), (True, False), (False, False), (False, True)) if version else ():
@@ -259,7 +255,7 @@ def _embedded_text(
 
 
 def check_vectors(vectors: NDArray[np.float32], n: int, dim: int | None) -> NDArray[np.float32]:
-    """Check vectors that a caller supplies and scale them to unit length (a zero vector stays zero)."""
+    """Check a caller's vectors and scale them to unit length; a zero vector stays zero."""
     if vectors.ndim != 2 or len(vectors) != n:
         raise InvalidArgument(f"vectors have shape {vectors.shape}; give one row for each of the {n} records")
     if dim is not None and vectors.shape[1] != dim:

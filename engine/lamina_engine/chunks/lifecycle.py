@@ -1,4 +1,4 @@
-"""What happens to a chunk after it was written: rows and events, never a change in place."""
+"""Lifecycle of a chunk: events and new rows after it was written, never a change in place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHANGEABLE: Final = (
 
 
 def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> Chunk:
-    """Mark a chunk as no longer true. It stays in the history and can be restored; a second time changes nothing."""
+    """Mark a chunk as no longer true; it stays in the history and can be restored. Idempotent."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("invalidate needs a reason: what made it wrong, in words")
     detail = msgspec.json.encode({"stamp": stamp}).decode() if stamp else None
@@ -49,7 +49,7 @@ def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> C
 
 
 def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
-    """Make an invalidated, removed or archived chunk current again, and wake a snoozed one; others stay as they are."""
+    """Make an invalidated, removed or archived chunk current again, and wake a snoozed one."""
     wake(memory, identity)
     away = (INVALIDATED, REMOVED, ARCHIVED)
     return _event(memory, identity, "restore", reason, None, unless=lambda status, _: status not in away)
@@ -67,7 +67,7 @@ def snooze(memory: Memory, identity: str, until_us: int) -> Chunk:
 
 
 def snooze_detail(until_us: int) -> str:
-    """Return what the event of a snooze says."""
+    """Return the detail of a snooze event."""
     return msgspec.json.encode({"until_us": until_us}).decode()
 
 
@@ -81,7 +81,7 @@ def wake(memory: Memory, identity: str) -> Chunk:
 
 
 def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
-    """Take active chunks out of recall, until they are restored; return how many. Others stay as they are."""
+    """Take active chunks out of recall until they are restored; return their number."""
     with memory.write() as (transaction, view):
         active = [row for row in rows if view.state.status[row] == ACTIVE]
         _append(transaction, view, "archive", active, [reason] * len(active))
@@ -89,7 +89,7 @@ def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
 
 
 def review(memory: Memory, identity: str, reason: str) -> Chunk:
-    """Ask that somebody looks at a chunk: ``needs_review`` stays until it is refreshed, updated or said to be right."""
+    """Request a review; ``needs_review`` stays until refreshed, updated or confirmed."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("review needs a reason: what somebody should look at, in words")
     with memory.write() as (transaction, view):
@@ -106,7 +106,7 @@ def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
 
 
 def confirm(memory: Memory, row: int, origin: Origin | None, reason: str | None = None) -> Chunk:
-    """Note that a chunk is right as it stands: what asked for a review is done, and commits count from now on."""
+    """Confirm a chunk: pending reviews are done, and commits of its file count from now on."""
     about = np.array([row], np.int64)
     with memory.write() as (transaction, view):
         ids = view.snapshot.values("chunks", "id", about)

@@ -57,7 +57,7 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return what the log holds of some rows: rows never change, so those read lately are read from memory."""
+    """Return the log's fields of some rows; recently read ones come from memory."""
     cached = view.tables.shown
     records = [cached.get(row) for row in rows.tolist()]
     if None in records:
@@ -88,7 +88,7 @@ def with_texts(view: View, found: Sequence[T]) -> list[T]:
 def story_chunks(
     view: View, rows: Sequence[int], measures: Sequence[tuple[float | None, int | None, int | None]] = ()
 ) -> tuple[StoryChunk, ...]:
-    """Return rows as chunks of a story, each with its score, hops and tokens where these are given."""
+    """Return rows as chunks of a story, each with its score, hops and tokens where given."""
     at = np.array(rows, np.int64)
     records = view.snapshot.records("chunks", at, _STORY_COLUMNS) if len(rows) else []
     states = view.state.status[at].tolist()
@@ -103,7 +103,7 @@ def story_chunks(
 
 
 def find_row(view: View, identity: str) -> int:
-    """Return the current row of a chunk by its id, or by an unambiguous short id such as ``#a1b2c3``."""
+    """Return the current row of a chunk by id or unambiguous short id, such as ``#a1b2c3``."""
     if not isinstance(identity, str) or not identity:
         raise InvalidArgument(f"id={identity!r} must be the text of an id")
     row = int(view.rows_of_ids([identity])[0])

@@ -46,7 +46,7 @@ _COMPARED = (
 
 @dataclass(slots=True)
 class ChunkCounts:
-    """What became of a batch."""
+    """Counts of one write."""
 
     ids: list[str] = field(default_factory=list)
     """Id of every record, in order."""
@@ -74,9 +74,9 @@ class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
 
 
 def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
-    """Write a batch durably, in group commits of at most `SEGMENT_ROWS` rows; what is already there is left alone.
+    """Write a batch durably, in commits of at most `SEGMENT_ROWS` rows; known chunks are kept.
 
-    Texts are embedded before the lock is taken, so a slow model never shuts other writers out.
+    Texts are embedded before the lock is taken, so a slow model never blocks other writers.
     """
     memory.ensure_space(batch.vectors)
     if batch.vectors is not None and memory.view().snapshot.space is None:
@@ -112,7 +112,7 @@ class _ChunkPlan(NamedTuple):
 
 
 class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
-    """Writes one batch, with vectors by version made before the lock was taken; others are made under it."""
+    """Writes one batch; vectors made before the lock was taken are given by version."""
 
     def __init__(
         self, memory: Memory, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]], embedded: int = 0
@@ -126,7 +126,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         return _ChunkPlan(counts, *_resolve(view, self._batch, counts))
 
     def append(self, transaction: Transaction, view: View, plan: _ChunkPlan) -> ChunkCounts:
-        """Append restorations, chunks, vectors, supersessions and origins, and stage the chunks' words."""
+        """Append restorations, chunks, vectors, supersessions and origins; stage the chunks' words."""
         counts, fresh = plan.counts, plan.fresh
         if plan.restored:
             rows = np.array(list(plan.restored), np.int64)
@@ -162,7 +162,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
 
 
 def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[int], dict[int, int], dict[int, int]]:
-    """Tell new from known: positions to write, the row each supersedes, and rows to restore with a position of each.
+    """Return positions to write, the row each supersedes, and rows to restore by position.
 
     A row of -2 - p stands for the row that position p of this batch will get.
     """
@@ -218,7 +218,7 @@ def _append_supersessions(
     first: int,
     stamps: NDArray[np.int64],
 ) -> None:
-    """Record which rows the new ones replace (by position), at the same instant; pin and snooze pass to the new row."""
+    """Append supersessions at the instant of the new rows; pins and snoozes pass to the new row."""
     if not older:
         return
     positions = list(older)
@@ -260,7 +260,7 @@ def _carry_marks(
     first: int,
     stamps: NDArray[np.int64],
 ) -> None:
-    """Let a snooze pass to the new row; what was asked to be looked at passes on where the new row says the same."""
+    """Pass snoozes to the new rows, and pending reviews where the text is unchanged."""
     known = {p: row for p, row in older.items() if row < view.rows}
     asleep = {p: view.state.snoozed[row] for p, row in known.items() if row in view.state.snoozed}
     asked = [p for p, row in known.items() if view.freshness.manual[row] and _has_same_text(view, batch, p, row)]
@@ -272,7 +272,7 @@ def _carry_marks(
 
 
 def _repeats_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
-    """Tell whether a new row repeats an invalidated one: a file that moves or a new title does not make it true again."""
+    """Return True if a new row repeats an invalidated text: moving does not make it true."""
     if row >= view.rows or view.state.status[row] != INVALIDATED:
         return False
     return _has_same_text(view, batch, position, row)
@@ -337,7 +337,7 @@ def precompute_vectors(memory: Memory, view: View, batch: ChunkBatch) -> tuple[d
 def _matrix(
     memory: Memory, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
 ) -> tuple[NDArray[np.float32] | None, int]:
-    """Return the vectors of a batch: given, made ahead, from the log, or (rarely) made now; and how many were made now."""
+    """Return a batch's vectors (given, precomputed, logged or new), and the number of new ones."""
     space = view.snapshot.space
     if space is None:
         return None, 0
@@ -403,7 +403,7 @@ def _previous_of(view: View, row: int) -> int:
 
 
 def _declared_previous(view: View, batch: ChunkBatch, after: list[str | None], first: int) -> list[int]:
-    """Rows of the chunks that a source's reader says come before: in this batch, or already in the vault."""
+    """Return the previous rows that a source's reader declares, in this batch or the vault."""
     here = {str(identity): first + i for i, identity in enumerate(batch.ids)}
     outside = [identity for identity in after if identity is not None and identity not in here]
     known = dict(zip(outside, view.rows_of_ids(outside).tolist(), strict=True)) if outside else {}
@@ -414,7 +414,7 @@ def _declared_previous(view: View, batch: ChunkBatch, after: list[str | None], f
 
 
 def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:
-    """Return the newest active row of each session that the vault has already. O(rows) for all keys together."""
+    """Return the newest active row of each session. O(rows) for all keys together."""
     if not keys or not view.rows:
         return {}
     categories, snapshot = view.categories, view.snapshot

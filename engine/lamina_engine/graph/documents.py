@@ -37,7 +37,7 @@ class Documents(NamedTuple):
 
 
 def documents_of(view: View) -> Documents:
-    """Return the documents of a view. Chunks without a source, or without a place in it, are documents themselves."""
+    """Return the documents of a view; a chunk without a place in a source is one itself."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     names = view.snapshot.values("chunks", "id", rows)
     sources = view.snapshot.values("chunks", "source", rows)

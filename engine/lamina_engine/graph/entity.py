@@ -82,7 +82,7 @@ def _rounded(documents: int) -> int:
 
 
 def weight(greatest: float, shared_entities: int) -> float:
-    """Return the weight of a pair from the idf of its rarest shared entity, and how many they share."""
+    """Return a pair's weight from its greatest idf and the number of shared entities."""
     return min(1.0, 0.3 + 0.12 * greatest + min(0.15, 0.05 * (shared_entities - 1)))
 
 

@@ -1,4 +1,4 @@
-"""The generators of links, by kind: run together, each counted and timed; and what runs by itself after a write."""
+"""Link generators by kind: run together, counted and timed; and those that follow a write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SHARE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class KindReport(Report):
-    """What one generator did."""
+    """Counts of one generator."""
 
     added: int = 0
     updated: int = 0
@@ -52,7 +52,7 @@ class KindReport(Report):
 
 @dataclass(slots=True)
 class BuildReport(Report):
-    """What a build did, by kind."""
+    """Counts of a build, by kind."""
 
     kinds: dict[str, KindReport] = field(default_factory=dict)
     seconds: float = 0.0
@@ -85,7 +85,7 @@ def build(
     judge: Judge | None = None,
     budget: Budget | None = None,
 ) -> BuildReport:
-    """Run generators of links; each says all it stands by, so a second run changes nothing."""
+    """Run link generators; each gives all its claims, so a second run changes nothing."""
     wanted = _check_kinds(kinds)
     if "judged" in wanted and judge is None and kinds is not None:
         from lamina_engine.judging.queue import no_judge
@@ -194,7 +194,7 @@ def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -
 
 
 def _build_or_warn(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None) -> BuildReport | None:
-    """Build, and only warn where that fails: what was added is committed, and its caller must not add it twice."""
+    """Build, and only warn on failure: the chunks are committed and must not be added twice."""
     try:
         return build(memory, kinds, resolve=resolve)
     except (LaminaError, OSError) as error:
@@ -203,7 +203,7 @@ def _build_or_warn(memory: Memory, kinds: Sequence[str], resolve: Resolve | None
 
 
 def _crosses_power(before: int, after: int, growth: float) -> bool:
-    """Tell whether a power of ``growth``, rounded up, lies above ``before`` and not above ``after``."""
+    """Return True if a power of ``growth``, rounded up, lies in (``before``, ``after``]."""
     step = 1.0
     while step <= before:
         step *= growth

@@ -1,4 +1,4 @@
-"""Judged links: a language model compares notes with their neighbours and the statements of a session.
+"""Judged links: a language model compares notes with neighbours and statements of a session.
 
 The queue is that of `lamina_engine.judging.queue`: a chunk waits until this row of it was judged.
 """
@@ -90,7 +90,7 @@ def judge_links(
 
 
 def pending_notes(view: View) -> list[tuple[str, int]]:
-    """Return the representatives of documents that wait to be compared with their neighbours, in the order written."""
+    """Return the representatives of documents that wait for comparison, in log order."""
     found = documents_of(view)
     rows = view.rows_of_ids(found.ids)
     done = finished_keys(view, LINKS_TASK)
@@ -105,7 +105,7 @@ def pending_notes(view: View) -> list[tuple[str, int]]:
 
 
 def pending_groups(view: View) -> list[tuple[NDArray[np.int64], list[Statement]]]:
-    """Return the facts that wait to be searched for causes, by session: rows, and the facts they say.
+    """Return rows and statements that wait to be searched for causes, by session.
 
     A session waits while one of its chunks was not asked about; one whose chunks are all of one document has no links.
     """
@@ -194,7 +194,7 @@ def _links_question(view: View, name: str, near: Sequence[str]) -> str:
 
 
 def _withdraw_former(memory: Memory, counts: LinkCounts, name: str, kept: set[tuple[str, str]]) -> None:
-    """Withdraw what was judged of a former version of a note and is not said again."""
+    """Withdraw judged links of a note's former version that the new verdict does not repeat."""
     view = memory.view()
     if not any(event["chunk"] == name for event in judged_events(view, LINKS_TASK)):
         return

@@ -1,4 +1,4 @@
-"""Links as they stand: those of a chunk, and those that an origin claims; see `lamina_engine.index.claims`."""
+"""Current links of a chunk, and the claims of an origin; see `lamina_engine.index.claims`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def links_of(
     view: View, identity: str, *, direction: Direction = "both", relations: Sequence[str] | None = None,
     registry: Registry = STANDARD, hidden: bool = False,
 ) -> list[Link]:  # fmt: skip
-    """Return the standing links of a chunk: outward ones first, then by relation and the other end's id."""
+    """Return a chunk's current links: outward ones first, then by relation and the other id."""
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
     wanted = None if relations is None else {registry.get(name).name for name in relations}
@@ -43,13 +43,13 @@ def links_of(
 
 
 def claims_of(view: View, origin: str) -> list[Link]:
-    """Return every link that an origin claims now, whether its word stands or not, in the order of the log."""
+    """Return all current claims of an origin in log order, also where another origin's wins."""
     records = view.snapshot.records("links", claim_rows(view, origin))
     return [_link(view, record, origin, counted=False) for record in records]
 
 
 def claim_rows(view: View, origin: str) -> NDArray[np.int64]:
-    """Return the rows of the log with what an origin claims now, ascending."""
+    """Return the log rows of an origin's current claims, ascending."""
     graph = nodes.state_of(view).graph
     if origin not in graph.origins:
         return np.empty(0, np.int64)
@@ -57,7 +57,7 @@ def claim_rows(view: View, origin: str) -> NDArray[np.int64]:
 
 
 def claim_rows_at(view: View, origin: str, starts: Iterable[str]) -> NDArray[np.int64]:
-    """Return the rows of what an origin claims now of links that start at some chunks, ascending. O(links of the chunks)."""
+    """Return the log rows of an origin's claims about links from some chunks. O(their links)."""
     graph = nodes.state_of(view).graph
     if origin not in graph.origins:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Links in the log: written and withdrawn. Nothing is changed in place; see `lamina_engine.index.claims`."""
+"""The links log: claims written and withdrawn; see `lamina_engine.index.claims`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Draft(NamedTuple):
 
 @dataclass(slots=True)
 class LinkCounts:
-    """What became of some links."""
+    """Counts of one write."""
 
     added: int = 0
     updated: int = 0
@@ -63,7 +63,7 @@ Key = tuple[str, str, str]
 
 
 class ClaimSet(NamedTuple):
-    """All that an origin claims about some relations, or about their links that start at some chunks."""
+    """All claims of an origin about some relations, or about their links from some chunks."""
 
     origin: str
     relations: tuple[str, ...]
@@ -79,7 +79,7 @@ def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, regist
 
 
 def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
-    """Withdraw an origin's claims about some links; claims of others stay. Unknown links are ignored."""
+    """Withdraw an origin's claims about some links; other origins keep theirs."""
     drafts = [_check_draft(memory, Draft(*key), registry) for key in keys]
     with memory.write() as (transaction, view):
         wanted = set(_resolve_drafts(view, drafts, registry))
@@ -92,7 +92,7 @@ def sync(
     memory: Memory, drafts: Iterable[Draft], *, origin: str, relations: Sequence[str], registry: Registry = STANDARD,
     redacted: bool = False,
 ) -> LinkCounts:  # fmt: skip
-    """Make these the only claims of an origin about some relations: write new ones, withdraw others.
+    """Make these an origin's only claims about some relations: write new ones, withdraw others.
 
     ``redacted``: notes hold nothing but what the vault holds already.
     """
@@ -101,7 +101,7 @@ def sync(
 
 
 def sync_starts(memory: Memory, claims: Sequence[ClaimSet], *, registry: Registry = STANDARD) -> LinkCounts:
-    """Make these the only claims about the links that start at some chunks, in one commit; see `sync`.
+    """Make these the only claims about links from some chunks, in one commit; see `sync`.
 
     Notes hold nothing but what the vault holds already. O(links of the chunks).
     """
@@ -117,7 +117,7 @@ def count(
     origin: str,
     relation: str,
 ) -> None:
-    """Add one to an origin's count of each pair of chunks, within a transaction; see `keep_level` for afterwards.
+    """Add one to an origin's count of each pair, within a transaction; `sync_index` follows.
 
     O(links of the first of each pair).
     """
@@ -195,7 +195,7 @@ def _check_draft(memory: Memory | None, draft: Draft, registry: Registry) -> Dra
 
 
 def _resolve_drafts(view: View, drafts: Sequence[Draft], registry: Registry) -> dict[Key, Draft]:
-    """Return drafts by key, ends as full ids, symmetric pairs in sorted order; the last of equal keys stands."""
+    """Return drafts by key with full ids, symmetric pairs sorted; the last of equal keys wins."""
     ends = find_ends(view, [name for draft in drafts for name in (draft.source, draft.target)])
     found: dict[Key, Draft] = {}
     for draft in drafts:
@@ -285,7 +285,7 @@ def _append_rows(
 
 
 def sync_index(memory: Memory) -> None:
-    """Save the graph again where much has been added; what fails here costs the next reader time."""
+    """Save the graph if much has been added; a failure costs the next reader time, never data."""
     try:
         if nodes.is_behind(memory.view()):
             with memory.write() as (transaction, view):  # under the lock: another writer removes what no version names

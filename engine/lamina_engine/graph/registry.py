@@ -1,4 +1,4 @@
-"""Relations: what each means, which way it is walked, and by what names other systems know it."""
+"""Relations: their meaning, walking direction, and their names in other systems."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ IMPORTED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 
 
 class Registry:
-    """The relations of a process: those built in, and what its user registers. Safe to use from several threads."""
+    """The relations of a process, built in and registered. Thread-safe."""
 
     def __init__(self, relations: Iterable[Relation] = BUILT_IN) -> None:
         self._known = {relation.name: relation for relation in relations}

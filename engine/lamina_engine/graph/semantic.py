@@ -65,7 +65,7 @@ def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def pairs(view: View, rows: NDArray[np.int64], threshold: float, most: int) -> Iterator[tuple[int, int, float]]:
-    """Yield (i, j, cosine) for the nearest of each row above a threshold: positions in ``rows``; equal cosines by id."""
+    """Yield (i, j, cosine) of each row's nearest above a threshold, as positions; ties by id."""
     matrix = view.vectors.gather(rows)
     n, d = matrix.shape
     names = view.snapshot.values("chunks", "id", rows)

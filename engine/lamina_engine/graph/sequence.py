@@ -38,11 +38,10 @@ def build(memory: Memory) -> LinkCounts:
 
 
 def sequences(view: View) -> list[Draft]:
-    """Return the links of all sequences.
+    """Return the links of all sequences; chunks of ingested sessions are left out.
 
-    The sources log says the order of what was ingested. Chunks that say a place in a source and are of no ingested one
-    (they came by an import) stand by collection, source and place; what was added one by one with the name of a session
-    stands by session, agent and date. Chunks of ingested sessions are left out.
+    The sources log has the order of ingested sources. Chunks with a place in a source that was not ingested here (they came
+    by an import) are ordered by collection, source and place; chunks added with a session by session, agent and date.
     """
     rows = np.flatnonzero(view.state.status == ACTIVE)
     rows = rows[~is_session_chunk(view, rows)]
@@ -64,7 +63,7 @@ def sequences(view: View) -> list[Draft]:
 
 
 def _session_runs(view: View, rows: I64) -> Iterator[list[str]]:
-    """Yield runs of what was added in one session by one agent, in order of date, parted where `GAP_US` passed."""
+    """Yield runs of chunks added by one agent in one session, by date, split by `GAP_US`."""
     session, agent = (view.categories.gather(view.snapshot, name, rows) for name in ("session", "agent"))
     some = np.flatnonzero((session >= 0) & (view.snapshot.numbers("chunks", "ordinal", rows) < 0))
     rows, session, agent = rows[some], session[some], agent[some]

@@ -1,4 +1,4 @@
-"""Session links: `next` within and between sessions, and `brief` and `debrief` of called agents."""
+"""Session links: `next` within and between sessions, `brief` and `debrief` of called agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPE: Final = "conversation"
 
 
 class ThreadFacts(msgspec.Struct, frozen=True, gc=False):
-    """What the metadata of a session's chunk says, as far as links need it; turns are numbered from 0 in a thread."""
+    """Link-relevant metadata of a session's chunk; turns are numbered from 0 in a thread."""
 
     turns: tuple[int, int] = (-1, -1)
     started_at: str | None = None
@@ -76,7 +76,7 @@ class Thread:
 
     @property
     def called(self) -> bool:
-        """Whether another agent called this one."""
+        """True if another agent called this one."""
         return "/" in self.agent
 
     def read(self, view: View) -> None:
@@ -92,7 +92,7 @@ class Thread:
         ]
 
     def all_ids(self, view: View) -> list[str]:
-        """Return the ids that it has or had; removed chunks keep theirs, and their links are withdrawn."""
+        """Return all ids the thread has or had: links of removed chunks are withdrawn by them."""
         if len(self.every_row) == len(self.chunks):
             return [chunk.id for chunk in self.chunks]
         return list(dict.fromkeys(view.snapshot.values("chunks", "id", self.every_row)))
@@ -195,7 +195,7 @@ class _Spawn:
 
 
 def calls_of(threads: list[Thread]) -> Iterator[Call]:
-    """Yield the calls of a session, by when the agents began; an agent that nothing is known of was not called."""
+    """Yield the calls of a session by the start of the called agents."""
     spawns = sorted(_spawns(threads), key=lambda spawn: (spawn.at_us is None, spawn.at_us or 0))
     children = sorted(
         (thread for thread in threads if thread.called),
@@ -266,7 +266,7 @@ def _is_in_time(spawn: _Spawn, child: Thread) -> bool:
 
 
 def _overlap(spawn: _Spawn, child: Thread) -> bool:
-    """Whether an agent can be the one of a call by its times; what has no time can always be."""
+    """Return True if an agent's time fits a call; a missing time always fits."""
     begun = child.created_us
     if begun is None or spawn.at_us is None:
         return True
@@ -373,7 +373,7 @@ def build(memory: Memory, sessions: Collection[str] | None = None) -> LinkCounts
 
 
 def claim_sets(view: View, everything: Collection[Thread], chosen: Collection[Thread]) -> list[ClaimSet]:
-    """Return what each origin stands by, for some threads (and for every step from one session to the next)."""
+    """Return each origin's claims for some threads, and for all steps between sessions."""
     drafts: dict[str, list[Draft]] = {origin: [] for origin in ORIGINS}
     for thread in chosen:
         thread.read(view)
@@ -402,9 +402,9 @@ def _within_session_drafts(thread: Thread) -> Iterator[Draft]:
 
 
 def _cross_session_drafts(view: View, everything: Iterable[Thread]) -> tuple[list[Draft], frozenset[str]]:
-    """Return the step from each session to the next of its project, and the chunks that any such step may start at.
+    """Return the steps between sessions of a project, and all possible start chunks.
 
-    Sessions are ordered by when they began, equal ones by name.
+    Sessions are ordered by their beginning, equal ones by name.
     """
     projects: dict[str, list[Thread]] = {}
     for thread in everything:
@@ -422,7 +422,7 @@ def _cross_session_drafts(view: View, everything: Iterable[Thread]) -> tuple[lis
 
 
 def _call_drafts(threads: list[Thread]) -> Iterator[tuple[str, Draft]]:
-    """Yield what led to the agents of a session that were called, and what they led to; see `calls_of`."""
+    """Yield brief and debrief links of a session's called agents; see `calls_of`."""
     seen: set[tuple[str, str, str, str]] = set()
 
     def once(origin: str, draft: Draft) -> Iterator[tuple[str, Draft]]:

@@ -1,4 +1,4 @@
-"""Links out of a vault and into another, as JSON lines: what every origin claims now, between chunks that an export has.
+"""Export and import of links as JSON lines: all current claims between exported chunks.
 
 Exporting, importing into a vault that has the chunks and exporting again gives the same bytes.
 """
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 65_536
 
 
 class LinkLine(Struct, frozen=True, tag_field="record", tag="link"):
-    """What an origin claims; see `lamina_engine.schema.LINKS` for what each field means."""
+    """One claim of an origin; see `lamina_engine.schema.LINKS` for the fields."""
 
     source: Text
     target: Text
@@ -40,9 +40,9 @@ class LinkLine(Struct, frozen=True, tag_field="record", tag="link"):
 
 
 def export_links(memory: Memory, path: Path) -> int:
-    """Write the standing links as JSON lines, by origin, source, target and relation; return how many.
+    """Write all claims by origin, source, target and relation, atomically; return their number.
 
-    The file appears whole or not at all. Links of removed chunks are left out, as those are.
+    Links of removed chunks are left out, as those are.
     """
     return write_json_lines(path, _lines(memory.view()))
 
@@ -70,7 +70,7 @@ def is_link_file(path: Path) -> bool:
 
 
 def import_links(memory: Memory, path: Path) -> int:
-    """Read what `export_links` wrote into a vault that has the chunks; return how many links are new."""
+    """Import exported links into a vault that has the chunks; return the number of new ones."""
     added = 0
     records = read_json_lines(
         path, LinkLine, what="link of an export", instead="give what `lamina export --format links` wrote"

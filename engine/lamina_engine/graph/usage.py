@@ -1,7 +1,7 @@
-"""What was used, and used together: chunks that an agent recalled and then cited in one answer.
+"""Usage links: chunks that an agent recalled and then cited in one answer.
 
-Each use is an event of the chunk, and each pair a link of the relation ``usage`` whose count grows by one. A use is told
-by whoever made it: a recall alone says only what was offered.
+Each use is an event of the chunk, and each pair a link of the relation ``usage`` whose count grows by one. Only the caller
+reports uses: a recall alone shows what was offered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_CHUNKS: Final = 64
 
 
 class Use(NamedTuple):
-    """How often a chunk was used."""
+    """Number of uses of a chunk, and the last."""
 
     times: int
     last_us: int
@@ -70,7 +70,7 @@ _known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.
 
 
 def uses(view: View) -> Mapping[str, Use]:
-    """Return the uses of each chunk that was ever used, by its id, as they were at the view's moment.
+    """Return the uses of each used chunk by id, as of the view's moment.
 
     O(new events) for the newest version, O(events) for a moment of the past.
     """

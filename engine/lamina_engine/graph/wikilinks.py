@@ -1,4 +1,4 @@
-"""Wikilinks and embeds as links: from the chunk they stand in to the note, or to the heading, they lead to."""
+"""Wikilink and embed links: from a chunk to the note or heading it names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The judging queue: questions for a language model, and the log events that say which are finished.
+"""The judging queue: questions for a language model, and the log events that finish them.
 
-The queue is the log itself: a question waits until an event says that it was judged. So a run may end anywhere, and the next
+The queue is the log itself: a question waits until an event records its verdict. So a run may end anywhere, and the next
 one goes on; an edited chunk waits again. Nothing is written from an answer that is not valid.
 """
 
@@ -122,7 +122,10 @@ def judged_events(view: View, task: str) -> Iterator[dict[str, Any]]:
 
 
 def finished_keys(view: View, task: str, key: Callable[[dict[str, Any]], Any] | None = None) -> set[Any]:
-    """Return the keys of a task's finished questions: answered, or invalid `MAX_ATTEMPTS` times; rows by default."""
+    """Return keys of a task's finished questions: valid, or invalid `MAX_ATTEMPTS` times.
+
+    The key of an event is its row unless ``key`` gives another.
+    """
     attempts: dict[Any, int] = defaultdict(int)
     for event in judged_events(view, task):
         attempts[key(event) if key else event["row"]] += MAX_ATTEMPTS if event["outcome"] == "ok" else 1
@@ -130,7 +133,7 @@ def finished_keys(view: View, task: str, key: Callable[[dict[str, Any]], Any] | 
 
 
 def record_verdict(memory: Memory, task: str, rows: NDArray[np.int64], *, valid: bool, **fields: Any) -> None:
-    """Record that a question about some rows was judged; row -1 is no chunk, and ``fields`` name its subject."""
+    """Record the verdict on some rows; row -1 is no chunk, and ``fields`` name its subject."""
     detail = msgspec.json.encode({"task": task, "outcome": "ok" if valid else "invalid", **fields}, order="sorted")
     with memory.write() as (transaction, view):
         names = view.snapshot.values("chunks", "id", rows) if (rows >= 0).all() else [""] * len(rows)

@@ -1,4 +1,4 @@
-"""Verdicts of a language model: strict schemas of its answers, and what is dropped or rejects all.
+"""Verdicts of a language model: schemas of its answers, and what is dropped or rejects all.
 
 The rules for links are those of ClawMem's memory links and causal inference, with its defects mended.
 """
@@ -123,7 +123,7 @@ def parse_triples(text: str) -> list[TripleVerdict]:
 
 
 def parse_disputes(text: str, facts: int) -> list[DisputeVerdict]:
-    """Return the pairs of an answer about so many facts; one malformed element rejects all of them."""
+    """Return the pairs of an answer about so many facts; a malformed element rejects all."""
     found = _convert(elements_in(text), DisputeVerdict)
     for verdict in found:
         _check_confidence(verdict.confidence)

@@ -1,4 +1,4 @@
-"""Shape of a vault's folder: real folders and regular files, and the names that Lamina gives its own.
+"""Shape of a vault's folder: real folders and regular files with Lamina's own names.
 
 A vault may come from somebody else: git and tar carry symbolic links, and a link inside a vault would let a write, or the
 sweep of files that no version names, reach whatever it points at. So the shape is checked when a vault is opened, and
@@ -31,17 +31,8 @@ _DEPTH: Final = 4
 
 
 def check_shape(root: Path) -> None:
-    """Refuse a vault that holds anything but real folders and regular files where Lamina reads and writes.
-
-    Raises
-    ------
-    VaultCorrupt
-        Names the first entry that is a link, a pipe, a device or of the wrong kind. Other entries of the root are ignored.
-
-    Notes
-    -----
-    One listing of each folder, and no call for each file: the kind of an entry comes with its name.
-    """
+    """Refuse a vault that holds anything but real folders and regular files."""
+    # one listing of each folder, and no call for each file: the kind of an entry comes with its name
     for name in _FILES:
         mode = _mode(f"{root}{os.sep}{name}")
         if mode is not None and not stat.S_ISREG(mode):
@@ -102,7 +93,7 @@ def _strange(path: Path, mode: int, wanted: str) -> VaultCorrupt:
 
 
 def own_files(folder: Path, form: re.Pattern[str]) -> Iterator[Path]:
-    """Yield the regular files of a real folder whose names have a form, by name; nothing where the folder is a link."""
+    """Yield a real folder's regular files whose names match, by name; nothing for a link."""
     if (mode := _mode(os.fspath(folder))) is None or not stat.S_ISDIR(mode):
         return
     with os.scandir(folder) as entries:
@@ -112,7 +103,7 @@ def own_files(folder: Path, form: re.Pattern[str]) -> Iterator[Path]:
 
 
 def own_folders(folder: Path, form: re.Pattern[str]) -> Iterator[Path]:
-    """Yield the real folders in a real folder whose names have a form, by name."""
+    """Yield a real folder's real subfolders whose names match, by name."""
     if (mode := _mode(os.fspath(folder))) is None or not stat.S_ISDIR(mode):
         return
     with os.scandir(folder) as entries:
