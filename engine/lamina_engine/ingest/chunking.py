@@ -82,7 +82,7 @@ class Block(NamedTuple):
     level: int = 0
     """1 to 9 where it opens a section (and closes those of its level and below), else 0."""
     title: str = ""
-    """What it adds to the heading path; empty adds nothing."""
+    """Text added to the heading path; empty adds nothing."""
     depth: int = 0
     """Of a list item, from 0; of anything else, 1 where it stands inside an item."""
 

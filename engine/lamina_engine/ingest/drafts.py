@@ -76,7 +76,7 @@ class SourceDraft:
     links: list[SourceLink] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     redactions: int = 0
-    """How many findings were masked."""
+    """Number of masked findings."""
 
 
 KINDS = ("markdown", "text", "rst", "code")

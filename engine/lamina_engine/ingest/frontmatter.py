@@ -28,7 +28,7 @@ _KEY = re.compile(
     r"""(?P<quote>["']?)(?P<key>[^\s"'#\-\[\]{},&*!|>%@`][^:\n]*?)(?P=quote)[ \t]*:(?:[ \t]+(?P<value>.*))?$"""
 )
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$")
-# a float needs its point: 12e5 may be the beginning of a commit's name, and twenty digits are somebody's id
+# a float needs its point: 12e5 may be the beginning of a commit's name, and twenty digits an account's id
 _FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 _BRACKETS = re.compile(r"[\[\]{}]")
 
@@ -41,7 +41,7 @@ class Frontmatter:
     body: int = 0
     """Position of the first character after the block; 0 where there is none."""
     problems: tuple[str, ...] = ()
-    """What could not be read; names keys and lines, never values."""
+    """Unreadable parts, named by keys and lines, never by values."""
 
 
 def read_frontmatter(text: str) -> Frontmatter:

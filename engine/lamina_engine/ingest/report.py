@@ -16,7 +16,7 @@ class Problem:
     code: str
     """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, redacted_skip, ..."""
     message: str
-    """What was found, and what was done about it."""
+    """Finding and consequence, such as "not valid UTF-8; skipped"."""
 
 
 @dataclass(slots=True)

@@ -39,9 +39,9 @@ class Record(Struct):
     type: str
     project: str | None
     agent: str | None
-    """Who opened or wrote it."""
+    """Author."""
     source: str | None
-    """Where it can be looked at."""
+    """Address of the record."""
     created_us: int | None
     """When the last thing happened to it that makes it what it is: opened, merged or closed; never when it was read."""
     tags: list[str]

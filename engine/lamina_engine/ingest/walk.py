@@ -69,7 +69,7 @@ class FileEntry:
     path: str
     """Path below the root, with ``/``; for a followed link the link's own path."""
     absolute: Path
-    """Where its bytes are; never a link."""
+    """Path of its bytes; never a link."""
     size: int
     """Bytes."""
     mtime_ns: int

@@ -36,7 +36,7 @@ SETTLED_S: Final = 0.2
 _MOST_SETTLED: Final = 10
 """Times that, after which they are read although changes go on."""
 _LOOK_S: Final = 0.3
-"""How often roots are looked at."""
+"""Seconds between two checks of the roots."""
 
 _Identity = tuple[int, int]
 

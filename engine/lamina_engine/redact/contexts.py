@@ -75,7 +75,7 @@ def _hidden(value: str) -> bool:
 
 
 def key_block(text: str, at: int) -> list[Span]:
-    """Find a private key from its BEGIN line to its END line, or to the last line of base64 where the END is missing."""
+    """Find a private key from BEGIN to END, or to its last line of base64 where END is missing."""
     begin = _BEGIN.match(text, at)
     if begin is None:
         return []
@@ -111,7 +111,7 @@ def key_block_end(text: str, at: int) -> list[Span]:
 
 
 def encoded_key(text: str, at: int) -> list[Span]:
-    """Find a PEM private key in base64, as in Kubernetes files; certificates and public keys stay."""
+    """Find a PEM private key in base64, as in Kubernetes files; public halves stay."""
     match = _ENCODED.match(text, at)
     if match is None:
         return []
@@ -345,7 +345,7 @@ class Word(NamedTuple):
     regex: re.Pattern[str]
     """Matches from the word's first letter through the separator."""
     spoken: bool
-    """Whether a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
+    """True if a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
     where the word is a verb, nor "tiktoken `x`"."""
 
 
@@ -402,7 +402,7 @@ _ENDS = tuple(
 
 
 def key_class(name: str) -> KeyClass | None:
-    """Return the class of secret that a field name announces (``db_password``, ``apiKey``), or None."""
+    """Return the class of secret that a field name announces (``db_password``), or None."""
     if len(name) > 128:
         return None
     for key, regex in _ENDS:
@@ -413,7 +413,7 @@ def key_class(name: str) -> KeyClass | None:
 
 
 def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | None:
-    """Find the secret assigned to a key whose word may start at ``at``: start and stop without quotes, and kind."""
+    """Find the secret assigned to a key whose word may start here: its span and kind."""
     # looks at most some 5,000 characters ahead and 100 back, so a text full of key words costs time linear in it
     match = word.regex.match(text, at)
     if match is None:
@@ -488,7 +488,7 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
 
 
 def _after_space(text: str, begin: int, at: int) -> Value | None:
-    """Read ``--password X``, ``-Password X`` and ``login X password Y`` of a .netrc; other words are prose."""
+    """Read ``--password X`` and ``login X password Y`` of a .netrc; other words are prose."""
     bare = _BARE.match(text, at)
     if bare is None or bare["value"][0] in "{[(":
         return None
@@ -519,7 +519,7 @@ def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Val
 
 
 def _trim(text: str, start: int, stop: int, begin: int) -> tuple[int, int]:
-    """Cut a bare value where its notation ends it: the next parameter, the next pair, closing punctuation."""
+    """Cut a bare value where its notation ends it: next parameter, next pair, punctuation."""
     before = text[begin - 1 : begin]
     if before in ("?", "&"):
         cut = _CUT_QUERY
@@ -543,7 +543,7 @@ def _identifier_start(text: str, at: int) -> int:
 
 
 def _starts_line(text: str, begin: int) -> bool:
-    """Return whether only indentation, list or comment marks and declarations precede the key on its line."""
+    """Return whether only indentation, marks and declarations precede the key on its line."""
     low = max(0, begin - 80)
     newline, escape = text.rfind("\n", low, begin), text.rfind("\\n", low, begin)
     start = max(newline + 1, escape + 2 if escape >= 0 else low, low)

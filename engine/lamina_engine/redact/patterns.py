@@ -34,7 +34,7 @@ class Pattern(NamedTuple):
     back: tuple[int, ...] = (0,)
     """Characters from the start of a match to its literal; each is tried."""
     mixed: bool = False
-    """Whether the match must also look random: where words joined by hyphens have the same shape."""
+    """True if the match must also look random: words joined by hyphens have the same shape."""
 
 
 def _prefixed(kind: str, literals: str, body: str, *, back: int = 0, mixed: bool = False) -> Pattern:

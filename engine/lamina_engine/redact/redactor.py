@@ -110,11 +110,11 @@ class Redactor:
         return self._find_all(text, places(text))
 
     def mask(self, finding: Finding) -> str:
-        """Return the mask that replaces a finding."""
+        """Mask the secrets of a text, recording where they stood; policy "allow" changes nothing."""
         return f"[redacted:{finding.kind}]"
 
     def clean(self, text: str) -> tuple[str, list[Finding]]:
-        """Mask the secrets of a text (not under "allow"); return it with the findings, by offsets in the original."""
+        """Mask the secrets of a text; return it with the findings, by offsets in the original."""
         findings = self.find(text)
         return (self._apply_masks(text, findings) if self.policy != "allow" else text), findings
 
@@ -233,9 +233,9 @@ class Masked:
 
     text: str
     spans: tuple[tuple[int, int], ...] = ()
-    """Where the masks stand in ``text``, ascending."""
+    """Spans of the masks in ``text``, ascending."""
     originals: tuple[tuple[int, int], ...] = ()
-    """Where the secrets stood in the original, one for each mask."""
+    """Spans of the secrets in the original, one for each mask."""
     kinds: tuple[str, ...] = ()
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
 
@@ -243,7 +243,7 @@ class Masked:
         object.__setattr__(self, "_starts", tuple(start for start, _ in self.spans))
 
     def original(self, position: int) -> int:
-        """Return the original position of a position in the masked text; inside a mask, the secret's start."""
+        """Return the original position of a masked position; inside a mask, the secret's start."""
         i = bisect_left(self._starts, position) - 1
         if i < 0:
             return position
@@ -258,7 +258,7 @@ class Masked:
 
 
 def mask(text: str, redactor: Redactor | None) -> Masked:
-    """Mask the secrets of a text, remembering where they stood; no redactor, or policy "allow", changes nothing."""
+    """Mask the secrets of a text, recording where they stood; policy "allow" changes nothing."""
     # "skip" masks too: a caller that skips the source has nothing to keep, and nothing may slip past it
     if redactor is None or redactor.policy == "allow":
         return Masked(text)
@@ -281,7 +281,7 @@ def mask(text: str, redactor: Redactor | None) -> Masked:
 
 
 def _merge(findings: Iterable[Finding]) -> list[Finding]:
-    """Join overlapping findings, named after the longest; for equal spans the more specific kind."""
+    """Join overlapping findings, named after the longest; on ties the more specific kind."""
     merged: list[Finding] = []
     longest = 0
     for finding in sorted(findings, key=lambda found: (found.start, -found.stop, found.kind in _GENERIC)):
@@ -300,7 +300,7 @@ def _merge(findings: Iterable[Finding]) -> list[Finding]:
 def _original_spans(
     masked: list[Finding], more: Iterable[Finding], mask: Callable[[Finding], str]
 ) -> Iterator[Finding]:
-    """Map findings in a masked text to the original; a touched mask counts as the secret it replaces."""
+    """Map findings in a masked text to the original; a touched mask counts as its secret."""
     starts: list[int] = []
     stops: list[int] = []
     shift = 0

@@ -40,13 +40,13 @@ _BLOCK = 1 << 17  # bytes; smaller blocks pay more in calls, larger ones leave t
 
 
 def as_bytes(text: str) -> NDArray[np.uint8]:
-    """Encode a text as one byte per character; non-ASCII becomes a question mark, which matches nothing."""
+    """Encode a text as one byte per character; non-ASCII becomes ``?``, which never matches."""
     return np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
 
 
 @functools.cache
 def load_kernel() -> threading.Thread:
-    """Load the kernel on a thread, once a process: for many small texts, none of which is worth it alone."""
+    """Load the kernel on a thread, once a process; one small text alone is not worth it."""
     return warm((find_grams,))
 
 
@@ -80,14 +80,14 @@ class LiteralScan:
         return int(self._words.size)
 
     def number(self, literal: str) -> int:
-        """Return the number of a literal, as `hits` reports it; `KeyError` for one that is not in the set."""
+        """Return the number of a literal, as `hits` reports it."""
         return self._numbers[self._word(literal)]
 
     def hits(self, text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find all places where a literal begins: ascending positions, and the number of each literal.
+        """Find all literals: ascending positions, and the number of each.
 
-        Punctuation that differs in one bit may be confused (``@`` and the grave accent): a hit is a reason to look, not
-        a proof. O(len(text)), independent of the number of literals.
+        Punctuation that differs in one bit may be confused (``@`` and the grave accent): a hit is a reason to look, not a proof.
+        O(len(text)), independent of the number of literals.
         """
         if is_ready(find_grams) or text.size >= _BULK:
             return self._hits_by_kernel(text)
@@ -162,7 +162,7 @@ Span = tuple[int, int, str]
 """Start, stop and kind of a secret."""
 
 Place = tuple[int, int]
-"""Where a literal stands in a text, and which."""
+"""Position of a literal in a text, and its number."""
 
 _JOINED_MAX = 1 << 20  # characters of one prefilter pass; more texts per pass save nothing, temporaries grow
 _MIXED_CASE = re.compile(r"[a-z0-9][A-Z][a-z0-9]*[A-Z]")
@@ -182,7 +182,7 @@ _Finder = _Shape | Context | Word
 
 
 def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
-    """Return the scan and, by literal number, the finders to run with their distance from the start of a match."""
+    """Return the scan and, by literal number, the finders with their distance to the match."""
     rows: list[tuple[str, int, _Finder]] = []
     for pattern in PATTERNS:
         regex = re.compile(pattern.regex, re.ASCII)

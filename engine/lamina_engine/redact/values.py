@@ -117,7 +117,7 @@ _STOP = frozenset(
 
 
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
-    """Return whether an unquoted value under a key of this class is to be masked; the module has the rule."""
+    """Return whether a value under a key of this class is to be masked, by the module's rule."""
     value = MASK.sub("", value).strip()
     if len(value) < 4 or is_placeholder(value) or is_reference(value, form):
         return False
@@ -133,7 +133,7 @@ def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value only marks a secret's place: ``<key>``, ``your_api_key_here``, ``xxxx``."""
+    """Return whether a value only marks a secret's place: ``<key>``, ``xxxx``, ``changeme``."""
     return (
         value.lower() in _SCHEMA_WORDS
         or (len(value) < 80 and _FILLER.fullmatch(value) is not None)
@@ -143,7 +143,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_reference(value: str, form: Form = Form.QUOTED) -> bool:
-    """Return whether a value refers to a secret kept elsewhere; bare text may also be an expression."""
+    """Return whether a value refers to a secret kept elsewhere, or is an expression."""
     if _REFERENCE.match(value) or _EMBEDDED_REFERENCE.search(value):
         return True
     if _PATH.match(value) and (value[0] != "/" or _wordy(value.strip("/"))):  # base64 may begin with a slash
@@ -210,7 +210,7 @@ def _password(value: str, form: Form) -> bool:
 
 
 def _quoted_secret(value: str) -> bool:
-    """Judge a quoted literal under a key named "secret": weaker than random, stronger than a word."""
+    """Judge a quoted literal named "secret": weaker than random, stronger than a word."""
     if _PLAIN_DATA.match(value):
         return False
     if len(value) < 8 or _SEPARATORS.search(value):
