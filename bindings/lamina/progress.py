@@ -5,36 +5,17 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lamina_engine.reports import Progress, ProgressListener
 
 _PATIENCE_S = 1.0
 
 
-class ProgressStep(Protocol):
-    """One step of a long run, such as an ingest's `Progress` or a reindex's `Step`."""
-
-    @property
-    def stage(self) -> str:
-        """Name of the stage."""
-        ...
-
-    @property
-    def done(self) -> int:
-        """Units done in this stage."""
-        ...
-
-    @property
-    def total(self) -> int:
-        """Units of this stage."""
-        ...
-
-
-S = TypeVar("S", bound=ProgressStep)
-
-
 @contextlib.contextmanager
-def reporter(progress: bool | Callable[[S], None]) -> Iterator[Callable[[S], None] | None]:
+def reporter(progress: bool | ProgressListener) -> Iterator[ProgressListener | None]:
     """Yield the listener of a run: none, the caller's function, or a bar on stderr."""
     if progress is False or (progress is True and not sys.stderr.isatty()):
         yield None
@@ -46,7 +27,7 @@ def reporter(progress: bool | Callable[[S], None]) -> Iterator[Callable[[S], Non
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[Callable[[ProgressStep], None]]:
+def _bar() -> Iterator[ProgressListener]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -62,7 +43,7 @@ def _bar() -> Iterator[Callable[[ProgressStep], None]]:
     )
     tasks: dict[str, TaskID] = {}
 
-    def report(step: ProgressStep) -> None:
+    def report(step: Progress) -> None:
         if not bar.live.is_started and time.monotonic() - started < _PATIENCE_S:
             return
         bar.start()

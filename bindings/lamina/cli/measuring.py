@@ -23,9 +23,9 @@ from lamina_engine.known_profiles import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lamina.progress import ProgressStep
     from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet
     from lamina_engine.evaluation.report import Search
+    from lamina_engine.reports import ProgressListener
 
 _ALL: Final = "all"
 _DEFAULT: Final = "default"
@@ -63,7 +63,7 @@ def eval_(
     labelled = load_set(path)
     moment = now or _newest(labelled)
     names: list[str | None] = [*sorted(BUILT_IN)] if _ALL in profiles else [*profiles] or [None]
-    bar: bool | Callable[[ProgressStep], None] = True
+    bar: bool | ProgressListener = True
     with _vault_of(call, labelled, embedder) as vault, reporter(bar) as progress:
         reports = {}
         for name in names:
@@ -83,7 +83,7 @@ def _search(vault: Vault, profile: str | None, now: str | None, asked: Callable[
     return search
 
 
-def _counted(report: Callable[[ProgressStep], None] | None, stage: str, total: int) -> Callable[[], None]:
+def _counted(report: ProgressListener | None, stage: str, total: int) -> Callable[[], None]:
     """Return what is called after each query, for the progress bar."""
     from lamina_engine.reports import Progress
 
