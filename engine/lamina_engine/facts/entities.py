@@ -66,7 +66,7 @@ def ensure_entities(memory: Memory, entities: Iterable[EntityDraft], *, origin: 
         ]
         added = _append_aliases(transaction, kg, given, origin)
     sync_names(memory)
-    return FactsWritten(rows=rows, added=added, unchanged=len(given) - added, entities=interner.made)
+    return FactsWritten(rows=rows, added=added, unchanged=len(given) - added, entities=interner.new_count)
 
 
 def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
@@ -120,7 +120,7 @@ def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER
 
 def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
     """Return (alias as written, entity, exact match) of the active aliases equal without case."""
-    rows = kg.lexicon.aliases.all_rows(names.key(text))
+    rows = kg.name_index.aliases.all_rows(names.key(text))
     rows = np.sort(rows[rows < kg.alias_rows])
     stands: dict[tuple[str, int], bool] = {}
     for record in kg.snapshot.records("aliases", rows, ("alias", "entity", "active")):
@@ -132,7 +132,7 @@ def _active_aliases(kg: FactView, text: str) -> list[tuple[str, int, bool]]:
 def _append_aliases(transaction: Transaction, kg: FactView, given: Iterable[tuple[str, int]], origin: str) -> int:
     """Append aliases that do not exist yet; return their number."""
     pairs = list(dict.fromkeys(given))
-    exists = kg.lexicon.aliases.lookup(names.keys([text for text, _ in pairs]), n_rows=kg.alias_rows) >= 0
+    exists = kg.name_index.aliases.lookup(names.keys([text for text, _ in pairs]), n_rows=kg.alias_rows) >= 0
     new = [
         (text, row)
         for (text, row), is_known in zip(pairs, exists.tolist(), strict=True)

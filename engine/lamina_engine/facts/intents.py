@@ -150,9 +150,9 @@ class Intents:
 
     def of(self, words: Sequence[str]) -> list[Intent]:
         """Return the intents of a question's words, in the order of the table."""
-        return [self.table[place] for place, _ in sorted(self.shown(words).items())]
+        return [self.table[place] for place, _ in sorted(self.find_triggers(words).items())]
 
-    def shown(self, words: Sequence[str]) -> dict[int, set[int]]:
+    def find_triggers(self, words: Sequence[str]) -> dict[int, set[int]]:
         """Return, by row of the table, the positions of its trigger words."""
         found: dict[int, set[int]] = {}
         for at, word in enumerate(words):
@@ -283,7 +283,7 @@ class Question(Struct, frozen=True):
     unknown: tuple[str, ...]
     """Capitalised names that nothing in the vault has."""
     words: tuple[str, ...]
-    shown: tuple[tuple[Intent, frozenset[int]], ...]
+    triggers: tuple[tuple[Intent, frozenset[int]], ...]
     """Intents in the order of their table, with the positions of the words that show them."""
     content: tuple[int, ...]
     """Positions of words that are neither names of entities nor function words."""
@@ -292,7 +292,7 @@ class Question(Struct, frozen=True):
     @property
     def intents(self) -> tuple[Intent, ...]:
         """Intents of the question."""
-        return tuple(intent for intent, _ in self.shown)
+        return tuple(intent for intent, _ in self.triggers)
 
 
 def parse_question(
@@ -301,7 +301,7 @@ def parse_question(
     """Parse a question. O(length of the text), for any number of names and aliases."""
     mentions = [mention for mention in kg.scan(text) if _may_name(mention)]
     words = words_of(text)
-    shown = intents.shown(words)
+    shown = intents.find_triggers(words)
     mentions = _without_asking_words(mentions, {words[i] for at in shown.values() for i in at})
     unknown, more = _unresolved(kg, text, mentions, fuzzy=fuzzy)
     mentions = sorted([*mentions, *more], key=lambda mention: mention.start)

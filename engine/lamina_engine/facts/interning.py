@@ -77,7 +77,7 @@ class EntityInterner:
         if not self._kg.entity_rows:
             self._new_names.update(expected)
             return
-        keys, lexicon = names.keys(expected), self._kg.lexicon
+        keys, lexicon = names.keys(expected), self._kg.name_index
         rows = lexicon.names.lookup(keys, n_rows=self._kg.entity_rows)
         alias = lexicon.aliases.lookup(keys, n_rows=self._kg.alias_rows) >= 0
         self._new_names.update(expected[at] for at in np.flatnonzero((rows < 0) & ~alias).tolist())
@@ -86,7 +86,7 @@ class EntityInterner:
 
     def _take_exact(self, expected: list[str], keys: Hashes, rows: I64, named: NDArray[np.bool_]) -> None:
         """Resolve names that exactly one entity has, letter by letter: most names of a large write."""
-        held, count = np.unique(self._kg.lexicon.name_keys.values[: self._kg.entity_rows], return_counts=True)
+        held, count = np.unique(self._kg.name_index.name_keys.values[: self._kg.entity_rows], return_counts=True)
         named[named] = count[np.searchsorted(held, keys[named])] == 1
         at = np.flatnonzero(named)
         written = self._kg.snapshot.values("entities", "name", rows[at])
@@ -95,7 +95,7 @@ class EntityInterner:
                 self._found[None][name] = self._kg.root(row)
 
     @property
-    def made(self) -> int:
+    def new_count(self) -> int:
         """Number of new entities."""
         return len(self._new) - len(self._new.merges)
 

@@ -104,7 +104,9 @@ def judge_contradictions(
 
 
 def _judge_facts(memory: Memory, facts: list[Fact], noted: list[Contradiction], purse: BudgetedChat) -> None:
-    question = json.dumps({"facts": [_shown(i, fact) for i, fact in enumerate(facts)]}, ensure_ascii=False, indent=1)
+    question = json.dumps(
+        {"facts": [_describe_fact(i, fact) for i, fact in enumerate(facts)]}, ensure_ascii=False, indent=1
+    )
     found = purse.ask(DISPUTES_PROMPT, question, partial(parse_disputes, facts=len(facts)))
     if found is not None:
         noted += record_contradictions(memory, _contradictions(found, facts), origin=ORIGIN)
@@ -130,7 +132,7 @@ def _groups(view: View) -> list[list[Fact]]:
     return found
 
 
-def _shown(index: int, fact: Fact) -> dict[str, Any]:
+def _describe_fact(index: int, fact: Fact) -> dict[str, Any]:
     return {"index": index, "fact": f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}"}
 
 

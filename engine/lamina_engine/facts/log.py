@@ -130,7 +130,7 @@ class _FactWriter(LogWriter[_FactPlan, FactsWritten]):
         plan.interner.append(transaction, self._origin)
         rows = append_plan(plan.rows, transaction, plan.sources, plan.chunks, self._origin)
         return FactsWritten(
-            rows, plan.rows.added, plan.rows.unchanged, plan.rows.superseded, plan.interner.made,
+            rows, plan.rows.added, plan.rows.unchanged, plan.rows.superseded, plan.interner.new_count,
             [plan.columns.error_message(row, why) for row, why in sorted(plan.columns.bad.items())],
         )  # fmt: skip
 

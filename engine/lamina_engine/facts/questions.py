@@ -347,7 +347,7 @@ def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) 
     strong = [item.fact for item in related if item.score >= ANSWERED_FROM]
     left = set(question.content)
     asking: set[int] = set()
-    for intent, positions in question.shown:
+    for intent, positions in question.triggers:
         if any(_fact_matches(intent, fact, inward=fact.direction == "in") for fact in strong):
             left -= positions
         else:
@@ -358,7 +358,7 @@ def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) 
         unknown = {stem(word) for name in question.unknown for word in words_of(name)}
         other = {part for name in kg.tables.predicates.names for part in _key_stems(name)} | unknown
         return not any(i in asking or _stem_at(question, i) in other for i in left)
-    return bool(related) and not left and not question.shown
+    return bool(related) and not left and not question.triggers
 
 
 def _stem_at(question: Question, position: int) -> str:

@@ -244,7 +244,7 @@ def row_of_id(kg: FactView, identity: str) -> int:
     """Return the row of a canonical id, -1 where there is none."""
     if identity.count(":") < 2:
         return -1
-    rows = kg.lexicon.ids.all_rows(int(hash_ids([identity])[0]))
+    rows = kg.name_index.ids.all_rows(int(hash_ids([identity])[0]))
     rows = rows[rows < kg.entity_rows]
     for row, found in zip(rows.tolist(), kg.snapshot.values("entities", "id", rows), strict=True):
         if found == identity:
@@ -257,11 +257,11 @@ def find_named(kg: FactView, key: int) -> list[NameMatch]:
     if key == 0:
         return []
     found = []
-    rows = _visible_rows(kg.lexicon.names, key, kg.entity_rows)
+    rows = _visible_rows(kg.name_index.names, key, kg.entity_rows)
     for row, name in zip(rows.tolist(), kg.snapshot.values("entities", "name", rows), strict=True):
         now = kg.root(row)
         found.append(NameMatch(now, name, now != row))
-    rows = _visible_rows(kg.lexicon.aliases, key, kg.alias_rows)
+    rows = _visible_rows(kg.name_index.aliases, key, kg.alias_rows)
     if len(rows):
         stands: dict[tuple[int, str], bool] = {}
         for record in kg.snapshot.records("aliases", rows, ("alias", "entity", "active")):
@@ -301,10 +301,10 @@ def find_mentions(kg: FactView, text: str) -> list[Mention]:
     found = names.words(text)
     if not found:
         return []
-    runs = names.run_keys([word for word, _, _ in found], kg.lexicon.longest)
+    runs = names.run_keys([word for word, _, _ in found], kg.name_index.longest)
     keys = np.concatenate(runs)
-    hit = (kg.lexicon.names.lookup(keys, n_rows=kg.entity_rows) >= 0) | (
-        kg.lexicon.aliases.lookup(keys, n_rows=kg.alias_rows) >= 0
+    hit = (kg.name_index.names.lookup(keys, n_rows=kg.entity_rows) >= 0) | (
+        kg.name_index.aliases.lookup(keys, n_rows=kg.alias_rows) >= 0
     )
     places = np.flatnonzero(hit)
     if not len(places):

@@ -56,7 +56,7 @@ class FactView:
     def __init__(self, view: View) -> None:
         snapshot, past = view.snapshot, view.as_of_us
         self.view, self.snapshot = view, snapshot
-        self.lexicon: resolve.NameIndex = resolve.name_index(view.tables, snapshot)
+        self.name_index: resolve.NameIndex = resolve.name_index(view.tables, snapshot)
         """What entities are called."""
         facts, entities, aliases, predicates = (
             snapshot.rows(log) if past is None else snapshot.watermark(log, past)
@@ -88,7 +88,7 @@ class FactView:
     def parents(self) -> dict[int, int]:
         """Entities that were merged, by row, with the entity they were merged into."""
         found: dict[int, int] = {}
-        for row, entity, into in self.lexicon.merges:
+        for row, entity, into in self.name_index.merges:
             end = into
             while end in found:
                 end = found[end]
@@ -119,13 +119,13 @@ class FactView:
     @property
     def entities(self) -> int:
         """Number of entities."""
-        kinds = self.lexicon.kind.values[: self.entity_rows]
-        return int(np.count_nonzero(kinds == self.lexicon.kinds.code(resolve.ENTITY))) - len(self.parents)
+        kinds = self.name_index.kind.values[: self.entity_rows]
+        return int(np.count_nonzero(kinds == self.name_index.kinds.code(resolve.ENTITY))) - len(self.parents)
 
     def is_entity(self, row: int) -> bool:
         """Return whether a row of the entities log is an entity of this view."""
-        kinds = self.lexicon.kind.values
-        return 0 <= row < self.entity_rows and int(kinds[row]) == self.lexicon.kinds.code(resolve.ENTITY)
+        kinds = self.name_index.kind.values
+        return 0 <= row < self.entity_rows and int(kinds[row]) == self.name_index.kinds.code(resolve.ENTITY)
 
     def entity_texts(self, row: int) -> tuple[str, str, str]:
         """Return the present name, canonical id and type of an entity."""
@@ -170,7 +170,7 @@ class FactView:
         return found
 
     def _aliases(self, row: int) -> list[str]:
-        rows = [self.lexicon.by_entity.of(member, self.alias_rows) for member in self.members(row)]
+        rows = [self.name_index.by_entity.of(member, self.alias_rows) for member in self.members(row)]
         ordered = np.sort(np.concatenate(rows))
         written = self.snapshot.values("aliases", "alias", ordered)
         # of several rows about one alias the last stands

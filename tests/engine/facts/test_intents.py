@@ -15,7 +15,7 @@ from lamina_engine.facts.intents import (
 )
 
 
-def shown(text: str) -> list[str]:
+def find_triggers(text: str) -> list[str]:
     return [intent.name for intent in standard().of(words_of(text))]
 
 
@@ -39,12 +39,12 @@ TRAPS = [
 
 @pytest.mark.parametrize(("intent", "question"), POSITIVE)
 def test_an_intent_is_shown(intent: str, question: str) -> None:
-    assert intent in shown(question)
+    assert intent in find_triggers(question)
 
 
 @pytest.mark.parametrize(("intent", "question"), TRAPS)
 def test_no_intent_is_shown_inside_words(intent: str, question: str) -> None:
-    assert intent not in shown(question)
+    assert intent not in find_triggers(question)
 
 
 def test_every_shipped_row_has_a_positive_and_every_row_its_own_name() -> None:
