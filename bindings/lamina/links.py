@@ -392,7 +392,7 @@ class Links:
         >>> [chunk.id for chunk in vault.links.timeline("db").before]
         ['outage']
         """
-        from lamina_engine.graph.nearby import timeline
+        from lamina_engine.graph.neighbors import timeline
 
         return timeline(self._memory.view(), id, before=before, after=after, same_collection=same_collection)
 
@@ -421,7 +421,7 @@ class Links:
         >>> vault.links.similar("db", k=1)[0].id
         'pool'
         """
-        from lamina_engine.graph.nearby import similar
+        from lamina_engine.graph.neighbors import similar
         from lamina_engine.results import Neighbor
 
         return Results(similar(self._memory.view(), id, k=k), Neighbor)

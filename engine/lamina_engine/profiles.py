@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lamina_engine.clock import parse_instant
+from lamina_engine.errors import InvalidArgument
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 FINITE: Final = sys.float_info.max
@@ -265,3 +266,25 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     def name(self) -> str:
         """The id without its version."""
         return self.id.partition("@")[0]
+
+
+Intent = Literal["why", "when", "entity", "what"]
+INTENTS: Final = ("why", "when", "entity", "what")
+"""In the order in which equal scores are decided."""
+WHAT: Final = "what"
+"""What is left where nothing says otherwise."""
+
+
+def check_intent(intent: object) -> str | None:
+    """Return an intent that a caller gave, in lower case; None stays None.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is not one of `INTENTS`.
+    """
+    if intent is None:
+        return None
+    if not isinstance(intent, str) or intent.lower() not in INTENTS:
+        raise InvalidArgument(f"intent={intent!r} must be one of {', '.join(INTENTS)}, or None to go by the question")
+    return intent.lower()

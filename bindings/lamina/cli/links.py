@@ -12,7 +12,7 @@ from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_o
 from lamina.cli.documents import chunk_line, headline, short_date, short_id
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
 from lamina_engine.clock import format_instant
-from lamina_engine.graph.question import INTENTS
+from lamina_engine.profiles import INTENTS
 
 if TYPE_CHECKING:
     from lamina.options import CauseDirection, Direction, LinkKind

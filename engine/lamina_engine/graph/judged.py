@@ -20,7 +20,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import links, log
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.log import Draft, LinkCounts
-from lamina_engine.graph.nearby import similar
+from lamina_engine.graph.neighbors import similar
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.judging.queue import (
     Budget,

@@ -1,13 +1,15 @@
-"""Walks over the link graph, from ids to ids: what is near, what a question leads to, and the path to each.
+"""Graph walks: best-first from a few rows, pushed mass, links one hop away; by rows for a recall, by ids for callers.
 
-Equal scores stand newer first, then by id. Chunks that were removed are neither found nor walked; those that were
-invalidated are, and say so, unless the caller leaves them out.
+A recall keeps a handful of what walks reach, so ids, paths and dates are read of those alone. Equal scores stand newer
+first, then by id. Removed chunks are neither found nor walked; invalidated ones are, and say so, unless left out.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,19 +17,379 @@ from lamina_engine.arguments import ids_of
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph import leads
 from lamina_engine.graph.ends import find_ends
-from lamina_engine.graph.leads import step_of
+from lamina_engine.graph.intents import AFFINITY, PATHS, gains
 from lamina_engine.graph.registry import STANDARD, Direction, Registry
 from lamina_engine.index import nodes
-from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES
+from lamina_engine.profiles import WHAT, check_intent
 from lamina_engine.results import Neighbor, Step
+from lamina_kernels.graph import beam, injection, push
+from lamina_kernels.graph.csr import entries
+from lamina_kernels.graph.hops import block
 from lamina_kernels.graph.hops import neighbours as gather_hops
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.index.view import View
-    from lamina_kernels.layouts import F32, I32, I64, Walk
+    from lamina_kernels.layouts import F32, F64, I32, I64, U8, Walk
+
+__all__ = ["ChunkNotFound", "neighbours", "propagate", "traverse"]
+
+CONTRADICTS: Final = "contradicts"
+
+
+class Starts(NamedTuple):
+    """Where walks begin: rows that have links, best first, and rows that have none.
+
+    Attributes
+    ----------
+    nodes : int32 (s,)
+    scores : float64 (s,)
+    lone : int64 (a,)
+        Rows without links: a walk finds them and goes no further.
+    lone_scores : float64 (a,)
+    """
+
+    nodes: I32
+    scores: F64
+    lone: I64
+    lone_scores: F64
+
+
+class PushedRows(NamedTuple):
+    """What pushed mass came to, in no order.
+
+    Attributes
+    ----------
+    rows : int64 (k,)
+    scores : float64 (k,)
+    paths : int64 (k,)
+        Which of the intent's paths gave the score.
+    """
+
+    rows: I64
+    scores: F64
+    paths: I64
+
+
+class _Plan(NamedTuple):
+    """What an intent makes of the relations of a graph."""
+
+    outward: U8
+    inward: U8
+    gains: F64
+    paths: tuple[tuple[int, ...], ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _plan(names: tuple[str, ...], intent: str, registry: Registry, known: int) -> _Plan:
+    """Return the plan of an intent; ``known`` is how many relations are registered, for there may be more later."""
+    code = {name: i for i, name in enumerate(names)}
+    # along a relation that no link has, mass goes nowhere
+    paths = tuple(tuple(code[name] for name in takewhile(code.__contains__, path)) for path in PATHS[intent])
+    plan = _Plan(*registry.masks(names), gains(names, intent, registry), paths)
+    for table in plan[:3]:
+        table.flags.writeable = False
+    return plan
+
+
+def find_starts(view: View, rows: I64, scores: F64, *, invalidated: bool) -> Starts:
+    """Return rows as starts, without those whose chunk may not be walked.
+
+    Parameters
+    ----------
+    rows : int64 (n,)
+        Distinct and current.
+    scores : float64 (n,)
+        ≥ 0; equal ones go by id.
+    invalidated : bool
+        Whether invalidated chunks may be walked.
+    """
+    if not view.all_active:
+        status = view.state.status[rows]
+        kept = (status == ACTIVE) | (invalidated & (status == INVALIDATED))
+        rows, scores = rows[kept], scores[kept]
+    worse = -scores
+    order = np.argsort(worse, kind="stable")
+    if (worse[order[1:]] == worse[order[:-1]]).any():
+        names = view.snapshot.values("chunks", "id", rows)
+        order = np.array(sorted(range(len(rows)), key=lambda i: (worse[i], names[i])), np.int64)
+    rows, scores = rows[order], scores[order]
+    found = nodes.nodes_of_rows(view, rows)
+    linked = found >= 0
+    return Starts(found[linked], scores[linked], rows[~linked], scores[~linked])
+
+
+def latest_rows(view: View, rows: I64, scores: F64) -> tuple[I64, F64]:
+    """Return the current rows of the chunks that rows are versions of, each once; of several scores the last counts."""
+    found = nodes.current_rows(view, rows)
+    latest = dict(zip(found.tolist(), scores.tolist(), strict=True))
+    if len(latest) == len(rows):
+        return found, scores
+    return np.array(list(latest), np.int64), np.array(list(latest.values()), np.float64)
+
+
+def walk_best_first(
+    view: View,
+    begin: Starts,
+    *,
+    intent: str | None,
+    depth: int,
+    beam_width: int,
+    budget: int,
+    vector: F32 | None = None,
+    relations: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    invalidated: bool = True,
+    registry: Registry = STANDARD,
+) -> Walk:
+    """Walk best-first; arguments as for `lamina_engine.graph.walks.traverse`. The lone ones are not part of it."""
+    state = nodes.state_of(view)
+    graph = state.graph
+    plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
+    walk_out, walk_in = (plan.outward, plan.inward) if relations is None else registry.masks(graph.relations, relations)
+    blocked = _without(view, state, state.blocked if invalidated else state.blocked_invalid, without)
+    return beam.beam(
+        graph.forward, graph.backward, begin.nodes, begin.scores, plan.gains, walk_out, walk_in, blocked, beam_width,
+        depth, budget, _lift(view, state, vector),
+    )  # fmt: skip
+
+
+def push_mass(
+    view: View,
+    begin: Starts,
+    *,
+    intent: str | None,
+    budget: int,
+    invalidated: bool = True,
+    registry: Registry = STANDARD,
+) -> PushedRows:
+    """Push mass along an intent's paths; the ``budget`` rows with most of it, lone starts included."""
+    state = nodes.state_of(view)
+    graph = state.graph
+    plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
+    blocked = state.blocked if invalidated else state.blocked_invalid
+    found = push.push(
+        graph.forward, graph.backward, begin.nodes, begin.scores, plan.paths, plan.inward, blocked, budget
+    )  # fmt: skip
+    rows = np.concatenate([state.rows[found.nodes], begin.lone])
+    scores = np.concatenate([found.scores, push.ALPHA * begin.lone_scores])
+    paths = np.concatenate([found.paths, np.zeros(len(begin.lone), np.int64)])
+    kept = select_first(view, rows, scores, budget)
+    return PushedRows(rows[kept], scores[kept], paths[kept])
+
+
+def intent_paths(intent: str | None) -> Sequence[tuple[str, ...]]:
+    """Return the paths of relations that an intent pushes mass along."""
+    return PATHS[check_intent(intent) or WHAT]
+
+
+def select_first(view: View, rows: I64, scores: F64, k: int) -> I64:
+    """Return the positions of the first k by score, then newer, then by id; in no order."""
+    if len(rows) <= k:
+        return np.arange(len(rows))
+    older = ~view.created_us[rows]  # the other way round, and unlike a minus it cannot overflow
+    order = np.lexsort((older, -scores))
+    last, next_ = order[k - 1], order[k]
+    if scores[last] == scores[next_] and older[last] == older[next_]:
+        equal = np.flatnonzero((scores[order] == scores[last]) & (older[order] == older[last]))
+        names = view.snapshot.values("chunks", "id", rows[order[equal]])
+        order[equal] = order[equal[sorted(range(len(equal)), key=names.__getitem__)]]
+    return order[:k]
+
+
+def reached_rows(view: View, walk: Walk, begin: Starts, budget: int) -> I64:
+    """Return int64 (k,): the row of each position of a walk; -1 for starts, and for what lone starts leave no room for."""
+    state = nodes.state_of(view)
+    rows = state.rows[walk.nodes]
+    if len(rows) + len(begin.lone) > budget:
+        scores = np.concatenate([walk.scores, begin.lone_scores])
+        kept = select_first(view, np.concatenate([rows, begin.lone]), scores, budget)
+        away = np.ones(len(rows), np.bool_)
+        away[kept[kept < len(rows)]] = False
+        rows[away] = -1
+    rows[walk.hops == 0] = -1
+    return rows
+
+
+def mark_contradicted(view: View, walk: Walk) -> U8:
+    """Return uint8 (k,): 1 where a link on the way says that its two ends contradict each other."""
+    found = np.zeros(walk.nodes.size, np.uint8)
+    graph = nodes.state_of(view).graph
+    if CONTRADICTS not in graph.relations:
+        return found
+    code = graph.relations.index(CONTRADICTS)
+    for hop in range(1, int(walk.hops.max(initial=0)) + 1):
+        here = np.flatnonzero(walk.hops == hop)
+        found[here] = found[walk.parents[here]]
+        for links, outward in ((graph.forward, 1), (graph.backward, 0)):
+            side = here[walk.outward[here] == outward]
+            found[side] |= links.relations[walk.entries[side]] == code
+    return found
+
+
+def trace_path(view: View, walk: Walk, position: int) -> tuple[Step, ...]:
+    """Return the links from where a walk began to a position of it."""
+    state = nodes.state_of(view)
+    way = [position]
+    while walk.parents[way[-1]] >= 0:
+        way.append(int(walk.parents[way[-1]]))
+    way.reverse()
+    names = [str(name) for name in view.snapshot.values("chunks", "id", state.rows[walk.nodes[way]])]
+    return tuple(
+        make_step(state, int(walk.entries[at]), bool(walk.outward[at]), before, name)
+        for at, before, name in zip(way[1:], names, names[1:], strict=False)
+    )
+
+
+def make_step(state: NodeState, entry: int, outward: bool, before: str, name: str) -> Step:
+    """Return a link that was walked from one id to another; ``entry`` as `lamina_kernels.layouts.Walk` has it."""
+    links = state.graph.forward if outward else state.graph.backward
+    source, target = (before, name) if outward else (name, before)
+    return Step(source, target, state.graph.relations[links.relations[entry]], float(links.weights[entry]), outward)
+
+
+def _without(view: View, state: NodeState, blocked: U8, collections: Sequence[str]) -> U8:
+    """Block the nodes of some collections too."""
+    if not collections or not state.graph.nodes:
+        return blocked
+    known = np.flatnonzero(state.rows >= 0)
+    found = view.categories.gather(view.snapshot, "collection", state.rows[known])  # first: it reads the names
+    out = np.zeros(state.graph.nodes, np.bool_)
+    out[known] = np.isin(found, [view.categories.code("collection", name) for name in collections])
+    more: U8 = blocked | ~block(out)
+    return more
+
+
+def _lift(view: View, state: NodeState, vector: F32 | None) -> beam.Lift | None:
+    if vector is None or not view.vector_rows:
+        return None
+    norm = float(np.linalg.norm(vector))
+    if not np.isfinite(norm) or norm == 0.0:
+        raise InvalidArgument("the question's vector is all zero, or holds NaN or infinity; give another, or none")
+    query = np.ascontiguousarray(vector / norm, np.float32)
+
+    def lift(met: I32) -> F64:
+        cosines = view.vectors.dots(state.rows[met], query).astype(np.float64)
+        raised: F64 = np.exp(AFFINITY * cosines)
+        return raised
+
+    return lift
+
+
+class AdjacentRows(NamedTuple):
+    """Chunks around some hits: hit after hit, each other chunk once a hit, by the first link that leads to it.
+
+    Attributes
+    ----------
+    hits : int64 (s,)
+        Current rows.
+    hit_nodes : int32 (s,)
+        -1 for hits without links.
+    owners : int64 (m,)
+        Position of the hit.
+    nodes : int32 (m,)
+    rows : int64 (m,)
+    entries : int64 (m,)
+        Of the link among links by source, or by target.
+    outward : uint8 (m,)
+        1 where the hit is its source.
+    """
+
+    hits: I64
+    hit_nodes: I32
+    owners: I64
+    nodes: I32
+    rows: I64
+    entries: I64
+    outward: U8
+
+    def only(self, places: I64) -> AdjacentRows:
+        """Return some of them."""
+        return AdjacentRows(
+            self.hits, self.hit_nodes, self.owners[places], self.nodes[places], self.rows[places], self.entries[places],
+            self.outward[places],
+        )  # fmt: skip
+
+
+def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Registry = STANDARD) -> AdjacentRows:
+    """Return what the links of some relations lead to from each hit, in both directions, outward ones first.
+
+    Parameters
+    ----------
+    view : View
+    hits : int64 (s,)
+        Rows.
+    relations : sequence of str
+        Those that no link has lead nowhere.
+
+    Raises
+    ------
+    InvalidArgument
+        For a relation that is not registered.
+
+    Notes
+    -----
+    Chunks that may not be walked (removed, forgotten) are left out. O(links of the hits).
+    """
+    state = nodes.state_of(view)
+    walked, _ = registry.masks(state.graph.relations, relations, "both")
+    current = nodes.current_rows(view, hits)
+    hit_nodes = nodes.nodes_of_rows(view, current)
+    found = injection.gather_neighbours(state.graph.forward, state.graph.backward, hit_nodes, walked, state.blocked)
+    return AdjacentRows(
+        current, hit_nodes, found.owners, found.nodes, state.rows[found.nodes], found.entries, found.outward
+    )
+
+
+def select_adjacent(view: View, found: AdjacentRows, scores: F64, worth: F64, most: int, *, best: bool) -> I64:
+    """Return which chunks the hits bring along, each once: by score, then the newer link, then id.
+
+    Parameters
+    ----------
+    found : Adjacent
+    scores : float64 (m,)
+        Of each chunk, beside its hit.
+    worth, most, best
+        As `lamina_kernels.graph.injection.choose_neighbours` has them.
+    """
+    unknown = np.empty(0, np.int64)
+    picked, tied = injection.choose_neighbours(found.owners, found.nodes, scores, worth, unknown, most, best)
+    if tied:
+        places = _tie_places(view, found, np.flatnonzero(np.bincount(found.owners)[found.owners] > most))
+        picked, _ = injection.choose_neighbours(found.owners, found.nodes, scores, worth, places, most, best)
+    return picked
+
+
+def trace_step(view: View, found: AdjacentRows, position: int) -> Step:
+    """Return the link that leads from a hit to a chunk."""
+    ends = np.array([found.hits[found.owners[position]], found.rows[position]])
+    hit, name = (str(each) for each in view.snapshot.values("chunks", "id", ends))
+    return make_step(nodes.state_of(view), int(found.entries[position]), bool(found.outward[position]), hit, name)
+
+
+def _tie_places(view: View, found: AdjacentRows, wanted: I64) -> I64:
+    """Return the places of some chunks among each other: the newer its link to the hit, the earlier, then by id; else 0."""
+    newest = (~_newest_links(view, found, wanted)).tolist()  # the other way round: it cannot overflow
+    names = view.snapshot.values("chunks", "id", found.rows[wanted])
+    keys = list(zip(newest, names, strict=True))
+    places = np.zeros(len(found.rows), np.int64)
+    places[wanted[sorted(range(len(keys)), key=keys.__getitem__)]] = np.arange(len(keys))
+    return places
+
+
+def _newest_links(view: View, found: AdjacentRows, wanted: I64) -> I64:
+    """Return when the newest link between a hit and each of some chunks came to be, whichever way and relation; us UTC."""
+    claims = nodes.state_of(view).graph.claims
+    here, there = found.hit_nodes[found.owners[wanted]].astype(np.int64), found.nodes[wanted].astype(np.int64)
+    ends, others = np.concatenate([here, there]), np.concatenate([there, here])
+    pairs, said = entries(claims.indptr, ends)
+    between = np.flatnonzero(claims.targets[said] == others[pairs])
+    newest = np.full(len(here), MISSING_US, np.int64)
+    np.maximum.at(newest, pairs[between] % len(here), nodes.link_dates(view, claims.rows[said[between]]))
+    return newest
+
 
 MAX_DEPTH: Final = 16
 MAX_BUDGET: Final = 100_000
@@ -128,12 +490,12 @@ def traverse(
     """
     for name, value, most in (("depth", depth, MAX_DEPTH), ("beam", beam, MAX_BUDGET), ("budget", budget, MAX_BUDGET)):
         _check_whole(name, value, 1, most)
-    begin = _starts(view, anchors, invalidated=invalidated)
-    walk = leads.walk(
+    begin = _anchor_starts(view, anchors, invalidated=invalidated)
+    walk = walk_best_first(
         view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
         without=without, invalidated=invalidated, registry=registry,
     )  # fmt: skip
-    lone = zip(begin.lone_scores.tolist(), _facts(view, begin.lone), strict=True)
+    lone = zip(begin.lone_scores.tolist(), _row_details(view, begin.lone), strict=True)
     alone = [Neighbor(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]
     found = [*_reached(view, nodes.state_of(view), walk), *alone]
     return with_texts(view, sorted(found, key=lambda near: (-near.score, *_order(near)))[:budget])
@@ -154,8 +516,8 @@ def propagate(
     See `lamina_kernels.graph.push`. Best first; equal scores newer first, then by id.
     """
     _check_whole("budget", budget, 1, MAX_BUDGET)
-    begin, paths = _starts(view, anchors, invalidated=invalidated), leads.paths_of(intent)
-    pushed = leads.pushed(
+    begin, paths = _anchor_starts(view, anchors, invalidated=invalidated), intent_paths(intent)
+    pushed = push_mass(
         view, begin, intent=intent, budget=budget, invalidated=invalidated, registry=registry
     )  # fmt: skip
     created = view.created_us[pushed.rows].tolist()
@@ -207,7 +569,7 @@ def _by_hash(state: NodeState, found: I64) -> I32:
     return found[np.argsort(state.graph.hashes[found])].astype(np.int32)
 
 
-def _starts(view: View, anchors: Mapping[str, float] | Sequence[str], *, invalidated: bool) -> leads.Starts:
+def _anchor_starts(view: View, anchors: Mapping[str, float] | Sequence[str], *, invalidated: bool) -> Starts:
     given = dict(anchors) if isinstance(anchors, Mapping) else dict.fromkeys(anchors, 1.0)
     for name, score in given.items():
         if not np.isfinite(score) or score < 0:
@@ -215,13 +577,13 @@ def _starts(view: View, anchors: Mapping[str, float] | Sequence[str], *, invalid
     ends = find_ends(view, given)
     rows = np.array([ends[name][1] for name in given], np.int64)
     scores = np.array(list(given.values()), np.float64)
-    return leads.starts(view, *leads.current(view, rows, scores), invalidated=invalidated)
+    return find_starts(view, *latest_rows(view, rows, scores), invalidated=invalidated)
 
 
 # ---------------------------------------------------------------------- from nodes to ids
 
 
-def _facts(view: View, rows: I64) -> list[tuple[str, str, int | None]]:
+def _row_details(view: View, rows: I64) -> list[tuple[str, str, int | None]]:
     """Return id, status and created_at of rows."""
     if not rows.size:
         return []
@@ -235,7 +597,7 @@ def _facts(view: View, rows: I64) -> list[tuple[str, str, int | None]]:
 
 
 def _reached(view: View, state: NodeState, walk: Walk) -> list[Neighbor]:
-    facts = _facts(view, state.rows[walk.nodes])
+    facts = _row_details(view, state.rows[walk.nodes])
     columns: list[list[Any]] = [
         walk.parents.tolist(),
         walk.entries.tolist(),
@@ -249,15 +611,12 @@ def _reached(view: View, state: NodeState, walk: Walk) -> list[Neighbor]:
         name, status, created = facts[position]
         path: tuple[Step, ...] = ()
         if parent >= 0:
-            path = (*paths[parent], step_of(state, entry, bool(outward), facts[parent][0], name))
+            path = (*paths[parent], make_step(state, entry, bool(outward), facts[parent][0], name))
         paths.append(path)
-        contradicted = any(step.relation == leads.CONTRADICTS for step in path)
+        contradicted = any(step.relation == CONTRADICTS for step in path)
         found.append(Neighbor(name, score, hops, path, status, contradicted, created))
     return found
 
 
 def _order(near: Neighbor) -> tuple[int, str]:
     return -(MISSING_US if near.created_at_us is None else near.created_at_us), near.id
-
-
-__all__ = ["ChunkNotFound", "neighbours", "propagate", "traverse"]

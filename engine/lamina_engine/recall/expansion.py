@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph import leads
-from lamina_engine.graph.leads import CONTRADICTS
+from lamina_engine.graph import walks
+from lamina_engine.graph.walks import CONTRADICTS
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
@@ -27,7 +27,7 @@ from lamina_kernels.graph.injection import Shares, merge_walk_scores
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
-    from lamina_engine.graph.adjacent import Adjacent
+    from lamina_engine.graph.walks import AdjacentRows
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.recall.request import Request
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _ALL_LIVE: Final = np.empty(0, np.uint8)
-_NOTHING: Final = leads.Pushed(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+_NOTHING: Final = walks.PushedRows(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 _BY_DENSITY: Final = "tree"
 ANCHORS: Final = 10
 STRONG: Final = 0.5
@@ -159,26 +159,26 @@ def _find_neighbours(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64
 ) -> ExpansionBatch | None:
     """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
-    from lamina_engine.graph.adjacent import around, chosen
+    from lamina_engine.graph.walks import find_adjacent, select_adjacent
 
     settings = request.profile.neighbours
     rows = c.rows[hits]
-    near = around(view, rows, settings.relations)
+    near = find_adjacent(view, rows, settings.relations)
     free = np.flatnonzero(~isin_sorted(np.sort(rows), near.rows) & mask_allowed(selection, near.rows))
     if not free.size:
         return None
     near = near.only(free)
     semantic = (settings.share * c.semantic[hits])[near.owners]
     scores = blend_rows(view, request, near.rows, semantic)
-    picked = chosen(view, near, scores, semantic, settings.most, best=settings.best)
+    picked = select_adjacent(view, near, scores, semantic, settings.most, best=settings.best)
     near, semantic = near.only(picked), semantic[picked]
     return ExpansionBatch(near.rows, semantic, partial(_describe_neighbour, view, near, semantic))
 
 
-def _describe_neighbour(view: View, near: Adjacent, semantic: F64, position: int) -> LinkedHit:
-    from lamina_engine.graph.adjacent import step_to
+def _describe_neighbour(view: View, near: AdjacentRows, semantic: F64, position: int) -> LinkedHit:
+    from lamina_engine.graph.walks import trace_step
 
-    return describe_path(int(near.rows[position]), float(semantic[position]), [step_to(view, near, position)])
+    return describe_path(int(near.rows[position]), float(semantic[position]), [trace_step(view, near, position)])
 
 
 def _batch_hits(found: Sequence[LinkedHit]) -> ExpansionBatch | None:
@@ -227,21 +227,21 @@ def _walk_links(
     keep = request.profile.invalidated > 0.0
     begun, scores = c.rows[first], c.semantic[first] / top
     if not view.all_active:
-        begun, scores = leads.current(view, begun, scores)
-    begin = leads.starts(view, begun, scores, invalidated=keep)
-    walk = leads.walk(
+        begun, scores = walks.latest_rows(view, begun, scores)
+    begin = walks.find_starts(view, begun, scores, invalidated=keep)
+    walk = walks.walk_best_first(
         view, begin, intent=intent, depth=settings.depth, beam_width=settings.beam, budget=settings.budget,
         vector=query, invalidated=keep,
     )  # fmt: skip
     pushed = _NOTHING
     if settings.pushed:
-        pushed = leads.pushed(view, begin, intent=intent, budget=settings.pushed, invalidated=keep)
-    rows = np.concatenate([leads.rows_led(view, walk, begin, settings.budget), pushed.rows])
+        pushed = walks.push_mass(view, begin, intent=intent, budget=settings.pushed, invalidated=keep)
+    rows = np.concatenate([walks.reached_rows(view, walk, begin, settings.budget), pushed.rows])
     semantic = merge_walk_scores(
         c.rows, c.semantic, top,
         Shares(settings.strong, settings.raised, settings.added, settings.raised_by_push, settings.added_by_push),
         _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), begun,
-        rows[: walk.nodes.size], walk.scores, leads.contradicted(view, walk),
+        rows[: walk.nodes.size], walk.scores, walks.mark_contradicted(view, walk),
         float(max(walk.scores.max(initial=0.0), begin.lone_scores.max(initial=0.0))),
         pushed.rows, pushed.scores, float(pushed.scores.max(initial=0.0)),
     )  # fmt: skip
@@ -249,7 +249,7 @@ def _walk_links(
     if not places.size:
         return None
     rows, semantic = rows[places], semantic[places]
-    paths = leads.paths_of(intent)
+    paths = walks.intent_paths(intent)
     return ExpansionBatch(
         rows, semantic, partial(_describe_walked, view, walk, paths, pushed.paths, places, rows, semantic)
     )
@@ -261,7 +261,7 @@ def _describe_walked(
     """Return what was led to, with the way there; of pushed mass only the relations are known."""
     row, score, place = int(rows[i]), float(semantic[i]), int(places[i])
     if place < walk.nodes.size:
-        return describe_path(row, score, leads.path_to(view, walk, place))
+        return describe_path(row, score, walks.trace_path(view, walk, place))
     said = f"{' -> '.join(paths[along[place - walk.nodes.size]])} from the best hits"
     return LinkedHit(row, score, said, (), contradicts=False)
 
@@ -443,7 +443,6 @@ def traverse_question(
     ------
     ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
-    from lamina_engine.graph import walks
     from lamina_engine.recall.pipeline import recall
 
     view, vector = memory.view(), None

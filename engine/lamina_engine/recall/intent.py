@@ -10,7 +10,7 @@ import functools
 import re
 from typing import Final, NamedTuple
 
-from lamina_engine.graph.question import INTENTS, WHAT
+from lamina_engine.profiles import INTENTS, WHAT
 
 SURE: Final = 0.8
 """From this confidence on a question is taken at its word."""

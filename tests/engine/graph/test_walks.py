@@ -13,12 +13,22 @@ from lamina import FixedClock
 from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph import log
+from lamina_engine.graph import log, walks
 from lamina_engine.graph.log import Draft
-from lamina_engine.graph.walks import neighbours, propagate, traverse
+from lamina_engine.graph.registry import Registry, Relation
+from lamina_engine.graph.walks import (
+    AdjacentRows,
+    find_adjacent,
+    neighbours,
+    propagate,
+    select_adjacent,
+    trace_step,
+    traverse,
+)
+from lamina_engine.index import nodes
 from lamina_engine.memory import Memory
 from lamina_engine.results import Neighbor
-from tests.engine.graph.filling import fill, tie
+from tests.engine.graph.filling import DAY_0, fill, tie
 
 NAMES = "abcdefgh"
 
@@ -231,3 +241,144 @@ def test_the_first_walk_of_a_process_needs_no_heavy_package(small: Memory) -> No
         [sys.executable, "-c", FIRST_WALK, str(small.root)], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_by_score_then_newer_then_by_id(memory: Memory) -> None:
+    fill(memory, list("dcba"), created_at=[DAY_0, DAY_0, DAY_0, DAY_0 - 1])
+    view, rows = memory.view(), np.arange(4)
+    names = np.array(list("dcba"))
+
+    def first(scores: list[float], k: int) -> str:
+        return "".join(sorted(names[walks.select_first(view, rows, np.array(scores), k)]))
+
+    assert first([0.5, 0.5, 0.5, 0.5], 2) == "bc"
+    assert first([0.5, 0.5, 0.5, 0.5], 3) == "bcd"
+    assert first([0.5, 0.5, 0.5, 0.6], 2) == "ab"
+    assert first([0.1, 0.2, 0.3, 0.4], 9) == "abcd"
+
+
+def test_starts_are_best_first_equal_ones_by_id_and_those_without_links_apart(memory: Memory) -> None:
+    fill(memory, list("dcba"))
+    tie(memory, "d>c b>c")
+    view = memory.view()
+    begin = walks.find_starts(view, np.arange(4), np.array([0.5, 0.9, 0.5, 0.7]), invalidated=True)
+    graph = nodes.state_of(view).graph
+    assert begin.nodes.tolist() == graph.node_of(["c", "b", "d"]).tolist()
+    assert (begin.scores.tolist(), begin.lone.tolist(), begin.lone_scores.tolist()) == ([0.9, 0.5, 0.5], [3], [0.7])
+
+
+def test_of_two_versions_of_a_chunk_the_last_counts(memory: Memory) -> None:
+    fill(memory, list("ab"))
+    fill(memory, ["a"], texts=["another text of a"])
+    rows, scores = walks.latest_rows(memory.view(), np.array([0, 1, 2]), np.array([0.1, 0.2, 0.3]))
+    assert (rows.tolist(), scores.tolist()) == ([2, 1], [0.3, 0.2])
+
+
+@pytest.mark.parametrize("budget", range(1, 7))
+def test_starts_without_links_use_up_the_budget_too(memory: Memory, budget: int) -> None:
+    fill(memory, list("abcxyz"))
+    tie(memory, "a>b b>c")
+    view = memory.view()
+    given = {"a": 0.1, "x": 0.9, "y": 0.8, "z": 9.0}
+    ref = {each.id for each in traverse(view, given, intent="why", budget=budget) if each.via}
+    rows = view.rows_of_ids(list(given))
+    begin = walks.find_starts(view, rows, np.array(list(given.values())), invalidated=True)
+    walk = walks.walk_best_first(view, begin, intent="why", depth=2, beam_width=5, budget=budget)
+    found = walks.reached_rows(view, walk, begin, budget)
+    assert set(view.snapshot.values("chunks", "id", found[found >= 0])) == ref
+    assert len(propagate(view, given, intent="why", budget=budget)) <= budget
+
+
+def test_a_contradiction_marks_all_that_lies_behind_it(memory: Memory) -> None:
+    fill(memory, list("abcde"))
+    tie(memory, "a>b", "contradicts")
+    tie(memory, "b>c a>d")
+    tie(memory, "d>e", "contradicts")
+    view = memory.view()
+    begin = walks.find_starts(view, view.rows_of_ids(["a"]), np.ones(1), invalidated=True)
+    walk = walks.walk_best_first(view, begin, intent="why", depth=3, beam_width=9, budget=9)
+    state = nodes.state_of(view)
+    names = view.snapshot.values("chunks", "id", state.rows[walk.nodes])
+    assert dict(zip(names, walks.mark_contradicted(view, walk).tolist(), strict=True)) == dict(
+        zip("abcde", [0, 1, 1, 0, 1], strict=True)
+    )
+    assert [step.target for step in walks.trace_path(view, walk, names.index("c"))] == ["b", "c"]
+    assert walks.trace_path(view, walk, 0) == ()
+
+
+def test_a_relation_registered_later_is_walked_its_way(memory: Memory) -> None:
+    fill(memory, list("ab"))
+    registry = Registry()
+    registry.register(Relation("inspired", "task", False, True, False, "a test"))
+    tie(memory, "a>b")
+    view = memory.view()
+    before = walks._plan(("inspired_by",), "why", registry, len(registry))
+    registry.register(Relation("inspired_by", "task", False, False, True, "a test"))
+    after = walks._plan(("inspired_by",), "why", registry, len(registry))
+    assert (before.outward[0], before.inward[0], after.outward[0], after.inward[0]) == (1, 0, 0, 1)
+    assert [each.id for each in traverse(view, ["a"], registry=registry)] == ["b", "a"]
+
+
+def near(memory: Memory, names: list[str], relations: list[str]) -> AdjacentRows:
+    view = memory.view()
+    return find_adjacent(view, view.rows_of_ids(names), relations)
+
+
+def listed(
+    memory: Memory, found: AdjacentRows, places: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
+) -> str:
+    rows = found.rows if places is None else found.rows[places]
+    return "".join(memory.view().snapshot.values("chunks", "id", rows))
+
+
+def test_what_lies_around_each_hit_and_the_link_to_it(memory: Memory) -> None:
+    fill(memory, list("abcdef"))
+    tie(memory, "a>b c>a", "blocks", 0.5)
+    tie(memory, "b>a a>d", "related_to", 0.25)
+    found = near(memory, ["a", "f", "b"], ["blocks", "related_to", "derived_from"])
+    assert (sorted(listed(memory, found)), found.owners.tolist()) == (list("abcd"), [0, 0, 0, 2])
+    steps = {listed(memory, found, np.array([i])): trace_step(memory.view(), found, i) for i in range(3)}
+    assert (steps["b"].source, steps["b"].relation, steps["b"].weight, steps["b"].outward) == ("a", "blocks", 0.5, True)
+    assert (steps["c"].source, steps["c"].target, steps["c"].outward) == ("c", "a", False)
+    assert listed(memory, near(memory, ["a"], ["derived_from"])) == ""
+
+
+def test_of_equal_chunks_the_newer_link_then_the_id(memory: Memory) -> None:
+    fill(memory, list("abcdefg"))
+    dated = {"b": 10, "c": 30, "d": 20, "e": 20, "g": 5}
+    log.write(memory, [Draft("a", name, "blocks", 1.0, None, us) for name, us in dated.items()])
+    log.write(memory, [Draft("g", "a", "causal", 1.0, None, 25)])  # any link between the two makes it newer
+    found = near(memory, ["a"], ["blocks"])
+    view, equal = memory.view(), np.ones(len(found.rows))
+    assert nodes.link_dates(view, np.arange(6)).tolist() == [10, 30, 20, 20, 5, 25]
+    for most, ref in ((1, "c"), (2, "cg"), (3, "cdg"), (4, "cdeg"), (9, "bcdeg")):
+        got = select_adjacent(view, found, equal, equal, most, best=False)
+        assert "".join(sorted(listed(memory, found, got))) == ref
+
+
+def test_an_old_version_of_a_hit_stands_for_its_chunk(memory: Memory) -> None:
+    fill(memory, list("abc"))
+    tie(memory, "a>b", "blocks")
+    old = memory.view().rows_of_ids(["a"])
+    fill(memory, ["a"], texts=["another text of a"])
+    view = memory.view()
+    assert nodes.current_rows(view, old).tolist() == view.rows_of_ids(["a"]).tolist() != old.tolist()
+    found = find_adjacent(view, old, ["blocks"])
+    assert listed(memory, found) == "b"
+    assert trace_step(view, found, 0).source == "a"
+
+
+def test_removed_chunks_are_not_around(memory: Memory) -> None:
+    fill(memory, list("abc"))
+    tie(memory, "a>b a>c", "blocks")
+    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    assert listed(memory, near(memory, ["a"], ["blocks"])) == "c"
+    assert nodes.nodes_of_rows(memory.view(), memory.view().rows_of_ids(["a", "c"])).tolist() != [-1, -1]
+
+
+def test_nothing_is_around_without_links(memory: Memory) -> None:
+    fill(memory, list("ab"))
+    found = near(memory, ["a", "b"], ["blocks"])
+    assert (found.rows.size, found.hit_nodes.tolist()) == (0, [-1, -1])
+    empty = np.empty(0)
+    assert select_adjacent(memory.view(), found, empty, empty, 3, best=True).size == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph.question import check_intent
+from lamina_engine.profiles import check_intent
 from lamina_engine.recall.intent import SURE, classify
 
 

@@ -11,7 +11,7 @@ from lamina import FixedClock
 from lamina_engine.chunks import lifecycle
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph.nearby import similar, timeline
+from lamina_engine.graph.neighbors import similar, timeline
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import fill
 
