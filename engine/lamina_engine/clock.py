@@ -124,7 +124,7 @@ def parse_instant(value: Instant, tz: str = "UTC", *, what: str = "date") -> int
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidArgument(
-            f"{what}={value!r} is not a moment; give ISO 8601 ('2026-02-15' or '2026-02-15T09:30:00Z'), a datetime, or seconds since 1970"
+            f"{what}={value!r} is not a date; give ISO 8601 ('2026-02-15' or '2026-02-15T09:30:00Z'), a datetime, or seconds since 1970"
         ) from error
 
 

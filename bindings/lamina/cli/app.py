@@ -10,46 +10,60 @@ import click
 from lamina.cli import process
 from lamina.cli.command import SETTINGS, Call, call_options
 
-COMMANDS: Final = {
-    "demo": "demo:demo",
-    "init": "vaults:init",
-    "ingest": "ingesting:ingest",
-    "add": "ingesting:add",
-    "recall": "recalling:recall",
-    "get": "chunks:get",
-    "list": "chunks:list_",
-    "history": "chunks:history",
-    "facts": "facts:facts",
-    "links": "links:links",
-    "traverse": "links:traverse",
-    "causes": "links:causes",
-    "chain": "episodes:chain",
-    "timeline": "links:timeline",
-    "similar": "links:similar",
-    "invalidate": "chunks:invalidate",
-    "restore": "chunks:restore",
-    "pin": "chunks:pin",
-    "freshness": "freshness:freshness",
-    "refresh": "freshness:refresh",
-    "review": "freshness:review",
-    "snooze": "freshness:snooze",
-    "archive": "freshness:archive",
-    "forget": "care:forget",
-    "compact": "care:compact",
-    "backup": "care:backup",
-    "verify": "care:verify",
-    "stats": "vaults:stats",
-    "sessions": "episodes:sessions",
-    "reconstruct": "episodes:reconstruct",
-    "cluster": "topics:cluster",
-    "topics": "topics:topics",
-    "context": "context:context",
-    "reindex": "reindexing:reindex",
-    "export": "vaults:export",
-    "import": "vaults:import_",
-    "eval": "kg:eval_",
+GROUPS: Final = {
+    "Start": {
+        "demo": "demo:demo",
+        "init": "vaults:init",
+        "ingest": "ingesting:ingest",
+        "add": "ingesting:add",
+    },
+    "Recall and read": {
+        "recall": "recalling:recall",
+        "get": "chunks:get",
+        "list": "chunks:list_",
+        "history": "chunks:history",
+        "timeline": "links:timeline",
+        "similar": "links:similar",
+    },
+    "Facts and links": {
+        "facts": "facts:facts",
+        "links": "links:links",
+        "traverse": "links:traverse",
+        "causes": "links:causes",
+    },
+    "Sessions and topics": {
+        "sessions": "episodes:sessions",
+        "chain": "episodes:chain",
+        "reconstruct": "episodes:reconstruct",
+        "cluster": "topics:cluster",
+        "topics": "topics:topics",
+        "context": "context:context",
+    },
+    "Keep current": {
+        "freshness": "freshness:freshness",
+        "refresh": "freshness:refresh",
+        "review": "freshness:review",
+        "invalidate": "chunks:invalidate",
+        "restore": "chunks:restore",
+        "pin": "chunks:pin",
+        "snooze": "freshness:snooze",
+        "archive": "freshness:archive",
+        "forget": "care:forget",
+    },
+    "Care": {
+        "stats": "vaults:stats",
+        "verify": "care:verify",
+        "compact": "care:compact",
+        "reindex": "reindexing:reindex",
+        "backup": "care:backup",
+        "export": "vaults:export",
+        "import": "vaults:import_",
+        "eval": "kg:eval_",
+    },
 }
-"""By name: the module in this package, and the command in it."""
+"""Sections of the help; by name of a command: the module in this package, and the command in it."""
+
+COMMANDS: Final = {name: target for section in GROUPS.values() for name, target in section.items()}
 
 ONE_ANSWER: Final = frozenset({"recall", "get", "list", "history", "facts", "chain", "timeline", "context"})
 """Commands that look something up and end: a second core has nothing to multiply for them."""
@@ -83,6 +97,15 @@ class Program(click.Group):
         """Return the names, in the order of the help."""
         return list(COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in sections."""
+        for section, names in GROUPS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            limit = formatter.width - 6 - max(map(len, COMMANDS))
+            rows = [(f"{name:<11}", command.get_short_help_str(limit)) for name, command in commands if command]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None where there is none."""
         if cmd_name not in COMMANDS:
@@ -101,7 +124,7 @@ class Program(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+            hint = f"did you mean {near[0]!r}?" if near else "`lamina --help` lists all commands"
             ctx.fail(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 

@@ -35,9 +35,9 @@ _SHOWN = 20
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @filter_options
-@click.option("--yes", is_flag=True, help="Do it; else it is only counted.")
+@click.option("--yes", is_flag=True, help="Erase; without it chunks are only counted.")
 def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> None:
-    """Remove every byte of some chunks, for good.
+    """Erase every byte of some chunks, for good.
 
     Without --yes nothing changes: what would go is counted and listed. Backups and exports are not reached.
     """
@@ -78,7 +78,7 @@ def _compact_line(report: CompactReport) -> str:
 @command("backup", "lamina backup ~/backups/memory-2026-03-01")
 @click.argument("path", type=click.Path(path_type=Path))
 def backup(call: Call, path: Path) -> None:
-    """Copy the vault, while others use it."""
+    """Copy the vault while others use it."""
     with call.open(mode="r") as vault:
         report = vault.snapshot(path)
     call.answer(report.to_dict(), lambda: [_backup_line(report)])
@@ -90,8 +90,10 @@ def _backup_line(report: BackupReport) -> str:
 
 
 @command("verify", "lamina verify", "lamina verify --deep --json", "lamina verify --repair")
-@click.option("--deep", is_flag=True, help="Read every byte; else names, sizes and order are checked.")
-@click.option("--repair", is_flag=True, help="Set CURRENT to the newest whole version; remove damaged index files.")
+@click.option("--deep", is_flag=True, help="Read every byte, not only names, sizes and order.")
+@click.option(
+    "--repair", is_flag=True, help="Point CURRENT to the newest complete version; remove damaged index files."
+)
 def verify(call: Call, deep: bool, repair: bool) -> None:
     """Check that the vault is what was written.
 

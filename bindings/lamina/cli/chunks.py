@@ -35,7 +35,12 @@ def get(call: Call, id: str) -> None:
 )
 @filter_options
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=100, show_default=True, metavar="N", help="Most chunks; 0 for all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of chunks; 0 for all.",
 )
 def list_(call: Call, where: Where | None, limit: int) -> None:
     """List chunks, newest first.
@@ -56,7 +61,7 @@ def list_(call: Call, where: Where | None, limit: int) -> None:
 @command("history", "lamina history 4f1c09a2b7")
 @_ID
 def history(call: Call, id: str) -> None:
-    """Print what happened to a chunk, oldest first."""
+    """Print the history of a chunk, oldest first."""
     with call.open(mode="r") as vault:
         chunk, entries = vault.get(id), vault.history(id)
     events = [entry.to_dict() for entry in entries]
@@ -85,7 +90,7 @@ def invalidate(call: Call, id: str, reason: str, stamp: str) -> None:
 
 @command("restore", "lamina restore 4f1c09a2b7")
 @_ID
-@click.option("--reason", metavar="TEXT", help="Why, in words.")
+@click.option("--reason", metavar="TEXT", help="The reason, in words.")
 def restore(call: Call, id: str, reason: str | None) -> None:
     """Bring back an invalidated, archived or snoozed chunk."""
     with call.open() as vault:
@@ -94,7 +99,7 @@ def restore(call: Call, id: str, reason: str | None) -> None:
 
 @command("pin", "lamina pin 4f1c09a2b7", "lamina pin 4f1c09a2b7 --unpin")
 @_ID
-@click.option("--unpin", is_flag=True, help="Take the pin away.")
+@click.option("--unpin", is_flag=True, help="Remove the pin.")
 def pin(call: Call, id: str, unpin: bool) -> None:
     """Pin a chunk."""
     with call.open() as vault:

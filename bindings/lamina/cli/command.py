@@ -30,7 +30,7 @@ SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_c
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What one run of the program was told, whatever its command."""
+    """Options of one run that all commands share."""
 
     vault: str | None = None
     as_json: bool = False
@@ -65,7 +65,7 @@ class Call:
 def call_options() -> list[click.Parameter]:
     """Return the options that every command has, and that may also stand before it."""
     return [
-        click.Option(["--vault"], metavar="PATH", help="The vault's folder. Else $LAMINA_VAULT, else ./.lamina."),
+        click.Option(["--vault"], metavar="PATH", help="Folder of the vault. [default: $LAMINA_VAULT, else ./.lamina]"),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
         click.Option(["--trust"], is_flag=True, help="Open a vault that another user owns."),
         click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
@@ -128,7 +128,7 @@ def json_object(context: click.Context, parameter: click.Parameter, value: str |
     try:
         found = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value!r:.80} is no JSON ({error}); {_OBJECT}") from error
+        raise click.BadParameter(f"{value!r:.80} is not valid JSON ({error}); {_OBJECT}") from error
     if not isinstance(found, dict):
         raise click.BadParameter(f"{value!r:.80} is a JSON {type(found).__name__}; {_OBJECT}")
     return found

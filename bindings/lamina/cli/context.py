@@ -25,26 +25,29 @@ _MAX_STDIN = 1_000_000
     "lamina context bootstrap --session 8f31",
     "lamina context bootstrap --session 8f31 --trigger compact --budget 1500 --json",
 )
-@click.option("--session", metavar="NAME", help="The session: it is not told the same again.")
+@click.option("--session", metavar="NAME", help="Session; no memory is shown twice in it.")
 @click.option(
-    "--budget", type=click.IntRange(1), metavar="N", help="Most tokens. Else $BOOTSTRAP_TOKEN_BUDGET, else 2500."
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum number of tokens. [default: $BOOTSTRAP_TOKEN_BUDGET, else 2500]",
 )
-@click.option("--project", metavar="NAME", help="Only what belongs to this project.")
+@click.option("--project", metavar="NAME", help="Only chunks of this project.")
 @click.option("--agent", metavar="NAME", help="Only handoffs of this agent.")
 @click.option(
     "--repo", type=click.Path(path_type=Path), default=Path(), show_default="the working directory",
-    help="Git work tree whose commits since the last session are told.",
+    help="Git work tree whose commits since the last session are listed.",
 )  # fmt: skip
 @click.option(
     "--trigger", type=click.Choice(["startup", "resume", "compact", "clear"]), default="startup", show_default=True,
-    help="Why the session begins; after compact and clear it may be told the same again.",
+    help="Why the session begins; after compact and clear, memories may be shown again.",
 )  # fmt: skip
 @embedder_option
 def bootstrap(
     call: Call, session: str | None, budget: int | None, project: str | None, agent: str | None, repo: Path, trigger: str,
     embedder: str | None,
 ) -> None:  # fmt: skip
-    """Print what an agent should know when a session begins.
+    """Print the context for the start of an agent's session.
 
     The last handoff, what was learned, and what changed since, within a budget of tokens. Where the vault is missing or
     damaged nothing is printed, one line says why on stderr, and the exit code is 0.
@@ -62,14 +65,17 @@ def bootstrap(
     "lamina context turn - --session 8f31 --json < prompt.txt",
 )
 @click.argument("prompt")
-@click.option("--session", metavar="NAME", required=True, help="The session: it is told nothing twice.")
+@click.option("--session", metavar="NAME", required=True, help="Session; no memory is shown twice in it.")
 @click.option(
-    "--floor", type=click.IntRange(1), metavar="N", help="Least budget. Else $INJECTION_BUDGET_FLOOR, else 500."
+    "--floor", type=click.IntRange(1), metavar="N", help="Minimum budget. [default: $INJECTION_BUDGET_FLOOR, else 500]"
 )
 @click.option(
-    "--ceiling", type=click.IntRange(1), metavar="N", help="Most budget. Else $INJECTION_BUDGET_CEILING, else 1500."
+    "--ceiling",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum budget. [default: $INJECTION_BUDGET_CEILING, else 1500]",
 )
-@click.option("--project", metavar="NAME", help="Only what belongs to this project.")
+@click.option("--project", metavar="NAME", help="Only chunks of this project.")
 @embedder_option
 def turn(
     call: Call,
@@ -80,7 +86,7 @@ def turn(
     project: str | None,
     embedder: str | None,
 ) -> None:
-    """Print what an agent should see with a prompt, if anything.
+    """Print the context for one prompt, if there is any.
 
     PROMPT is what the user said, - reads it from standard input. Nothing is printed where the vault knows nothing near
     enough. Where the vault is missing or damaged one line says why on stderr, and the exit code is 0.
@@ -107,7 +113,7 @@ def _answer(call: Call, embedder: str | None, tell: Callable[[Vault], ContextBlo
 
 
 def _group(**given: Any) -> None:
-    """Tell an agent what it should know now.
+    """Print context for an agent.
 
     When a session begins (bootstrap), and with each of its turns (turn).
     """

@@ -53,9 +53,9 @@ class Step:
 
 
 @command("demo", "lamina demo", "lamina demo --keep tour && lamina --vault tour recall 'who is on call'")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Make the vault there, and leave it.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Create the vault there and keep it.")
 def demo(call: Call, keep: Path | None) -> None:
-    """Show what Lamina does, on a small vault of its own.
+    """Show what Lamina does on a small vault of its own.
 
     Needs nothing and leaves nothing behind; your own vault is not touched.
     """

@@ -27,17 +27,22 @@ _SNIPPET_LINES = 2
     "lamina chain --from 4f1c09a2b7 --json",
 )
 @click.argument("query", required=False)
-@click.option("--from", "seeds", multiple=True, metavar="ID", help="Begin with this chunk; may be repeated.")
-@click.option("--forward", is_flag=True, help="What came next, instead of what led here.")
+@click.option("--from", "seeds", multiple=True, metavar="ID", help="Start from this chunk; may be repeated.")
+@click.option("--forward", is_flag=True, help="Show what came next instead of what led here.")
 @click.option(
-    "--token-budget", type=int, default=20_000, show_default=True, metavar="N", help="Most tokens of the chain."
+    "--token-budget",
+    type=int,
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of tokens in the chain.",
 )
-@click.option("--agent", metavar="NAME", help="Tell only what this agent said.")
+@click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
 @filter_options
-@click.option("--since", metavar="DATE", help="Only hits from then on.")
-@click.option("--until", metavar="DATE", help="Only hits from before.")
-@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
-@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+@click.option("--since", metavar="DATE", help="Only hits from this date on.")
+@click.option("--until", metavar="DATE", help="Only hits from before this date.")
+@click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
+@click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 @embedder_option
 def chain(
     call: Call,
@@ -48,7 +53,7 @@ def chain(
     embedder: str | None,
     **options: Any,
 ) -> None:
-    """Tell what led to what a question finds, or what came next.
+    """Show the chunks that led to a hit, or that followed.
 
     Chains begin with the first hits and go from chunk to chunk along the links of sessions and documents. Where none has
     two chunks, the answer is that of a search, and says why.
@@ -87,14 +92,14 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
 
 @command("sessions", "lamina sessions", "lamina sessions --project api --days 7 --json")
 @click.option("--project", metavar="NAME", help="Only this project.")
-@click.option("--agent", metavar="NAME", help="Only what this agent said.")
-@click.option("--since", metavar="DATE", help="Only what is from then on.")
-@click.option("--until", metavar="DATE", help="Only what is from before.")
-@click.option("--days", type=float, metavar="N", help="Only the last days.")
-@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="Most sessions.")
-@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+@click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
+@click.option("--since", metavar="DATE", help="Only chunks from this date on.")
+@click.option("--until", metavar="DATE", help="Only chunks from before this date.")
+@click.option("--days", type=float, metavar="N", help="Only the last N days.")
+@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="Maximum number of sessions.")
+@click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 def sessions(call: Call, **options: Any) -> None:
-    """List the sessions of the vault, the newest first."""
+    """List sessions, newest first."""
     with call.open(mode="r") as vault:
         found = vault.sessions(**options)
     document = {"count": len(found), "sessions": [session.to_dict() for session in found]}
@@ -118,21 +123,26 @@ def _session_line(session: Session) -> str:
     "lamina reconstruct --previous --token-budget 2000",
 )
 @click.argument("session", required=False)
-@click.option("--since", metavar="DATE", help="Only what is from then on.")
-@click.option("--until", metavar="DATE", help="Only what is from before.")
-@click.option("--days", type=float, metavar="N", help="Only the last days.")
+@click.option("--since", metavar="DATE", help="Only chunks from this date on.")
+@click.option("--until", metavar="DATE", help="Only chunks from before this date.")
+@click.option("--days", type=float, metavar="N", help="Only the last N days.")
 @click.option("--previous", is_flag=True, help="The session before SESSION, or the last one.")
 @click.option("--project", metavar="NAME", help="Only this project.")
-@click.option("--agent", metavar="NAME", help="Only what this agent said.")
-@click.option("--briefing", is_flag=True, help="A paragraph a session, then the newest chunks.")
-@click.option("--oldest", is_flag=True, help="Keep the beginning where not all fits; else the end.")
+@click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
+@click.option("--briefing", is_flag=True, help="One paragraph per session, then the newest chunks.")
+@click.option("--oldest", is_flag=True, help="Keep the beginning, not the end, when the budget is short.")
 @click.option(
-    "--token-budget", type=int, default=4_000, show_default=True, metavar="N", help="Most tokens of the text."
+    "--token-budget",
+    type=int,
+    default=4_000,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of tokens in the text.",
 )
-@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
-@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
+@click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
+@click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, **options: Any) -> None:
-    """Tell a session, or a span of days, again.
+    """Print a session, or a span of days, as one text.
 
     SESSION is a name as `lamina sessions` lists it.
     """

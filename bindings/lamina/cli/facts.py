@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.results import Contradiction, Fact
 
-_VALID_AT = click.option("--valid-at", metavar="DATE", help="What holds then; now unless given.")
-_AS_OF = click.option("--as-of", metavar="DATE", help="As it was known then.")
+_VALID_AT = click.option("--valid-at", metavar="DATE", help="Facts valid at this date. [default: now]")
+_AS_OF = click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
 
 
 @command(
@@ -33,21 +33,21 @@ _AS_OF = click.option("--as-of", metavar="DATE", help="As it was known then.")
 @click.argument("subject")
 @click.argument("predicate")
 @click.argument("object")
-@click.option("--valid-from", metavar="DATE", help="It holds from then on.")
-@click.option("--valid-to", metavar="DATE", help="It holds until just before then.")
-@click.option("--source", metavar="TEXT", help="Id of a chunk, or a path; 'user' unless given.")
-@click.option("--confidence", type=float, default=1.0, show_default=True, metavar="X", help="0 to 1.")
-@click.option("--weight", type=float, default=1.0, show_default=True, metavar="X", help="Above 0; kept.")
-@click.option("--type", metavar="NAME", help="Of the subject, such as person or project.")
-@click.option("--object-type", metavar="NAME", help="Of the object, which then is an entity.")
+@click.option("--valid-from", metavar="DATE", help="First date at which it holds.")
+@click.option("--valid-to", metavar="DATE", help="First date at which it no longer holds.")
+@click.option("--source", metavar="TEXT", help="Id of a chunk, or a path. [default: user]")
+@click.option("--confidence", type=float, default=1.0, show_default=True, metavar="X", help="Confidence, 0 to 1.")
+@click.option("--weight", type=float, default=1.0, show_default=True, metavar="X", help="Weight, above 0.")
+@click.option("--type", metavar="NAME", help="Type of the subject, such as person or project.")
+@click.option("--object-type", metavar="NAME", help="Type of the object, which makes it an entity.")
 @click.option(
     "--kind", type=click.Choice(["auto", "entity", "literal"]), default="auto", show_default=True,
-    help="What the object is; by itself what is registered of the predicate.",
+    help="Kind of the object; auto follows the registered predicate.",
 )  # fmt: skip
-@click.option("--category", metavar="NAME", help="The subject's type unless given.")
-@click.option("--strict", is_flag=True, help="Refuse predicates that are not registered.")
+@click.option("--category", metavar="NAME", help="Category. [default: the subject's type]")
+@click.option("--strict", is_flag=True, help="Reject unregistered predicates.")
 def add(call: Call, subject: str, predicate: str, object: str, **options: Any) -> None:
-    """Say something of a thing: SUBJECT PREDICATE OBJECT.
+    """Add a fact: SUBJECT PREDICATE OBJECT.
 
     A new value of a predicate that has one value at a time (status, port, lives_in, ...) ends the one before it.
     """
@@ -60,9 +60,9 @@ def add(call: Call, subject: str, predicate: str, object: str, **options: Any) -
 @click.argument("subject")
 @click.argument("predicate")
 @click.argument("object", required=False)
-@click.option("--valid-to", metavar="DATE", help="First moment at which it holds no more; today unless given.")
+@click.option("--valid-to", metavar="DATE", help="First date at which it no longer holds. [default: today]")
 def close(call: Call, subject: str, predicate: str, object: str | None, valid_to: str | None) -> None:
-    """End facts that are open: one value, or all of a predicate."""
+    """End open facts: one value, or all values of a predicate."""
     with call.open() as vault:
         count = vault.facts.close(subject, predicate, object, valid_to)
     call.answer({"closed": count}, lambda: [f"closed {_facts(count)}"])
@@ -71,10 +71,10 @@ def close(call: Call, subject: str, predicate: str, object: str | None, valid_to
 @command("alias", "lamina facts alias Mum 'Ada Example'", "lamina facts alias Mum --remove")
 @click.argument("alias")
 @click.argument("entity", required=False)
-@click.option("--type", metavar="NAME", help="Of the entity, where others have its name.")
-@click.option("--remove", is_flag=True, help="Take it back: from ENTITY, or from all that have it.")
+@click.option("--type", metavar="NAME", help="Type of the entity, where several share its name.")
+@click.option("--remove", is_flag=True, help="Remove the alias from ENTITY, or from all entities.")
 def alias(call: Call, alias: str, entity: str | None, type: str | None, remove: bool) -> None:
-    """Give an entity another name, or take one back."""
+    """Add or remove another name of an entity."""
     if entity is None and not remove:
         raise click.UsageError("say whom ALIAS means, or --remove it")
     with call.open() as vault:
@@ -90,7 +90,7 @@ def alias(call: Call, alias: str, entity: str | None, type: str | None, remove: 
 @click.argument("entity")
 @click.argument("into")
 def merge(call: Call, entity: str, into: str) -> None:
-    """Make one of two entities: names, aliases and facts of ENTITY are those of INTO from now on."""
+    """Merge one entity into another, with its names, aliases and facts."""
     with call.open() as vault:
         found = vault.facts.merge(entity, into)
     call.answer(asdict(found), lambda: _entity_lines(found))
@@ -107,13 +107,13 @@ def merge(call: Call, entity: str, into: str) -> None:
 @_AS_OF
 @click.option(
     "--direction", type=click.Choice(["both", "out", "in"]), default="both", show_default=True,
-    help="Facts that it is the subject of, or the object of.",
+    help="Facts with the entity as subject (out), as object (in), or both.",
 )  # fmt: skip
-@click.option("--predicate", "predicates", multiple=True, metavar="NAME", help="Only this; may be repeated.")
-@click.option("--history", is_flag=True, help="Also what holds no more, or not yet.")
-@click.option("--type", metavar="NAME", help="Of the entity, where others have its name.")
+@click.option("--predicate", "predicates", multiple=True, metavar="NAME", help="Only this predicate; may be repeated.")
+@click.option("--history", is_flag=True, help="Include facts that are no longer, or not yet, valid.")
+@click.option("--type", metavar="NAME", help="Type of the entity, where several share its name.")
 def about(call: Call, entity: str, predicates: tuple[str, ...], **options: Any) -> None:
-    """List what is said of an entity, by its name, an alias or its id."""
+    """List the facts of an entity, given by name, alias or id."""
     with call.open(mode="r") as vault:
         found = vault.facts.about(entity, predicates=predicates or None, **options)
     document = {"entity": entity, "count": len(found), "facts": [fact.to_dict() for fact in found]}
@@ -122,9 +122,9 @@ def about(call: Call, entity: str, predicates: tuple[str, ...], **options: Any) 
 
 @command("entity", "lamina facts entity Mum", "lamina facts entity mercury --json")
 @click.argument("name")
-@click.option("--fuzzy", is_flag=True, help="Also try it as a beginning, and with one letter changed.")
+@click.option("--fuzzy", is_flag=True, help="Also match prefixes and names that differ by one letter.")
 def entity(call: Call, name: str, fuzzy: bool) -> None:
-    """Show all entities that a name may stand for, with their other names."""
+    """Show all entities that a name may mean, with their aliases."""
     from lamina_engine.errors import EntityNotFound
 
     with call.open(mode="r") as vault:
@@ -143,11 +143,11 @@ def entity(call: Call, name: str, fuzzy: bool) -> None:
     "ask", 'lamina facts ask "what port does Keystone run on?"', 'lamina facts ask "who owns Keystone?" -k 1 --json'
 )
 @click.argument("question")
-@click.option("-k", "k", type=int, default=6, show_default=True, metavar="N", help="Most answers.")
+@click.option("-k", "k", type=int, default=6, show_default=True, metavar="N", help="Maximum number of answers.")
 @_VALID_AT
 @_AS_OF
-@click.option("--identity", metavar="NAME", help="Whom the question means by I and my.")
-@click.option("--fuzzy", is_flag=True, help="Also try names as beginnings, and with one letter changed.")
+@click.option("--identity", metavar="NAME", help='Entity that "I" and "my" mean.')
+@click.option("--fuzzy", is_flag=True, help="Also match prefixes and names that differ by one letter.")
 def ask(call: Call, question: str, **options: Any) -> None:
     """Answer a question from the facts alone."""
     with call.open(mode="r") as vault:
@@ -158,9 +158,9 @@ def ask(call: Call, question: str, **options: Any) -> None:
 
 @command("seed", "lamina facts seed team.toml")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--strict", is_flag=True, help="Refuse predicates that are not registered.")
+@click.option("--strict", is_flag=True, help="Reject unregistered predicates.")
 def seed(call: Call, path: Path, strict: bool) -> None:
-    """Read a seed file, TOML or YAML: entities, aliases, facts, relations. Again it changes nothing.
+    """Read a TOML or YAML file of entities, aliases, facts and relations.
 
     \b
     [[entities]]
@@ -182,14 +182,21 @@ def seed(call: Call, path: Path, strict: bool) -> None:
 
 @command("extract", "lamina facts extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
 @click.argument("path", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--source", metavar="TEXT", help="Of the chunks; the file's name unless given.")
-@click.option("--session", metavar="NAME", help="Of the chunks.")
+@click.option("--source", metavar="TEXT", help="Source of the chunks. [default: the file's name]")
+@click.option("--session", metavar="NAME", help="Session of the chunks.")
 @click.option("--judge", is_flag=True, help="Also ask the language model behind $LAMINA_JUDGE_URL.")
-@click.option("--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What that may cost.")
+@click.option(
+    "--max-tokens",
+    type=int,
+    default=500_000,
+    show_default=True,
+    metavar="N",
+    help="Token budget of the language model.",
+)
 def extract(
     call: Call, path: Path | None, source: str | None, session: str | None, judge: bool, max_tokens: int
 ) -> None:
-    """Make facts of what notes say in fields, or of a file's observations.
+    """Extract facts from the fields of notes, or from a file of observations.
 
     Without PATH, frontmatter and "key:: value" lines of the vault's notes become facts. A file's observation blocks become
     chunks too; - reads stdin.
@@ -211,9 +218,16 @@ def extract(
 
 @command("contradictions", "lamina facts contradictions", "lamina facts contradictions --judge")
 @click.option("--judge", is_flag=True, help="First ask the language model behind $LAMINA_JUDGE_URL.")
-@click.option("--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What that may cost.")
+@click.option(
+    "--max-tokens",
+    type=int,
+    default=500_000,
+    show_default=True,
+    metavar="N",
+    help="Token budget of the language model.",
+)
 def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
-    """List facts that another one contradicts or brings up to date."""
+    """List facts that contradict or update each other."""
     from lamina_engine.judging.queue import Budget
 
     with call.open() as vault:
@@ -225,7 +239,7 @@ def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
 @command("import", "lamina facts import facts.db", "lamina facts import facts.jsonl")
 @click.argument("path", type=click.Path(path_type=Path))
 def import_(call: Call, path: Path) -> None:
-    """Read an openclaw facts.db, or facts that `lamina export --format facts` wrote. Again it changes nothing."""
+    """Read an openclaw facts.db, or the output of `lamina export --format facts`."""
     with call.open() as vault:
         found = vault.facts.load(path)
     call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
@@ -296,7 +310,7 @@ def _facts(count: int) -> str:
 
 
 def _group(**given: Any) -> None:
-    """Exact answers about people, projects and things."""
+    """Facts about people, projects and things."""
     context = click.get_current_context()
     context.obj = Call(**given).after(context.obj)
 

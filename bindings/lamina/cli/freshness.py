@@ -36,12 +36,19 @@ _TIER: Final = click.option("--tier", type=click.Choice(_TIERS), help="Only this
     "lamina freshness --tier stale --collection code-patterns",
     "lamina freshness --json",
 )
-@click.option("--repo", type=click.Path(path_type=Path), metavar="PATH", help="Only what lies in this work tree.")
-@_TIER
-@click.option("--needs-review", is_flag=True, help="Show only what somebody should look at.")
-@click.option("--git-check/--no-git-check", default=True, help="Ask git; else everything goes by its age.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=_SHOWN, show_default=True, metavar="N", help="Most lines; 0 for all."
+    "--repo", type=click.Path(path_type=Path), metavar="PATH", help="Only chunks whose file lies in this work tree."
+)
+@_TIER
+@click.option("--needs-review", is_flag=True, help="Show only chunks that need a review.")
+@click.option("--git-check/--no-git-check", default=True, help="Use git history; otherwise judge by age alone.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of lines; 0 for all.",
 )
 @filter_options
 def freshness(
@@ -53,7 +60,7 @@ def freshness(
     git_check: bool,
     limit: int,
 ) -> None:
-    """Tell which chunks are still current, going by their files.
+    """Report which chunks are still current, judged by their files.
 
     The commits that touched a file since its chunk was written set the tier, which hits show from then on. Chunks without
     a file go by their age.
@@ -114,13 +121,13 @@ def _item_line(item: FreshnessItem) -> str:
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @_TIER
-@click.option("--needs-review", is_flag=True, help="Only what somebody should look at.")
-@click.option("--yes", is_flag=True, help="Do it; else it is only told.")
+@click.option("--needs-review", is_flag=True, help="Only chunks that need a review.")
+@click.option("--yes", is_flag=True, help="Apply the changes; without it they are only listed.")
 @filter_options
 def refresh(
     call: Call, ids: tuple[str, ...], where: Where | None, tier: Tier | None, needs_review: bool, yes: bool
 ) -> None:
-    """Read the sources of chunks again, and supersede what changed.
+    """Read the sources of chunks again and update what changed.
 
     Nothing is deleted. What is gone is proposed for `lamina invalidate`; a memory in someone's own words comes back as
     work to do, with a prompt. Without --yes nothing changes.
@@ -159,10 +166,12 @@ def _refresh_line(item: RefreshItem) -> str:
 
 @command("review", 'lamina review 4f1c09a2b7 --reason "the API was removed"', "lamina review 4f1c09a2b7 --done")
 @click.argument("id", metavar="ID")
-@click.option("--reason", default="", metavar="TEXT", help="What somebody should look at, in words.")
-@click.option("--done", is_flag=True, help="It was looked at and is right: commits count from now on.")
+@click.option("--reason", default="", metavar="TEXT", help="What to review, in words.")
+@click.option(
+    "--done", is_flag=True, help="Record that the chunk was reviewed and is right; commits count from now on."
+)
 def review(call: Call, id: str, reason: str, done: bool) -> None:
-    """Ask that somebody looks at a chunk; no scan takes that back."""
+    """Flag a chunk for review; only a person clears the flag."""
     if not (reason or done):
         raise click.UsageError("give --reason, or --done")
     with call.open() as vault:
@@ -171,9 +180,9 @@ def review(call: Call, id: str, reason: str, done: bool) -> None:
 
 @command("snooze", "lamina snooze 4f1c09a2b7 --until 2026-12-01", "lamina snooze 4f1c09a2b7 --wake")
 @click.argument("id", metavar="ID")
-@click.option("--until", metavar="DATE", help="Until when it is left out of recall.")
+@click.option("--until", metavar="DATE", help="Date until which it is left out of recall.")
 @click.option("--wake", is_flag=True, help="End its snooze.")
-@click.option("--tz", metavar="ZONE", help="Zone of a date without one; the vault's unless given.")
+@click.option("--tz", metavar="ZONE", help="Time zone of a date without one. [default: the vault's]")
 def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -> None:
     """Keep a chunk out of recall for a while; it stays listed."""
     if bool(until) == wake:
@@ -191,12 +200,12 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option(
     "--after-days", type=click.FloatRange(min=0.0, min_open=True), default=90.0, show_default=True, metavar="N",
-    help="Age from which chunks are put away, without ids.",
+    help="Archive chunks unchanged for N days (without ids).",
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Do it; else it is only told.")
+@click.option("--yes", is_flag=True, help="Apply the changes; without it they are only listed.")
 @filter_options
 def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, yes: bool) -> None:
-    """Put away what nobody wrote for long.
+    """Archive chunks that have not changed for a while.
 
     Recalls count where a profile reinforces what is recalled. It is kept, out of recall and of `lamina list` (but
     --where '{"status": "archived"}' lists it), until `lamina restore`. Never what is pinned or snoozed, nor preferences,

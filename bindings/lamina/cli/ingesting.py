@@ -35,27 +35,27 @@ _WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactio
     metavar="NAME",
     help="markdown, text, rst, code, jsonl, csv, parquet, arrow, sessions, beads, tasks, github, jira.",
 )
-@click.option("--collection", metavar="NAME", help="The collection of all that is read; else what a file says.")
-@click.option("--type", metavar="NAME", help="The type of all that is read; else what a file says.")
-@click.option("--project", metavar="NAME", help="The project of all that is read; else what a file says.")
+@click.option("--collection", metavar="NAME", help="Collection of everything read, whatever a file says.")
+@click.option("--type", metavar="NAME", help="Type of everything read, whatever a file says.")
+@click.option("--project", metavar="NAME", help="Project of everything read, whatever a file says.")
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="In tables: where a field stands; may be repeated.",
+    help="In tables: column of a field; may be repeated.",
 )
 @click.option(
     "--redact",
     type=click.Choice(["mask", "skip", "allow"]),
     default="mask",
     show_default=True,
-    help="Mask secrets, skip what holds any, or allow them.",
+    help="Mask secrets, skip texts that contain one, or allow them.",
 )
-@click.option("--links/--no-links", default=True, help="Also link what was read, by rules. On unless told otherwise.")
-@click.option("--recover", is_flag=True, help="With --kind tasks: go on where the file is corrupt; it is put aside.")
-@click.option("--facts", is_flag=True, help="Also make facts of frontmatter fields and key:: value lines.")
-@click.option("--follow", is_flag=True, help="Go on: read files again as they change, until Ctrl-C.")
+@click.option("--links/--no-links", default=True, help="Also link the chunks read. [default: links]")
+@click.option("--recover", is_flag=True, help="With --kind tasks: set a corrupt file aside and continue.")
+@click.option("--facts", is_flag=True, help='Also extract facts from frontmatter and "key:: value" lines.')
+@click.option("--follow", is_flag=True, help="Keep watching, and read files again as they change, until Ctrl-C.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option
 def ingest(
@@ -69,7 +69,7 @@ def ingest(
     embedder: str | None,
     **options: Any,
 ) -> None:
-    """Read files into the vault; again, only what changed.
+    """Read files into the vault; a second run reads only what changed.
 
     PATH is a file or a folder; - reads standard input. With --follow and --json each line is one JSON document.
     """
@@ -130,18 +130,18 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     "lamina add - --session s1 --tag deploy < note.txt",
 )
 @click.argument("text")
-@click.option("--title", metavar="TEXT", help="Its title.")
-@click.option("--type", metavar="NAME", help="decision, note, ...; says how fast it ages.")
-@click.option("--collection", metavar="NAME", help="A group of memories; by its type unless given.")
-@click.option("--project", metavar="NAME", help="Project it belongs to.")
-@click.option("--session", metavar="NAME", help="Session it was said in.")
-@click.option("--agent", metavar="NAME", help="Who wrote it.")
-@click.option("--source", metavar="TEXT", help="Where it comes from.")
-@click.option("--created-at", metavar="DATE", help="When it happened, ISO 8601.")
+@click.option("--title", metavar="TEXT", help="Title.")
+@click.option("--type", metavar="NAME", help="Type, such as decision or note; it sets how fast the memory ages.")
+@click.option("--collection", metavar="NAME", help="Collection. [default: set by the type]")
+@click.option("--project", metavar="NAME", help="Project.")
+@click.option("--session", metavar="NAME", help="Session.")
+@click.option("--agent", metavar="NAME", help="Author, such as an agent.")
+@click.option("--source", metavar="TEXT", help="Source.")
+@click.option("--created-at", metavar="DATE", help="Date, ISO 8601.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be repeated.")
-@click.option("--success/--failure", default=None, help="How a task ended.")
-@click.option("--metadata", callback=json_object, metavar="JSON", help="An object with anything else.")
-@click.option("--id", metavar="TEXT", help="An id of your own; a known one supersedes.")
+@click.option("--success/--failure", default=None, help="Outcome of a task.")
+@click.option("--metadata", callback=json_object, metavar="JSON", help="Further metadata, as a JSON object.")
+@click.option("--id", metavar="TEXT", help="Your own id; a known id writes a new version.")
 @embedder_option
 def add(call: Call, text: str, tags: tuple[str, ...], embedder: str | None, **given: Any) -> None:
     """Add one memory and print its id.

@@ -48,7 +48,7 @@ def kg(
     call: Call, questions: Path | None, method: str, category: str | None, top_k: int, at_least: float, worlds: tuple[str, ...],
     verbose: bool, output: Path | None, embedder: str | None,
 ) -> None:  # fmt: skip
-    """Measure whether questions lead to the file that answers them.
+    """Measure how often a question finds the file that answers it.
 
     QUESTIONS is JSON lines with query, expected (a part of a path; null where nothing answers) and category, asked of
     --vault; or a folder with notes/, seed.toml and questions.jsonl. Without it the invented worlds are asked, which

@@ -33,19 +33,26 @@ _RELATION: Final = click.option(
     "lamina links build judged --max-tokens 50000",
 )
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
-@click.option("--threshold", type=float, default=0.7, show_default=True, metavar="X", help="Cosine of semantic links.")
 @click.option(
-    "--most", type=int, default=10, show_default=True, metavar="N", help="Semantic links one chunk looks for."
+    "--threshold", type=float, default=0.7, show_default=True, metavar="X", help="Minimum cosine of semantic links."
 )
 @click.option(
-    "--similar-threshold", type=float, default=0.8, show_default=True, metavar="X", help="Cosine of alike tasks."
+    "--most", type=int, default=10, show_default=True, metavar="N", help="Maximum number of semantic links per chunk."
 )
 @click.option(
-    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="What judged links may cost."
+    "--similar-threshold",
+    type=float,
+    default=0.8,
+    show_default=True,
+    metavar="X",
+    help="Minimum cosine of similar tasks.",
 )
-@click.option("--max-requests", type=int, metavar="N", help="Most questions to the language model.")
+@click.option(
+    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Token budget of judged links."
+)
+@click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests to the language model.")
 def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
-    """Make links of some kinds, or of all; what no longer holds is withdrawn.
+    """Generate links of some kinds, or of all.
 
     KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
     behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
@@ -72,9 +79,11 @@ def _build_lines(report: BuildReport) -> Iterator[str]:
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", metavar="TARGET")
 @click.argument("relation", metavar="RELATION")
-@click.option("--weight", type=float, default=1.0, show_default=True, metavar="X", help="Above 0, at most 1.")
-@click.option("--note", default="", metavar="TEXT", help="Why, in words.")
-@click.option("--created-at", metavar="DATE", help="When it came to be; now unless given.")
+@click.option(
+    "--weight", type=float, default=1.0, show_default=True, metavar="X", help="Weight, above 0 and at most 1."
+)
+@click.option("--note", default="", metavar="TEXT", help="The reason, in words.")
+@click.option("--created-at", metavar="DATE", help="Date of the link. [default: now]")
 def add(call: Call, source: str, target: str, relation: str, **options: Any) -> None:
     """Link two chunks by their ids.
 
@@ -89,7 +98,7 @@ def add(call: Call, source: str, target: str, relation: str, **options: Any) -> 
 @command("used", "lamina links used 4f1c09a2b7 9be2 a07d")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def used(call: Call, ids: tuple[str, ...]) -> None:
-    """Say which chunks an answer used, so that what is used together is linked."""
+    """Record which chunks an answer used, to link them."""
     with call.open() as vault:
         found = vault.used(ids)
     call.answer({"ids": list(ids), "links": [link.to_dict() for link in found]}, lambda: map(_link_line, found))
@@ -99,7 +108,7 @@ def used(call: Call, ids: tuple[str, ...]) -> None:
 @_ID
 @click.option(
     "--direction", type=click.Choice(["both", "out", "in"]), default="both", show_default=True,
-    help="Links that begin at it, or end at it.",
+    help="Links that start at it (out), end at it (in), or both.",
 )  # fmt: skip
 @_RELATION
 def show(call: Call, id: str, direction: Direction, relations: tuple[str, ...]) -> None:
@@ -129,7 +138,7 @@ def _unusual(status: str) -> str | None:
 
 
 def _group(**given: Any) -> None:
-    """Make links between chunks, and show them."""
+    """Make and show links between chunks."""
     context = click.get_current_context()
     context.obj = Call(**given).after(context.obj)
 
@@ -149,11 +158,11 @@ links: click.Group = click.Group(
     "lamina traverse --from 4f1c09a2b7 --intent why --depth 3 --json",
 )
 @click.argument("query", required=False)
-@click.option("--from", "anchors", multiple=True, metavar="ID", help="Begin with this chunk; may be repeated.")
-@click.option("--intent", type=click.Choice(INTENTS), help="What weighs most; by the question's words unless given.")
-@click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="Links to follow.")
-@click.option("--beam", type=int, default=5, show_default=True, metavar="N", help="Chunks taken at each step.")
-@click.option("--budget", type=int, default=30, show_default=True, metavar="N", help="Chunks in all.")
+@click.option("--from", "anchors", multiple=True, metavar="ID", help="Start from this chunk; may be repeated.")
+@click.option("--intent", type=click.Choice(INTENTS), help="Relations to favour. [default: taken from the question]")
+@click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="Maximum number of links to follow.")
+@click.option("--beam", type=int, default=5, show_default=True, metavar="N", help="Chunks kept at each step.")
+@click.option("--budget", type=int, default=30, show_default=True, metavar="N", help="Maximum number of chunks.")
 @_RELATION
 @embedder_option
 def traverse(
@@ -175,9 +184,9 @@ def traverse(
 
 @command("similar", "lamina similar 4f1c09a2b7 -k 3")
 @_ID
-@click.option("-k", "k", type=int, default=5, show_default=True, metavar="N", help="Most chunks.")
+@click.option("-k", "k", type=int, default=5, show_default=True, metavar="N", help="Maximum number of chunks.")
 def similar(call: Call, id: str, k: int) -> None:
-    """List the chunks that are most like one, by their vectors."""
+    """List the chunks most similar to one."""
     with call.open(mode="r") as vault:
         found = vault.similar(id, k)
     document = {"id": id, "hits": [{"score": near.score, **_without_path(near)} for near in found]}
@@ -209,11 +218,13 @@ def _subject_line(identity: str, facts: str, title: str | None, text: str) -> st
 @_ID
 @click.option(
     "--direction", type=click.Choice(["both", "causes", "caused_by"]), default="both", show_default=True,
-    help="What it led to, or what led to it.",
+    help="Effects (causes), causes (caused_by), or both.",
 )  # fmt: skip
-@click.option("--depth", type=int, default=5, show_default=True, metavar="N", help="Links to follow, 1 to 10.")
+@click.option(
+    "--depth", type=int, default=5, show_default=True, metavar="N", help="Maximum number of links to follow, 1 to 10."
+)
 def causes(call: Call, id: str, direction: CauseDirection, depth: int) -> None:
-    """List what led to a chunk, and what it led to.
+    """List the causes and effects of a chunk.
 
     Each step has its confidence and its reason; nearest ones first.
     """
@@ -234,11 +245,11 @@ def _cause_lines(found: Iterable[Cause]) -> Iterator[str]:
 
 @command("timeline", "lamina timeline 4f1c09a2b7", "lamina timeline 4f1c09a2b7 --before 2 --after 10 --same-collection")
 @_ID
-@click.option("--before", type=int, default=5, show_default=True, metavar="N", help="Chunks before it.")
-@click.option("--after", type=int, default=5, show_default=True, metavar="N", help="Chunks after it.")
-@click.option("--same-collection", is_flag=True, help="Only of its collection.")
+@click.option("--before", type=int, default=5, show_default=True, metavar="N", help="Number of chunks before it.")
+@click.option("--after", type=int, default=5, show_default=True, metavar="N", help="Number of chunks after it.")
+@click.option("--same-collection", is_flag=True, help="Only chunks of its collection.")
 def timeline(call: Call, id: str, before: int, after: int, same_collection: bool) -> None:
-    """List a chunk among those before and after it, oldest first."""
+    """List the chunks before and after one in time."""
     with call.open(mode="r") as vault:
         line = vault.timeline(id, before, after, same_collection=same_collection)
     document = {

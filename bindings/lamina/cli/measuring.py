@@ -45,9 +45,9 @@ _DEFAULT: Final = "default"
     default=(1, 5, 10),
     show_default=True,
     metavar="N",
-    help="Cuts; may be repeated.",
+    help="Cut-off; may be repeated.",
 )
-@click.option("--now", metavar="DATE", help="The moment ages count to; the newest record's unless given.")
+@click.option("--now", metavar="DATE", help="Date to which ages are counted. [default: that of the newest record]")
 @embedder_option
 def eval_(
     call: Call, path: Path, profiles: tuple[str, ...], ks: tuple[int, ...], now: str | None, embedder: str | None

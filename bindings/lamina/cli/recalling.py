@@ -33,23 +33,37 @@ _WORD: Final = re.compile(r"\w{3,}")
     'lamina recall "which cache" --as-of 2026-03-01 --json',
 )
 @click.argument("query")
-@click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Most hits.")
+@click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Maximum number of hits.")
 @click.option(
     "--profile",
     metavar="NAME",
-    help="default, lexical, temporal, task, causal, episodic, entity, or one of vault.toml.",
+    help="default, lexical, temporal, task, causal, episodic, entity, or a profile of vault.toml.",
 )
 @filter_options
-@click.option("--since", metavar="DATE", help="Only what is from then on.")
-@click.option("--until", metavar="DATE", help="Only what is from before.")
-@click.option("--as-of", metavar="DATE", help="As it was known at that moment.")
-@click.option("--now", metavar="DATE", help="The moment ages count to.")
-@click.option("--time", metavar="MODE", help="Time that the words mean: prefer, filter or off; else by the profile.")
-@click.option("--tz", metavar="ZONE", help="Zone of dates without one; the vault's unless given.")
-@click.option("--token-budget", type=int, metavar="N", help="Most tokens of text, all hits together.")
-@click.option("--lane", "lanes", multiple=True, metavar="NAME", help="Only lexical, vector or facts; may be repeated.")
-@click.option("--intent", metavar="NAME", help="why, when, entity or what, for causal; by the question unless given.")
-@click.option("--session", metavar="NAME", help="The session that asks, which episodic prefers.")
+@click.option("--since", metavar="DATE", help="Only chunks from this date on.")
+@click.option("--until", metavar="DATE", help="Only chunks from before this date.")
+@click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
+@click.option("--now", metavar="DATE", help="Date to which ages are counted.")
+@click.option(
+    "--time",
+    metavar="MODE",
+    help="Use of a time named in the question: prefer, filter or off. [default: set by the profile]",
+)
+@click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
+@click.option("--token-budget", type=int, metavar="N", help="Maximum number of tokens in all texts together.")
+@click.option(
+    "--lane",
+    "lanes",
+    multiple=True,
+    metavar="NAME",
+    help="Search only this lane: lexical, vector or facts; may be repeated.",
+)
+@click.option(
+    "--intent",
+    metavar="NAME",
+    help="Intent for the causal profile: why, when, entity or what. [default: taken from the question]",
+)
+@click.option("--session", metavar="NAME", help="Current session; the episodic profile prefers its chunks.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
 @embedder_option
 def recall(
@@ -61,7 +75,7 @@ def recall(
     embedder: str | None,
     **options: Any,
 ) -> None:
-    """Find what the vault knows that matters for a question.
+    """Find the chunks that matter for a question.
 
     QUERY is the question, as you would ask it. Dates are ISO 8601.
     """

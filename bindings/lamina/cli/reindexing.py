@@ -32,18 +32,18 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     "--embedder",
     type=click.Choice([*NAMES, *_NARROW]),
     metavar="NAME",
-    help="Model of the new vectors; else the vault's own.",
+    help="Model of the new vectors. [default: the vault's own]",
 )
-@click.option("--engine", type=click.Choice(["lexical", "vectors", "keys"]), help="Build this derived index only.")
-@click.option("--restart", is_flag=True, help="Make every vector again, instead of going on where a run stopped.")
-@click.option("--accept", is_flag=True, help="Swap whatever recall became; counts must be right all the same.")
+@click.option("--engine", type=click.Choice(["lexical", "vectors", "keys"]), help="Rebuild only this index.")
+@click.option("--restart", is_flag=True, help="Start over instead of resuming an interrupted run.")
+@click.option("--accept", is_flag=True, help="Swap even if recall dropped; counts must still be right.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="Recall that may be lost.",
+    help="Share of recall that may be lost.",
 )
 @click.option(
     "--batch-rows",
@@ -51,7 +51,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     default=2_048,
     show_default=True,
     metavar="N",
-    help="Rows of one commit.",
+    help="Rows per commit.",
 )
 @click.option(
     "--workers",
@@ -67,7 +67,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
 def reindex(
     call: Call, embedder: str | None, restart: bool, events: str | None, no_progress: bool, **options: Any
 ) -> None:
-    """Build indexes and vectors again, from the log.
+    """Rebuild indexes and vectors from the log.
 
     Recall and writes go on meanwhile; the new generation is swapped in at once, if it passes its gate: equal counts,
     and recall on the vault's own titles and headings. Run it again after an interruption: it goes on where it was.

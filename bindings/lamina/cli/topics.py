@@ -40,10 +40,18 @@ class _Threshold(click.ParamType[Any]):
 
 @command("cluster", "lamina cluster", "lamina cluster --threshold 0.09 --json", "lamina cluster --selection leaf")
 @click.option(
-    "--min-cluster-size", type=click.IntRange(2), default=4, show_default=True, metavar="N", help="Fewest chunks."
+    "--min-cluster-size",
+    type=click.IntRange(2),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Minimum number of chunks in a topic.",
 )
 @click.option(
-    "--min-samples", type=click.IntRange(1), metavar="N", help="Neighbours of a dense place. Else --min-cluster-size."
+    "--min-samples",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Neighbours of a dense place. [default: --min-cluster-size]",
 )
 @click.option(
     "--threshold", type=_Threshold(), default="auto", show_default=True, metavar="T",
@@ -51,7 +59,7 @@ class _Threshold(click.ParamType[Any]):
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(["auto", "exact", "approx"]), default="auto", show_default=True,
-    help="How neighbours are found.",
+    help="Search for neighbours.",
 )  # fmt: skip
 @click.option(
     "--selection", type=click.Choice(["topics", "eom", "leaf"]), default="topics", show_default=True,
@@ -61,11 +69,11 @@ class _Threshold(click.ParamType[Any]):
     "--names", type=click.Choice(["auto", "words", "model"]), default="auto", show_default=True,
     help="auto: a language model where $LAMINA_JUDGE_URL is set, else words.",
 )  # fmt: skip
-@click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="What naming may cost.  [default: 100000]")
-@click.option("--full", is_flag=True, help="Cluster everything, even where the former topics could be continued.")
+@click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Token budget of naming. [default: 100000]")
+@click.option("--full", is_flag=True, help="Cluster everything again instead of continuing the existing topics.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 def cluster(call: Call, no_progress: bool, max_tokens: int | None, **options: Any) -> None:
-    """Find topics: chunks that are about the same.
+    """Group chunks into topics.
 
     Run it again when much has changed: topics keep their ids and names. New chunks are counted to topics at once.
     """
@@ -101,13 +109,15 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
 
 @command("topics", "lamina topics", "lamina topics tef020a8b", "lamina topics --map topics.html")
 @click.argument("topic", required=False, metavar="[ID]")
-@click.option("--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with all topics.")
+@click.option("--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write an HTML map of all topics.")
 @click.option(
-    "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="How the map is laid out."
+    "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="Layout of the map."
 )
-@click.option("--limit", type=click.IntRange(0), default=_SHOWN, show_default=True, metavar="N", help="Lines shown.")
+@click.option(
+    "--limit", type=click.IntRange(0), default=_SHOWN, show_default=True, metavar="N", help="Maximum number of lines."
+)
 def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
-    """List topics, show one, or draw them."""
+    """List topics, show one, or draw a map."""
     if topic and path:
         raise click.UsageError("give an id or --map, and not both")
     with call.open(mode="r") as vault:

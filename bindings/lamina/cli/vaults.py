@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @command("init", "lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
-@click.option("--name", metavar="TEXT", help="The vault's name; its folder's unless given.")
-@click.option("--tz", metavar="ZONE", help="Zone in which dates without one are read; UTC unless given.")
+@click.option("--name", metavar="TEXT", help="Name of the vault. [default: its folder's name]")
+@click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: UTC]")
 @embedder_option
 def init(call: Call, name: str | None, tz: str | None, embedder: str | None) -> None:
-    """Make a vault. Where there is one already it stays as it is."""
+    """Create a vault; an existing one stays as it is."""
     root = Path(call.vault or os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
     made = not _is_vault(root, trust=call.trust)
     kept = not made or (root / config.FILE).exists()
@@ -82,7 +82,7 @@ def _make(root: Path, settings: str | None) -> None:
 
 @command("stats", "lamina stats", "lamina stats --json | jq .chunks")
 def stats(call: Call) -> None:
-    """Count what the vault holds."""
+    """Show counts and sizes."""
     with call.open(mode="r") as vault:
         counts = vault.stats()
     call.answer(counts, lambda: _stat_lines(counts))
@@ -116,11 +116,11 @@ def _size(count: int) -> str:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--format", type=click.Choice(["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]),
-    help="By the file's name unless given.",
+    help="Format. [default: taken from the file name]",
 )  # fmt: skip
 @filter_options
 def export(call: Call, path: Path, format: ExportFormat | None, where: Where | None) -> None:
-    """Write the vault's chunks to a file that import reads.
+    """Write chunks, facts or links to a file.
 
     Facts and links go into files of their own, which are imported after the chunks.
     """
@@ -137,7 +137,7 @@ def export(call: Call, path: Path, format: ExportFormat | None, where: Where | N
 @click.argument("path", type=click.Path(path_type=Path))
 @embedder_option
 def import_(call: Call, path: Path, embedder: str | None) -> None:
-    """Add what export wrote; ids, dates and metadata are kept."""
+    """Read a file that export wrote; ids, dates and metadata are kept."""
     with call.open(embedder=embedder) as vault:
         ids = vault.import_(path)
     document = {"path": str(path), "chunks": len(ids), "ids": ids}
