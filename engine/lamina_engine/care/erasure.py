@@ -40,6 +40,30 @@ _CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+_BLANK_CHUNK: Final[dict[str, Any]] = {
+    "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
+}  # fmt: skip
+
+_BLANK_MEMBER: Final[dict[str, Any]] = {
+    "generation": 0,
+    "topic": "",
+    "chunk": "",
+    "row": -1,
+    "probability": 0.0,
+    "origin": "",
+}
+
+_BLANK_ORIGIN: Final[dict[str, Any]] = {"chunk": "", "row": -1, "repository": "", "path": ""}
+
+_BLANK_VERDICT: Final[dict[str, Any]] = {
+    "chunk": "", "row": -1, "tier": "", "reason": "", "commits": -1, "review": False,
+}  # fmt: skip
+
+_BLANK_LINK: Final[dict[str, Any]] = {
+    "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
+}  # fmt: skip
+
+
 class FactErasure:
     """Facts, entities and aliases of some chunks, on their way out."""
 
@@ -138,25 +162,6 @@ def _lists(segment: Segment, names: Mapping[str, set[str]]) -> bool:
 
 Values = Mapping[str, Sequence[Any]]
 """By column, the new values of some rows; columns that are not named become null."""
-
-_BLANK_CHUNK: Final[dict[str, Any]] = {
-    "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
-}  # fmt: skip
-_BLANK_MEMBER: Final[dict[str, Any]] = {
-    "generation": 0,
-    "topic": "",
-    "chunk": "",
-    "row": -1,
-    "probability": 0.0,
-    "origin": "",
-}
-_BLANK_ORIGIN: Final[dict[str, Any]] = {"chunk": "", "row": -1, "repository": "", "path": ""}
-_BLANK_VERDICT: Final[dict[str, Any]] = {
-    "chunk": "", "row": -1, "tier": "", "reason": "", "commits": -1, "review": False,
-}  # fmt: skip
-_BLANK_LINK: Final[dict[str, Any]] = {
-    "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

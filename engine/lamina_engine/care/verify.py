@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["VerifyProblem", "VerifyReport", "verify"]
 
 
+_UNIT_TOLERANCE = 1e-3
+"""Of a squared length: far above what float32 loses over some thousand dimensions."""
+
+_ATTEMPTS = 5
+"""A version may be merged away while it is being read; then the next one is checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyProblem:
     """One thing that is not as it was written."""
@@ -66,10 +73,6 @@ class VerifyReport(Report):
     def add(self, code: str, where: str, message: str, advice: str) -> None:
         """Note a problem."""
         self.problems.append(VerifyProblem(code, where, message, advice))
-
-
-_UNIT_TOLERANCE = 1e-3
-"""Of a squared length: far above what float32 loses over some thousand dimensions."""
 
 
 def is_intact(root: Path, manifest: Manifest, *, deep: bool = False) -> bool:
@@ -243,10 +246,6 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
                 message,
                 "add these chunks again",
             )
-
-
-_ATTEMPTS = 5
-"""A version may be merged away while it is being read; then the next one is checked."""
 
 
 def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = False) -> VerifyReport:

@@ -58,6 +58,29 @@ _LONGEST_KEPT_CHARS = 256
 """Longer words (keys, blobs) seldom come back and are encoded anew."""
 
 
+WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+
+DIMS = (256, 128, 64)
+"""Dimensions it can give; the table was trained so that its first 128 or 64 columns stand alone."""
+
+_SHAPE = (32_000, 256)
+
+_WIDEN_TOKENS = 8_192
+"""Calls with more tokens use the table as float64: 65 MB made once, in place of converting each row at each use."""
+
+_KERNEL_TOKENS = 1_000_000
+"""Tokens pooled in a process before Numba is worth its import, half a second against 200 ns a token."""
+
+_QUERY_WORDS = 64
+"""A longer query goes the way of documents."""
+
+_WORDS_KEPT = 2_048
+"""Words of queries whose sums are remembered: 2 KB each."""
+
+_LONG_TOKENS = 65_536
+"""A longer text goes to the kernel, since the twin gathers a text's rows at once: 2 KB a token."""
+
+
 class Merges(NamedTuple):
     """Dictionaries of the byte-pair encoding."""
 
@@ -208,23 +231,6 @@ def _unpack(data: bytes) -> Merges:
         dict(zip(map(chr, characters[0].tolist()), characters[1].tolist(), strict=True)),
         dict(zip(rest[0].tolist(), rest[1].tolist(), strict=True)),
     )
-
-
-WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
-DIMS = (256, 128, 64)
-"""Dimensions it can give; the table was trained so that its first 128 or 64 columns stand alone."""
-_SHAPE = (32_000, 256)
-
-_WIDEN_TOKENS = 8_192
-"""Calls with more tokens use the table as float64: 65 MB made once, in place of converting each row at each use."""
-_KERNEL_TOKENS = 1_000_000
-"""Tokens pooled in a process before Numba is worth its import, half a second against 200 ns a token."""
-_QUERY_WORDS = 64
-"""A longer query goes the way of documents."""
-_WORDS_KEPT = 2_048
-"""Words of queries whose sums are remembered: 2 KB each."""
-_LONG_TOKENS = 65_536
-"""A longer text goes to the kernel, since the twin gathers a text's rows at once: 2 KB a token."""
 
 
 class WordLlamaEmbedder:

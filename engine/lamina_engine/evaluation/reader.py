@@ -21,6 +21,14 @@ RECORDS_FILE: Final = "records.jsonl"
 QUERIES_FILE: Final = "queries.jsonl"
 
 
+_LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+
+_FORMS = (
+    "LoCoMo (a list of dialogues with conversation and qa), HotpotQA (questions with supporting_facts, and "
+    "NAME_corpus.json next to them) or JSON lines (.jsonl, or a folder with queries.jsonl and records.jsonl)"
+)
+
+
 def load_json_lines(path: Path) -> EvaluationSet:
     """Read a set from a ``.jsonl`` file or from a folder with ``queries.jsonl``.
 
@@ -126,13 +134,6 @@ class _Line:
         if where is not None and not isinstance(where, dict):
             self.fail(f'"where" is {where!r}', "a filter object, or nothing")
         return EvaluationQuery(self.text("text"), tuple(dict.fromkeys(gold)), category, where or None)
-
-
-_LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-_FORMS = (
-    "LoCoMo (a list of dialogues with conversation and qa), HotpotQA (questions with supporting_facts, and "
-    "NAME_corpus.json next to them) or JSON lines (.jsonl, or a folder with queries.jsonl and records.jsonl)"
-)
 
 
 def load_set(path: str | Path) -> EvaluationSet:

@@ -39,6 +39,19 @@ if TYPE_CHECKING:
 _COLUMNS = ("version", "text", "title", "headings", "created_at")
 
 
+F32 = NDArray[np.float32]
+
+_MATCHED_AT_ONCE: Final = 8_192
+
+_FEW: Final = 64
+
+_PASSES: Final = 100
+"""Each embeds what came during the one before, so they shrink wherever writers are slower than the embedder."""
+
+_BUNDLED: Final = ("lamina_engine.embed.bundled", "lamina_engine.embed.minilm")
+"""Modules of embedders that travel to another process as their options alone."""
+
+
 class EmbeddedText(NamedTuple):
     """The text embedded for one row."""
 
@@ -86,13 +99,6 @@ def _candidates(text: str, title: str | None, headings: Sequence[str] | None, cr
         yield plain.rstrip("\n")  # dated records of which no date was known
 
 
-F32 = NDArray[np.float32]
-_MATCHED_AT_ONCE: Final = 8_192
-_FEW: Final = 64
-_PASSES: Final = 100
-"""Each embeds what came during the one before, so they shrink wherever writers are slower than the embedder."""
-_BUNDLED: Final = ("lamina_engine.embed.bundled", "lamina_engine.embed.minilm")
-"""Modules of embedders that travel to another process as their options alone."""
 _loaded: dict[bytes, Embedder] = {}
 """In a worker: embedders by the bytes they came as; a model is loaded once a process."""
 

@@ -21,6 +21,24 @@ _MARGIN: Final = 1e-4
 """Twice what single-precision products of unit rows of some thousand numbers can be off by, and more."""
 
 
+_GATHERED_ROWS: Final = 8192
+
+SOURCE_SYSTEM: Final = 0.09
+
+_GRID: Final[F64] = np.linspace(0.005, 0.6, 120, dtype=np.float64)
+"""Thresholds tried: 0.005 to 0.6; a right angle is 0.5."""
+
+_GIVEN_UP: Final = 0.005
+"""F1 that is given up for a tighter threshold: its curve is flat at the top."""
+
+_WITHIN: Final = 0.95
+"""Where there is one topic, nothing can be mistaken: the threshold holds this share of it."""
+
+_SAMPLE: Final = 20_000
+
+_CURVE_ROWS: Final = 4096
+
+
 def angular(rows: F32, centroids: F32) -> F64:
     """Return arccos(cos) / π of every row to every centroid.
 
@@ -77,9 +95,6 @@ def directions(totals: NDArray[np.float64]) -> F32:
     return unit
 
 
-_GATHERED_ROWS: Final = 8192
-
-
 class Assignment(NamedTuple):
     """Topics of some rows.
 
@@ -115,21 +130,6 @@ def assign_positions(rows: F32, positions: I64, centroids: F32, threshold: float
 def measure_confidence(distances: F64, threshold: float) -> F32:
     """Return the probability of an assigned row: 1 at the centroid, 0 at the threshold."""
     return np.clip(1.0 - distances / threshold, 0.0, 1.0).astype(np.float32)
-
-
-SOURCE_SYSTEM: Final = 0.09
-
-_GRID: Final[F64] = np.linspace(0.005, 0.6, 120, dtype=np.float64)
-"""Thresholds tried: 0.005 to 0.6; a right angle is 0.5."""
-
-_GIVEN_UP: Final = 0.005
-"""F1 that is given up for a tighter threshold: its curve is flat at the top."""
-
-_WITHIN: Final = 0.95
-"""Where there is one topic, nothing can be mistaken: the threshold holds this share of it."""
-
-_SAMPLE: Final = 20_000
-_CURVE_ROWS: Final = 4096
 
 
 class Curve(NamedTuple):

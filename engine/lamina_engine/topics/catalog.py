@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 
+_ASSIGNED = "assigned"
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One topic as it is now: chunks that came since count, chunks that went do not.
@@ -76,9 +79,6 @@ class TopicMembers:
     def to_dict(self) -> dict[str, Any]:
         """Return the shape of ``lamina topics ID --json``."""
         return asdict(self)
-
-
-_ASSIGNED = "assigned"
 
 
 class CurrentTopics(NamedTuple):

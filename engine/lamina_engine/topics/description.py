@@ -22,6 +22,12 @@ ALIKE: Final = 0.5
 """Jaccard index from which a topic is the same."""
 
 
+_EXEMPLARS: Final = 5
+
+_BLOCK: Final = 8192
+"""Rows looked at at once."""
+
+
 def match_topics(old: Mapping[str, Set[str]], new: Sequence[Set[str]]) -> dict[int, str]:
     """Return for new topics the id of the old one that each continues.
 
@@ -66,10 +72,6 @@ def make_topic_id(chunks: Set[str], generation: int, used: Set[str]) -> str:
 
 
 Tell = Callable[[int, int], None]
-
-_EXEMPLARS: Final = 5
-_BLOCK: Final = 8192
-"""Rows looked at at once."""
 
 
 class FormerTopics(NamedTuple):

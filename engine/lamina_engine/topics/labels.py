@@ -30,6 +30,9 @@ _CHARS: Final = 4000
 _REMEMBERED: Final = 1 << 17
 
 
+_BLOCK: Final = 1024
+
+
 def sample_size(topics: int) -> int:
     """Return the number of texts to read of each topic: some ten thousand in all."""
     return min(_SAMPLE, max(_LEAST, _IN_ALL // max(topics, 1)))
@@ -129,9 +132,6 @@ def make_names(words: Sequence[Sequence[str]], names: Sequence[str | None], orde
 
 def _key(name: str) -> frozenset[str]:
     return frozenset(name.casefold().split(", "))
-
-
-_BLOCK: Final = 1024
 
 
 class TopicWords(NamedTuple):

@@ -47,19 +47,14 @@ _SPARE: Final = 12
 """Neighbours listed beyond those wanted, so that estimates can prove the list."""
 
 
-def smooth_copy(
-    vectors: F32, *, method: Way = "auto", threads: int | None = None, progress: ProgressListener | None = None
-) -> F32:
-    """Return rows moved towards their neighbours.
+_TOO_LARGE: Final = 0.5
 
-    Notes
-    -----
-    x ← unit(x + Σ wᵢ xᵢ / Σ wᵢ), wᵢ the cosine of neighbour i in the original space (negative ones count 0), repeated.
-    O(n² d / 2) for the neighbours, O(n k d) for a step. See `smooth` for memory.
-    """
-    found = unit_rows(vectors)
-    smooth(found, method=method, threads=threads, progress=progress)
-    return found
+_COVERED: Final = 0.5
+
+PERSISTENCE: Final = 0.05
+"""A parent holds together while the density rises by at least this share of where it parts."""
+
+_NEARLY_ALL: Final = 0.8
 
 
 def smooth(
@@ -69,7 +64,9 @@ def smooth(
 
     Notes
     -----
-    Memory besides the rows: what finding neighbours takes, then 12 k n bytes for k neighbours and an eighth of the rows.
+    x ← unit(x + Σ wᵢ xᵢ / Σ wᵢ), wᵢ the cosine of neighbour i in the original space (negative ones count 0), repeated.
+    O(n² d / 2) for the neighbours, O(n k d) for a step. Memory besides the rows: what finding neighbours takes, then
+    12 k n bytes for k neighbours and an eighth of the rows.
     """
     count = smoothing_neighbors(len(rows))
     if not count:
@@ -117,12 +114,6 @@ def _step(rows: F32, near: I32, weights: F64) -> None:
 
 
 Selection = Literal["topics", "eom", "leaf"]
-
-_TOO_LARGE: Final = 0.5
-_COVERED: Final = 0.5
-PERSISTENCE: Final = 0.05
-"""A parent holds together while the density rises by at least this share of where it parts."""
-_NEARLY_ALL: Final = 0.8
 
 
 class Layers(NamedTuple):

@@ -43,6 +43,12 @@ _LEAST: Final = 2048
 """Fewer rows are not worth a look at how they lie."""
 
 
+_SHARE: Final = 40
+"""One row of so many leads: groups of twice as many have leaders of their own as a rule."""
+
+_LEADERS_LISTED: Final = 16
+
+
 def nearest(
     points: Points, packed: Packed, k: int, listed: int, team: ThreadTeam, survey: PairBounds | None = None
 ) -> Neighbors:
@@ -182,12 +188,6 @@ def _is_listed(rows: I32, distances: F64, i: int, row: int, distance: float) -> 
         if rows[i, p] == row:
             return True
     return False
-
-
-_SHARE: Final = 40
-"""One row of so many leads: groups of twice as many have leaders of their own as a rule."""
-
-_LEADERS_LISTED: Final = 16
 
 
 def leader_order(points: Points, packed: Packed, order: I64, team: ThreadTeam) -> I64:

@@ -42,6 +42,10 @@ _PANELS: Final = 32
 _REORDER: Final = ("reassoc", "contract", "nnan", "nsz")
 
 
+_BLOCK_ROWS: Final = 4096
+"""Rows packed at once: whole panels of any arithmetic."""
+
+
 class _Kind(NamedTuple):
     parts: int
     columns: int
@@ -386,10 +390,6 @@ def move_rows(words: I32, groups: int, columns: int, order: I64, out_words: I32,
         source = (order[place] // columns) * columns * lines + order[place] % columns
         for k in range(lines):
             out_words[target + k * columns] = words[source + k * columns]
-
-
-_BLOCK_ROWS: Final = 4096
-"""Rows packed at once: whole panels of any arithmetic."""
 
 
 class Frame(NamedTuple):

@@ -32,6 +32,9 @@ UNSIGNED: Final = -0x7F7F7F80
 """What int8 words of rows are combined with (exclusive or): the instruction takes unsigned × signed, value + 128."""
 
 
+_ARGUMENTS = ("rows", "row_start", "panel", "panel_start", "groups", "out", "out_start", "stride")
+
+
 class Shape(NamedTuple):
     """Width of a panel, in vectors of so many lanes."""
 
@@ -98,9 +101,6 @@ def _portable(bits: int, *, unsigned_rows: bool) -> Step:
         return total
 
     return step
-
-
-_ARGUMENTS = ("rows", "row_start", "panel", "panel_start", "groups", "out", "out_start", "stride")
 
 
 def _define(shape: Shape, step: Step, *, floating: bool) -> Callable[..., Any]:
