@@ -159,7 +159,9 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
     words, lanes = _ask_lanes(view, request, selection, query)
-    held = fact_lane(view, request, selection, memory.config.facts)
+    held: Mapping[int, Held] = {}
+    if profile.facts.weight and view.snapshot.rows("facts"):
+        held = fact_lane(view, request, selection, memory.config.facts)
     near = _near_rows(view, request, selection) if not held else _NO_ROWS
     if near.size:
         candidates, order = score_by_time(view, request, near)
@@ -182,7 +184,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
     if profile.diversity.slots:
         kept, candidates, brought = arrange(view, request, candidates, order, brought)
     else:
-        kept = _pack(view, request, candidates, order)
+        kept = order[: request.k] if request.token_budget is None else _pack(view, request, candidates, order)
     candidates = match_shown(view, words, query, candidates, kept, scored)
     if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
