@@ -1,6 +1,6 @@
 """Collections of result records: sequences that are tables, data frames and HTML too.
 
-Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)``, ``pl.DataFrame(hits)`` and DuckDB's ``from hits``
+Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)``, ``pl.from_arrow(hits)`` and DuckDB's ``from hits``
 read them as they are.
 """
 

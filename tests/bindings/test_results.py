@@ -141,11 +141,11 @@ def test_duckdb_and_polars_read_hits_as_they_are(vault: Vault, hits: Hits) -> No
     duckdb = pytest.importorskip("duckdb")
     polars = pytest.importorskip("polars")
     chunks = vault.list()  # noqa: F841 - DuckDB finds it by its name
-    rows = duckdb.sql("select id, created_at from hits order by score desc").fetchall()
-    assert [row[0] for row in rows] == [hit.id for hit in hits]
+    rows = duckdb.sql("select id, typeof(created_at) from hits order by score desc").fetchall()
+    assert rows == [(hit.id, "TIMESTAMP WITH TIME ZONE") for hit in hits]
     assert duckdb.sql("select count(*) from chunks where type = 'decision'").fetchall() == [(1,)]
     frame = hits.to_polars()
-    assert frame.equals(polars.DataFrame(hits))
+    assert frame.equals(polars.from_arrow(hits))
     assert frame["created_at"].to_list() == [hit.created_at for hit in hits]
 
 

@@ -14,6 +14,11 @@ _HEX = frozenset("0123456789abcdef")
 _SHORT_DIGITS = 10
 
 
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 chunk, 2 chunks."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def short_id(identity: str) -> str:
     """Return an id as it is shown in lists: the first digits of a made one, another as it is."""
     made = len(identity) == 32 and _HEX.issuperset(identity)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lamina.cli.command import Call, command, embedder_option
-from lamina.cli.documents import headline, short_date, short_id
+from lamina.cli.documents import count_of, headline, short_date, short_id
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.recalling import snippet
 from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
@@ -154,6 +154,6 @@ def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, *
 
 
 def _told_lines(told: Reconstruction) -> Iterator[str]:
-    left = f"{told.left_out:,} chunks left out" if told.left_out else None
-    yield dim(headline(told.mode, f"{len(told.chunks):,} chunks", f"{told.tokens:,} tokens", left))
+    left = f"{count_of(told.left_out, 'chunk')} left out" if told.left_out else None
+    yield dim(headline(told.mode, count_of(len(told.chunks), "chunk"), count_of(told.tokens, "token"), left))
     yield printable(told.text, lines=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.documents import chunk_line, headline, short_id
+from lamina.cli.documents import chunk_line, count_of, headline, short_id
 from lamina.cli.filters import Where, filter_options
 from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
 
@@ -83,7 +83,7 @@ def _report_lines(report: FreshnessReport, shown: list[FreshnessItem], chosen: o
         yield "freshness is switched off (FRESHNESS_ENABLED); nothing was looked at"
         return
     review = f", {report.needs_review:,} to be looked at" if report.needs_review else ""
-    yield f"{report.checked:,} chunks judged{review}"
+    yield f"{count_of(report.checked, 'chunk')} judged{review}"
     yield from table(
         (
             (

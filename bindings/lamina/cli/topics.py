@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.documents import short_id
+from lamina.cli.documents import count_of, short_id
 from lamina.cli.terminal import bold, dim, printable, table
 
 if TYPE_CHECKING:
@@ -92,12 +92,12 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
         yield "no chunks with vectors yet, so no topics; `lamina ingest` and `lamina add` bring some"
         return
     if not report.written:
-        yield f"nothing changed: {report.topics:,} topics of {report.members:,} chunks"
+        yield f"nothing changed: {count_of(report.topics, 'topic')} of {count_of(report.members, 'chunk')}"
         return
     if report.named:
         yield f"named {report.named:,} topics by a language model"
     verb = "continued" if report.incremental else "found"
-    yield f"{verb} {report.topics:,} topics in {report.chunks:,} chunks ({report.seconds:.1f} s)"
+    yield f"{verb} {count_of(report.topics, 'topic')} in {count_of(report.chunks, 'chunk')} ({report.seconds:.1f} s)"
     facts = [
         (f"{report.parents:,}", "wider topics above them"),
         (f"{report.members:,}", "chunks in topics"),
@@ -123,7 +123,7 @@ def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit:
     with call.open(mode="r") as vault:
         if path is not None:
             drawn = vault.topic_map(path, layout=layout)
-            call.answer(asdict(drawn), lambda: [f"wrote {drawn.points:,} chunks to {printable(drawn.path)}"])
+            call.answer(asdict(drawn), lambda: [f"wrote {count_of(drawn.points, 'chunk')} to {printable(drawn.path)}"])
         elif topic:
             _show(call, vault.topic(topic), limit)
         else:
