@@ -23,7 +23,7 @@ from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
 from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
 from lamina_engine.index import native
-from lamina_engine.index.tables import VECTORS, Tables
+from lamina_engine.index.tables import NO_MORE, VECTORS, BulkHint, Tables
 from lamina_engine.index.view import View
 from lamina_engine.known_profiles import Profiles
 from lamina_engine.settings import load as load_settings
@@ -263,14 +263,17 @@ class Memory:
     def _replace_tables(self, tables: Tables) -> None:
         with self._lock:
             self.tables = tables
+            if self._indexer is not None:
+                self._indexer.text.give_up()
             self._indexer = None
         self._view = None
 
     @contextlib.contextmanager
-    def write(self, *, journal: bool = True) -> Iterator[tuple[Transaction, View]]:
+    def write(self, *, journal: bool = True, hint: BulkHint = NO_MORE) -> Iterator[tuple[Transaction, View]]:
         """Write one batch under the lock: commits when the block ends, then brings the indexes up to date.
 
-        What readers noted in the access journal is written along, unless ``journal`` is False: then it is erased.
+        What readers noted in the access journal is written along, unless ``journal`` is False: then it is erased. A
+        writer of many batches says with ``hint`` what follows this one.
 
         Where only the indexes fail, the write has happened: a warning is logged, recall scans what they lack, and the
         next writer catches up.
@@ -295,7 +298,7 @@ class Memory:
                 raise
             try:
                 self.view()  # where rows were forgotten, another indexer takes over
-                self.indexer.catch_up(self.view)
+                self.indexer.catch_up(self.view, hint)
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
                 self.indexer.unstage()
                 logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)
@@ -400,8 +403,10 @@ class Memory:
                     self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
 
     def close(self) -> None:
-        """Let go of mapped files; nothing is pending, every call that returned is on disk."""
+        """Let go of mapped files, once the text index has followed the log; every call that returned is on disk."""
         self._closed = True
+        if self._indexer is not None:
+            self._indexer.text.join()
         self._view = None
         self.tables.close()
 

@@ -10,6 +10,7 @@ import numpy as np
 from lamina_engine.facts.view import fact_view
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
+from lamina_engine.index.tables import LEXICAL
 from lamina_engine.ingest import sources
 from lamina_engine.topics import generation
 
@@ -62,6 +63,10 @@ def stats(memory: Memory) -> Stats:
     kg = fact_view(view)
     made = generation.latest(view.snapshot)
     present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
+    text = memory.tables.text(view.snapshot)
+    indexes = {name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())}
+    if LEXICAL in indexes:  # grows between versions
+        indexes[LEXICAL] = {"rows": 0 if text is None else text.rows}
     return {
         "chunks": status[0],
         "sources": present,
@@ -77,7 +82,7 @@ def stats(memory: Memory) -> Stats:
             "dim": space.dim if space else 0,
             "space": manifest.space or None,
         },
-        "indexes": {name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())},
+        "indexes": indexes,
         "rows": view.rows,
         "status": dict(zip(STATUS_NAMES, status, strict=False)),
         "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},

@@ -16,7 +16,7 @@ HASH_SHIFT = 2
 RECORD = 4
 """Numbers that `pack_pieces` writes of a piece."""
 INLINE = 7
-"""Bytes of stems that stand in a piece's record."""
+"""Bytes of surfaces that stand in a piece's record."""
 _BLANK = 0x20
 _LOW = 0xFFFFFFFF
 _MOST = 255
@@ -34,9 +34,9 @@ def pack_pieces(
     hash_stops: I64,
     terms: I64,
     hashes: U32,
-    stem_starts: I64,
-    stem_stops: I64,
-    stem_text: U8,
+    word_starts: I64,
+    word_stops: I64,
+    word_text: U8,
     out_records: I64,
 ) -> None:
     """Bring together what is to be known of each piece: one line of the cache, where six arrays would take six.
@@ -49,13 +49,13 @@ def pack_pieces(
         Of each piece, how many terms it has.
     hashes : uint32 (h,)
         Hashes of stems, and of the surfaces that differ from them.
-    stem_starts, stem_stops : int64 (p,)
-        Of each piece, its span in ``stem_text``.
-    stem_text : uint8 (b,)
-        Stems, joined by blanks within a piece.
+    word_starts, word_stops : int64 (p,)
+        Of each piece, its span in ``word_text``.
+    word_text : uint8 (b,)
+        Surfaces, joined by blanks within a piece.
     out_records : int64 (RECORD p,)
-        Written, four numbers a piece: start and number of its hashes; terms and first hash; start and size of its stems,
-        each pair as upper and lower half; and its stems with a blank behind them, where they are no more than
+        Written, four numbers a piece: start and number of its hashes; terms and first hash; start and size of its surfaces,
+        each pair as upper and lower half; and these with a blank behind them, where they are no more than
         `INLINE` bytes.
 
     Notes
@@ -65,14 +65,14 @@ def pack_pieces(
     for piece in range(terms.size):
         at = RECORD * piece
         hashed = hash_stops[piece] - hash_starts[piece]
-        size = stem_stops[piece] - stem_starts[piece]
+        size = word_stops[piece] - word_starts[piece]
         out_records[at] = (hash_starts[piece] << 32) | hashed
         out_records[at + 1] = (terms[piece] << 32) | (int(hashes[hash_starts[piece]]) if hashed > 0 else 0)
-        out_records[at + 2] = (stem_starts[piece] << 32) | size
+        out_records[at + 2] = (word_starts[piece] << 32) | size
         word = 0
         if 0 < size <= INLINE:
             for i in range(size):
-                word |= int(stem_text[stem_starts[piece] + i]) << (8 * i)
+                word |= int(word_text[word_starts[piece] + i]) << (8 * i)
             word |= _BLANK << (8 * size)
         out_records[at + 3] = word
 
@@ -83,7 +83,7 @@ def _measure_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_measure_examples])
 def measure_pieces(numbers: I32, records: I64, out_sizes: I64) -> None:
-    """Count what `expand_rows` will write.
+    """Count what `expand_rows` and `expand_words` will write.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def measure_pieces(numbers: I32, records: I64, out_sizes: I64) -> None:
     records : int64 (RECORD p,)
         From `pack_pieces`.
     out_sizes : int64 (2,)
-        Written: hashes of all pieces, and bytes of all their stems.
+        Written: hashes of all pieces, and bytes of all their surfaces.
 
     Notes
     -----
@@ -110,25 +110,18 @@ def measure_pieces(numbers: I32, records: I64, out_sizes: I64) -> None:
 
 def _expand_examples() -> tuple[object, ...]:
     return (
-        np.zeros(1, np.int32), np.array([1, 1, 1]), np.zeros(RECORD, np.int64), np.zeros(1, np.uint32),
-        np.frombuffer(b"a", np.uint8), np.empty(1, np.int64), np.empty((1, ZONES), np.uint16),
-        np.empty(INLINE + 2, np.uint8), np.empty(1, np.int64),
-    )  # fmt: skip
+        np.zeros(1, np.int32),
+        np.array([1, 1, 1]),
+        np.zeros(RECORD, np.int64),
+        np.zeros(1, np.uint32),
+        np.empty(1, np.int64),
+        np.empty((1, ZONES), np.uint16),
+    )
 
 
 @kernel(examples=[_expand_examples])
-def expand_rows(
-    numbers: I32,
-    stops: I64,
-    records: I64,
-    hashes: U32,
-    stem_text: U8,
-    out_keys: I64,
-    out_lengths: U16,
-    out_stems: U8,
-    out_stem_stops: I64,
-) -> None:
-    """Write a key for each occurrence of a term, how many terms each zone has, and each row's stems.
+def expand_rows(numbers: I32, stops: I64, records: I64, hashes: U32, out_keys: I64, out_lengths: U16) -> None:
+    """Write a key for each occurrence of a term, and how many terms each zone has.
 
     Parameters
     ----------
@@ -140,25 +133,17 @@ def expand_rows(
         From `pack_pieces`.
     hashes : uint32 (h,)
         Hashes of stems, and of the surfaces that differ from them.
-    stem_text : uint8 (b,)
-        Stems, joined by blanks within a piece.
     out_keys : int64 (hashes of all pieces,)
         Written: row << 34 | hash << 2 | zone.
     out_lengths : uint16 (n, 3)
         Written: terms in body, header and context, at most 65,535.
-    out_stems : uint8 (bytes of all pieces' stems + m + INLINE,)
-        Written: the stems of each row's zones, joined by blanks; what stands behind the last is of no meaning.
-    out_stem_stops : int64 (n,)
-        Written: where each row's stems end; a blank or none stands behind the last.
 
     Notes
     -----
-    O(keys + bytes of the stems). Short stems are written as eight bytes each, of which the next stem overwrites what is
-    not theirs: LLVM makes one store of it.
+    O(keys).
     """
-    n = out_stem_stops.size
+    n = out_lengths.shape[0]
     keys = 0
-    used = 0
     for row in range(n):
         for zone in range(ZONES):
             text = zone * n + row
@@ -176,27 +161,69 @@ def expand_rows(
                     for entry in range(first, first + hashed):
                         out_keys[keys] = (row << ROW_SHIFT) | (int(hashes[entry]) << HASH_SHIFT) | zone
                         keys += 1
-                size = records[record + 2] & _LOW
-                word = records[record + 3]
-                if word != 0:
-                    out_stems[used] = word & 0xFF
-                    out_stems[used + 1] = (word >> 8) & 0xFF
-                    out_stems[used + 2] = (word >> 16) & 0xFF
-                    out_stems[used + 3] = (word >> 24) & 0xFF
-                    out_stems[used + 4] = (word >> 32) & 0xFF
-                    out_stems[used + 5] = (word >> 40) & 0xFF
-                    out_stems[used + 6] = (word >> 48) & 0xFF
-                    out_stems[used + 7] = (word >> 56) & 0xFF
-                    used += size + 1
-                elif size > 0:
-                    begin = records[record + 2] >> 32
-                    for i in range(size):
-                        out_stems[used + i] = stem_text[begin + i]
-                    used += size
-                    out_stems[used] = _BLANK
-                    used += 1
             out_lengths[row, zone] = min(length, _LONGEST)
-        out_stem_stops[row] = used
+
+
+def _word_examples() -> tuple[object, ...]:
+    word = np.frombuffer(b"a", np.uint8)
+    return (
+        np.zeros(1, np.int32),
+        np.array([1]),
+        np.zeros(RECORD, np.int64),
+        word,
+        np.empty(9, np.uint8),
+        np.empty(1, np.int64),
+    )
+
+
+@kernel(examples=[_word_examples])
+def expand_words(numbers: I32, stops: I64, records: I64, word_text: U8, out_words: U8, out_word_stops: I64) -> None:
+    """Write the surfaces of texts, joined by blanks.
+
+    Parameters
+    ----------
+    numbers : int32 (m,)
+        Pieces of all texts.
+    stops : int64 (n,)
+        Where each text's pieces end.
+    records : int64 (RECORD p,)
+        From `pack_pieces`.
+    word_text : uint8 (b,)
+        Surfaces, joined by blanks within a piece.
+    out_words : uint8 (bytes of all pieces' surfaces + m + INLINE + 1,)
+        Written: the surfaces of each text; what stands behind the last is of no meaning.
+    out_word_stops : int64 (n,)
+        Written: where each text's surfaces end; a blank or none stands behind the last.
+
+    Notes
+    -----
+    O(bytes). Short surfaces are written as eight bytes each, of which the next one overwrites what is not theirs: LLVM
+    makes one store of it.
+    """
+    used = 0
+    for text in range(stops.size):
+        for at in range(stops[text - 1] if text > 0 else 0, stops[text]):
+            record = RECORD * int(numbers[at])
+            size = records[record + 2] & _LOW
+            word = records[record + 3]
+            if word != 0:
+                out_words[used] = word & 0xFF
+                out_words[used + 1] = (word >> 8) & 0xFF
+                out_words[used + 2] = (word >> 16) & 0xFF
+                out_words[used + 3] = (word >> 24) & 0xFF
+                out_words[used + 4] = (word >> 32) & 0xFF
+                out_words[used + 5] = (word >> 40) & 0xFF
+                out_words[used + 6] = (word >> 48) & 0xFF
+                out_words[used + 7] = (word >> 56) & 0xFF
+                used += size + 1
+            elif size > 0:
+                begin = records[record + 2] >> 32
+                for i in range(size):
+                    out_words[used + i] = word_text[begin + i]
+                used += size
+                out_words[used] = _BLANK
+                used += 1
+        out_word_stops[text] = used
 
 
 def _count_examples() -> tuple[object, ...]:

@@ -432,10 +432,10 @@ def hash_forms(
     surface_initial: int,
     out_hashes: U32,
     out_hash_stops: I64,
-    out_stems: U8,
-    out_stem_stops: I64,
+    out_surfaces: U8,
+    out_surface_stops: I64,
 ) -> None:
-    """Write the hashes of pieces' forms, and their stems joined by blanks.
+    """Write the hashes of pieces' forms, and their surfaces joined by blanks.
 
     Parameters
     ----------
@@ -457,10 +457,10 @@ def hash_forms(
         Written: of each form its stem's checksum, then its surface's where that differs from the stem.
     out_hash_stops : int64 (n,)
         Written: where each piece's hashes end.
-    out_stems : uint8 (bytes of all forms' stems + f,)
+    out_surfaces : uint8 (bytes of all forms' surfaces + f,)
         Written.
-    out_stem_stops : int64 (n,)
-        Written: where each piece's stems end, without a blank behind the last.
+    out_surface_stops : int64 (n,)
+        Written: where each piece's surfaces end, without a blank behind the last.
 
     Notes
     -----
@@ -473,14 +473,14 @@ def hash_forms(
         first = form
         while form < stops[piece]:
             if form > first:
-                out_stems[used] = 0x20
+                out_surfaces[used] = 0x20
                 used += 1
             source, begin, end = text, begins[form], ends[form]
             number = stem_numbers[form]
             if number >= 0:
                 source, begin, end = stem_text, stem_starts[number], stem_starts[number + 1]
-            for i in range(begin, end):
-                out_stems[used] = source[i]
+            for i in range(surface_begins[form], surface_ends[form]):
+                out_surfaces[used] = text[i]
                 used += 1
             out_hashes[hashes] = _crc(source, begin, end, 0)
             hashes += 1
@@ -489,4 +489,4 @@ def hash_forms(
                 hashes += 1
             form += 1
         out_hash_stops[piece] = hashes
-        out_stem_stops[piece] = used
+        out_surface_stops[piece] = used

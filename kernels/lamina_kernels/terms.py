@@ -1,4 +1,4 @@
-"""Lexical scores over forward lists: term counts by zone, document frequencies, and BM25 over zones.
+"""Lexical scores over forward lists: term counts by zone, entries of query terms, and BM25 over zones.
 
 A row stores its distinct term hashes ascending, with a count in each of three zones (`TermRows`). Scoring a few
 candidates gathers their counts; scoring a whole block (an unindexed tail, a narrow filter) scans it. Both run the
@@ -129,12 +129,20 @@ def scan_bm25_numpy(
     return scores
 
 
-def document_frequencies_numpy(block: TermRows, query_hashes: U32, stop_row: int) -> I64:
-    """Return in how many of the first rows each query term stands; the twin of `document_frequencies`."""
-    stop = int(block.indptr[min(stop_row, block.indptr.size - 1)])
-    hashes = block.hashes[:stop]
-    present = (block.body[:stop] | block.header[:stop] | block.context[:stop]) != 0
-    return np.array([np.count_nonzero((hashes == each) & present) for each in query_hashes], np.int64)
+def find_entries_numpy(block: TermRows, query_hashes: U32) -> tuple[I64, I64]:
+    """Return the entries of a block that are query terms; the twin of `find_entries`.
+
+    Returns
+    -------
+    terms : int64 (m,)
+        Which of the query's terms each is.
+    entries : int64 (m,)
+        Ascending within a term.
+    """
+    present = (block.body | block.header | block.context) != 0
+    found = [np.flatnonzero((block.hashes == each) & present) for each in query_hashes]
+    terms = np.repeat(np.arange(len(found)), [len(entries) for entries in found])
+    return terms, np.concatenate([np.empty(0, np.int64), *found])
 
 
 def _block_example() -> TermRows:
@@ -167,8 +175,8 @@ def _parts_examples() -> tuple[object, ...]:
     return _block_example(), rows, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty((1, 1))
 
 
-def _frequency_examples() -> tuple[object, ...]:
-    return _block_example(), np.array([7], np.uint32), 1, np.empty(1, np.int64)
+def _entry_examples() -> tuple[object, ...]:
+    return _block_example(), np.array([7], np.uint32), np.empty(1, np.int64), np.empty(1, np.int64)
 
 
 @kernel
@@ -373,32 +381,35 @@ def bm25_terms(
             out[i, t] = _row_score(block, row, one, weight, weights, k1, b, average_length)
 
 
-@kernel(examples=[_frequency_examples])
-def document_frequencies(block: TermRows, query_hashes: U32, stop_row: int, out: I64) -> None:
-    """Count in how many of the first rows each query term stands, in any zone.
+@kernel(examples=[_entry_examples])
+def find_entries(block: TermRows, query_hashes: U32, out_terms: I64, out_entries: I64) -> int:
+    """Find the entries of a block that are query terms, and return how many they are.
 
     Parameters
     ----------
     block : TermRows
     query_hashes : uint32 (q,)
-    stop_row : int
-        Rows below it count; more than n means all.
-    out : int64 (q,)
-        Written.
+        Distinct.
+    out_terms : int64 (m,)
+        Written: which of the query's terms each is. As long as there can be: n q, or the number of entries.
+    out_entries : int64 (m,)
+        Written: ascending.
 
     Notes
     -----
-    Hashes are distinct within a row, so rows need not be told apart: one pass over the flat list of entries, each
-    looked up among the query's terms.  O(entries + q).
+    One pass over the flat list of entries, each looked up among the query's terms. O(entries + q).
     """
     first, following = np.empty(_SLOTS, np.int32), np.empty(query_hashes.size, np.int32)
     _index_query(query_hashes, first, following)
-    out[:] = 0
-    for entry in range(block.indptr[min(stop_row, block.indptr.size - 1)]):
+    count = 0
+    for entry in range(block.hashes.size):
         term = first[block.hashes[entry] & _SLOT_MASK]
         while term >= 0:
             if query_hashes[term] == block.hashes[entry] and (
                 block.body[entry] | block.header[entry] | block.context[entry]
             ):
-                out[term] += 1
+                out_terms[count] = term
+                out_entries[count] = entry
+                count += 1
             term = following[term]
+    return count

@@ -327,7 +327,7 @@ def test_damaged_indexes_are_built_again(large: Path) -> None:
     with lamina.open(large) as vault:
         ref = [hit.id for hit in vault.recall("redis note70 title70", k=5)]
         lexical, codes = (manifest(vault).indexes[name] for name in (LEXICAL, VECTORS))
-    for path in (large / "index" / lexical["folder"]).iterdir():
+    for path in (large / "index" / lexical["folder"]).rglob("*.*"):
         path.write_bytes(b"damaged")
     (large / "index" / codes["file"]).write_bytes(b"damaged")
     for path in (large / "index" / "terms").iterdir():
@@ -343,7 +343,7 @@ def test_damaged_indexes_are_built_again(large: Path) -> None:
             if k in ("folder", "file", "ids", "versions")
         }
         assert index_files(vault) == named
-        assert vault._memory.tables.lexical(snapshot).rows == 16_384  # type: ignore[union-attr]
+        assert vault._memory.tables.text(snapshot).rows == 16_384  # type: ignore[union-attr]
         assert vault._memory.tables.quantised(snapshot).rows == 16_384  # type: ignore[union-attr]
         assert [hit.id for hit in vault.recall("redis note70 title70", k=5)] == ref
 

@@ -6,7 +6,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_kernels.counting import INLINE, RECORD, ZONES, count_keys, expand_rows, measure_pieces, pack_pieces
+from lamina_kernels.counting import (
+    INLINE,
+    RECORD,
+    ZONES,
+    count_keys,
+    expand_rows,
+    expand_words,
+    measure_pieces,
+    pack_pieces,
+)
 from lamina_kernels.layouts import I64, U8, U32
 
 PIECES: list[tuple[list[int], int, str]] = [
@@ -27,17 +36,17 @@ def ends(parts: list[int]) -> I64:
 
 
 def packed() -> tuple[I64, U32, U8]:
-    """Return the records of `PIECES`, their hashes and their stems."""
+    """Return the records of `PIECES`, their hashes and their surfaces."""
     hash_stops = ends([len(hashes) for hashes, _, _ in PIECES])
-    stem_stops = ends([len(stems.encode()) for _, _, stems in PIECES])
+    word_stops = ends([len(words.encode()) for _, _, words in PIECES])
     hashed = np.array([h for hashes, _, _ in PIECES for h in hashes], np.uint32)
-    stem_text = np.frombuffer("".join(stems for _, _, stems in PIECES).encode(), np.uint8)
+    word_text = np.frombuffer("".join(words for _, _, words in PIECES).encode(), np.uint8)
     records = np.empty(RECORD * len(PIECES), np.int64)
     pack_pieces(
         hash_stops - np.diff(hash_stops, prepend=0), hash_stops, np.array([terms for _, terms, _ in PIECES]), hashed,
-        stem_stops - np.diff(stem_stops, prepend=0), stem_stops, stem_text, records,
+        word_stops - np.diff(word_stops, prepend=0), word_stops, word_text, records,
     )  # fmt: skip
-    return records, hashed, stem_text
+    return records, hashed, word_text
 
 
 @given(ROWS)
@@ -45,15 +54,19 @@ def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
     n = len(rows)
     texts = [row[zone] for zone in range(ZONES) for row in rows]
     numbers = np.array([piece for text in texts for piece in text], np.int32)
-    records, hashed, stem_text = packed()
+    records, hashed, word_text = packed()
     sizes = np.empty(2, np.int64)
     measure_pieces(numbers, records, sizes)
     assert sizes.tolist() == [
         sum(len(PIECES[piece][0]) for piece in numbers), sum(len(PIECES[piece][2].encode()) for piece in numbers)
     ]  # fmt: skip
-    keys, stems = np.empty(sizes[0], np.int64), np.empty(sizes[1] + numbers.size + INLINE, np.uint8)
-    lengths, stops = np.empty((n, ZONES), np.uint16), np.empty(n, np.int64)
-    expand_rows(numbers, ends([len(text) for text in texts]), records, hashed, stem_text, keys, lengths, stems, stops)
+    keys, words = np.empty(sizes[0], np.int64), np.empty(sizes[1] + numbers.size + INLINE + 1, np.uint8)
+    lengths, stops = np.empty((n, ZONES), np.uint16), np.empty(len(texts), np.int64)
+    expand_rows(numbers, ends([len(text) for text in texts]), records, hashed, keys, lengths)
+    expand_words(numbers, ends([len(text) for text in texts]), records, word_text, words, stops)
+    for i, text in enumerate(texts):
+        shown = words[stops[i - 1] if i else 0 : stops[i]].tobytes().decode()
+        assert shown.split() == " ".join(PIECES[piece][2] for piece in text).split()
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     counts = [np.empty(keys.size, np.uint8) for _ in range(ZONES)]
@@ -66,8 +79,6 @@ def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
         assert hashes[span].tolist() == known
         assert [column[span].tolist() for column in counts] == [[zone[h] for h in known] for zone in ref]
         assert lengths[i].tolist() == [sum(PIECES[piece][1] for piece in zone) for zone in row]
-        shown = stems[stops[i - 1] if i else 0 : stops[i]].tobytes().decode()
-        assert shown.split() == " ".join(PIECES[piece][2] for zone in row for piece in zone).split()
 
 
 def test_counts_saturate() -> None:
@@ -82,10 +93,7 @@ def test_counts_saturate() -> None:
 def test_lengths_saturate() -> None:
     records, none = np.empty(RECORD, np.int64), np.array([0])
     pack_pieces(none, none, np.array([40_000]), np.zeros(0, np.uint32), none, none, np.zeros(0, np.uint8), records)
-    lengths, stops = np.empty((1, ZONES), np.uint16), np.empty(1, np.int64)
-    expand_rows(
-        np.zeros(2, np.int32), np.array([2, 2, 2]), records, np.zeros(0, np.uint32), np.zeros(0, np.uint8),
-        np.empty(0, np.int64), lengths, np.empty(2 + INLINE, np.uint8), stops,
-    )  # fmt: skip
+    lengths = np.empty((1, ZONES), np.uint16)
+    numbers = np.zeros(2, np.int32)
+    expand_rows(numbers, np.array([2, 2, 2]), records, np.zeros(0, np.uint32), np.empty(0, np.int64), lengths)
     assert lengths.tolist() == [[65_535, 0, 0]]
-    assert stops.tolist() == [0]

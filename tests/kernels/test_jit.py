@@ -14,7 +14,7 @@ import pytest
 from lamina_kernels import _jit
 from lamina_kernels._jit import Kernel, is_ready, kernel, warm
 from lamina_kernels.layouts import F64, TermRows
-from lamina_kernels.terms import document_frequencies
+from lamina_kernels.terms import find_entries
 
 Named = dict[str, Kernel[..., object]]
 compiled = pytest.mark.skipif(_jit._jit_disabled(), reason="asks about compiled code")
@@ -108,15 +108,15 @@ def test_arrays_inside_a_tuple_may_be_read_only_or_writable() -> None:
         context=np.array([0], np.uint8),
         lengths=np.array([[1, 0, 0]], np.uint16),
     )
-    query, out = np.array([7], np.uint32), np.empty(1, np.int64)
+    query, out, entries = np.array([7], np.uint32), np.empty(1, np.int64), np.empty(1, np.int64)
     for writeable in (True, False):
         for array in block:
             array.flags.writeable = writeable
-        document_frequencies(block, query, 1, out)
-        assert out.tolist() == [1]
+        assert find_entries(block, query, out, entries) == 1
+        assert (out.tolist(), entries.tolist()) == ([0], [0])
         assert block.hashes.flags.writeable is writeable  # the caller's own arrays stay as they are
-    document_frequencies(block=block, query_hashes=query, stop_row=1, out=out)
-    assert len(document_frequencies.signatures) == 1
+    find_entries(block=block, query_hashes=query, out_terms=out, out_entries=entries)
+    assert len(find_entries.signatures) == 1
 
 
 @compiled

@@ -61,10 +61,11 @@ def scan_kernel(block: TermRows, live: U8, query: U32, idf: F64) -> F64:
     return out
 
 
-def frequency_kernel(block: TermRows, query: U32, stop_row: int) -> I64:
-    out = np.full(query.size, -9, np.int64)
-    terms.document_frequencies(block, query, stop_row, out)
-    return out
+def find_kernel(block: TermRows, query: U32) -> tuple[I64, I64]:
+    size = block.hashes.size * (query.size > 0)
+    found, entries = np.full(size, -9, np.int64), np.full(size, -9, np.int64)
+    count = terms.find_entries(block, query, found, entries)
+    return found[:count], entries[:count]
 
 
 @pytest.mark.parametrize("path", [gather_kernel, terms.gather_counts_numpy])
@@ -106,13 +107,17 @@ def test_chosen_rows_score_as_the_scan_scores_them(case: Case, seed: int) -> Non
     assert got.tobytes() == ref.tobytes()
 
 
-@pytest.mark.parametrize("path", [frequency_kernel, terms.document_frequencies_numpy])
-@given(case=cases(), stop_row=st.integers(0, 10))
-def test_frequencies_equal_oracle(path: Callable[[TermRows, U32, int], I64], case: Case, stop_row: int) -> None:
-    got = path(case.block, case.hashes, stop_row)
-    ref = [oracle.document_frequency(case.rows, term, stop_row) for term in case.query]
-    assert got.dtype == np.int64
-    assert got.tolist() == ref
+@pytest.mark.parametrize("path", [find_kernel, terms.find_entries_numpy])
+@given(case=cases())
+def test_entries_equal_oracle(path: Callable[[TermRows, U32], tuple[I64, I64]], case: Case) -> None:
+    query = list(dict.fromkeys(case.query))
+    found, entries = path(case.block, np.array(query, np.uint32))
+    rows = np.searchsorted(case.block.indptr, entries, side="right") - 1
+    got = sorted((query[term], int(row)) for term, row in zip(found.tolist(), rows, strict=True))
+    assert got == sorted(
+        (term, i) for i, row in enumerate(case.rows) for term in query if any(row.get(term, (0, 0, 0)))
+    )
+    assert case.block.hashes[entries].tolist() == [query[term] for term in found.tolist()]
 
 
 @pytest.fixture(scope="module")

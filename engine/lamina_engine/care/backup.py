@@ -17,11 +17,12 @@ from lamina_engine import config
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists
 from lamina_engine.index.graphfile import open_graph
 from lamina_engine.index.keys import KeyIndex
-from lamina_engine.index.lexical import LexicalIndex
 from lamina_engine.index.nodes import GRAPH
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import open_terms
+from lamina_engine.index.textbuilder import BUILDING
+from lamina_engine.index.textindex import open_index
 from lamina_engine.reports import Report
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
@@ -42,7 +43,7 @@ def _graph_rows(path: Path) -> int | None:
 
 
 _READERS: Final[dict[str, tuple[tuple[str, ...], Callable[[Path], int | None]]]] = {
-    LEXICAL: (("folder",), lambda path: LexicalIndex.open(path, verify=True, linked=True).rows),
+    LEXICAL: (("folder",), lambda path: open_index(path, verify=True, linked=True).rows),
     VECTORS: (("file",), lambda path: QuantisedIndex.open(path).rows),
     KEYS: (("ids", "versions"), lambda path: KeyIndex.open(path).rows),
     GRAPH: (("keys", "file"), _graph_rows),
@@ -134,9 +135,9 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
         if name not in _READERS:  # what the copy makes again by itself
             continue
         fields, rows_of = _READERS[name]
-        # Tantivy's index grows in place; a file that was saved for a version may cover some of its tail
-        most = record["rows"] if name == LEXICAL else snapshot.rows("links" if name == GRAPH else "chunks")
-        fits = partial(_fits, rows_of, int(record["rows"]), int(most))
+        # a file that was saved for a version may cover some of its tail, and the text index grows in place
+        most = snapshot.rows("links" if name == GRAPH else "chunks")
+        fits = partial(_fits, rows_of, int(record.get("rows", 0)), int(most))
         parts = [str(record[field]) for field in fields]
         if all(_try_copy(files, source / part, target / part, fits) for part in parts):
             kept[name] = record
@@ -175,7 +176,11 @@ def _is_damage(error: OSError) -> bool:
 
 def _list_files(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from (entry for entry in sorted(path.iterdir()) if entry.suffix != ".lock")
+        for entry in sorted(path.iterdir()):
+            if entry.is_dir() and not entry.name.startswith(BUILDING):
+                yield from _files_of(entry)
+            elif entry.is_file() and not entry.is_symlink() and entry.suffix != ".lock":
+                yield entry
     else:
         yield path
 

@@ -30,13 +30,13 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
     """Check every index that a version names; return the files and folders that are damaged."""
     from lamina_engine.index.graphfile import open_graph
     from lamina_engine.index.keys import KeyIndex
-    from lamina_engine.index.lexical import LexicalIndex
     from lamina_engine.index.nodes import GRAPH
     from lamina_engine.index.quantised import QuantisedIndex
     from lamina_engine.index.tables import KEYS, LEXICAL, VECTORS
+    from lamina_engine.index.textindex import open_index
 
     readers: dict[str, tuple[tuple[str, ...], str, Callable[[Path], int]]] = {
-        LEXICAL: (("folder",), "chunks", lambda path: LexicalIndex.open(path, verify=deep, linked=True).rows),
+        LEXICAL: (("folder",), "chunks", lambda path: open_index(path, verify=deep, linked=True).rows),
         VECTORS: (("file",), snapshot.vector_log, lambda path: QuantisedIndex.open(path, verify=deep).rows),
         KEYS: (("ids", "versions"), "chunks", lambda path: KeyIndex.open(path, verify=deep).rows),
         GRAPH: (("file",), "links", lambda path: open_graph(path, path.with_suffix(".nodes"), verify=deep).rows),
@@ -102,7 +102,7 @@ def _same_terms(snapshot: Snapshot, segment: Segment, rows: TermRows) -> bool:
 
     for offset in sorted(set(np.linspace(0, segment.rows - 1, _SAMPLED).astype(int).tolist())):
         at = segment.start + offset
-        ref: tuple[NDArray[Any], ...] = build_term_rows(*zones_of(snapshot, at, at + 1))[0]
+        ref: tuple[NDArray[Any], ...] = build_term_rows(*zones_of(snapshot, at, at + 1))
         got: tuple[NDArray[Any], ...] = slice_terms(rows, offset, offset + 1)
         if any(a.tobytes() != b.tobytes() for a, b in zip(ref, got, strict=True)):
             return False

@@ -15,6 +15,7 @@ from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
+from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.store.log_writer import LogWriter
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.transaction import Transaction
@@ -73,7 +74,7 @@ class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
         self.identity = identity
 
 
-def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
+def write(memory: Memory, batch: ChunkBatch, hint: BulkHint = NO_MORE) -> ChunkCounts:
     """Write a batch durably, in commits of at most `SEGMENT_ROWS` rows; known chunks are kept.
 
     Texts are embedded before the lock is taken, so a slow model never blocks other writers.
@@ -89,8 +90,9 @@ def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
         part = (
             batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
         )
+        left = max(len(batch) - start - SEGMENT_ROWS, 0)
         writer = ChunkWriter(memory, part, *precompute_vectors(memory, memory.view(), part))
-        total.add(writer.write())
+        total.add(writer.write(BulkHint(left + hint.rows, hint.more or left > 0)))
     return total
 
 
@@ -119,6 +121,11 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
     ) -> None:
         super().__init__(memory)
         self._batch, self._vectors, self._embedded = batch, vectors, embedded
+
+    def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
+        """Write the batch durably, all or nothing; ``hint`` says what follows it."""
+        with self.memory.write(hint=hint) as (transaction, view):
+            return self.append_to(transaction, view)
 
     def plan(self, view: View) -> _ChunkPlan:
         """Separate new chunks from known ones, by id and content."""

@@ -153,7 +153,7 @@ def _analyze_block(analyzer: Analyzer, kg: FactView, start: int, stop: int) -> U
     found = kg.texts(start, stop)
     texts = [f"{subject} {predicate} {object}".replace("_", " ") for _, subject, predicate, object in found]
     none = [""] * len(texts)
-    terms = build_term_rows(texts, none, none, analyzer=analyzer)[0]
+    terms = build_term_rows(texts, none, none, analyzer=analyzer)
     rows = np.repeat(np.fromiter((row for row, *_ in found), np.int64, len(found)), np.diff(terms.indptr))
     return pack_entries(terms.hashes, rows, kg.tables.target.values[rows] >= 0)
 

@@ -108,14 +108,11 @@ class Word(NamedTuple):
     Attributes
     ----------
     terms : tuple of Term
-    stems : str
-        Their stems, joined by spaces.
     hashes : tuple of int
         Hashes of the stems, and of the surfaces that differ from their stem.
     """
 
     terms: tuple[Term, ...]
-    stems: str
     hashes: tuple[int, ...]
 
 
@@ -189,8 +186,8 @@ class Pieces:
 
     Attributes
     ----------
-    stems : list of str
-        Stems of each piece, joined by spaces.
+    surfaces : list of str
+        Surfaces of each piece, joined by spaces.
     hashes : array of uint32
         Hashes of the pieces' terms, one piece after the other: stems, and surfaces that differ from theirs.
     starts : array of int64
@@ -204,7 +201,7 @@ class Pieces:
         self._number: dict[str, int] = {}
         self._long: list[str] = []
         self._stem_of: dict[str, str] = {}
-        self.stems: list[str] = []
+        self.surfaces: list[str] = []
         self.hashes = array("I")
         self.starts = array("q", [0])
         self.found = array("q")
@@ -212,7 +209,7 @@ class Pieces:
     @property
     def full(self) -> bool:
         """Whether its memory has reached its limit."""
-        return len(self.stems) >= _MEMO_LIMIT or len(self.hashes) >= _MEMO_HASHES * _MEMO_LIMIT
+        return len(self.surfaces) >= _MEMO_LIMIT or len(self.hashes) >= _MEMO_HASHES * _MEMO_LIMIT
 
     def forget_long(self) -> None:
         """Forget the numbers of long pieces, which hardly ever repeat."""
@@ -240,7 +237,7 @@ class Pieces:
         surfaces: list[str] = []
         stops: list[int] = []
         others: list[str] = []
-        first = len(self.stems)
+        first = len(self.surfaces)
         for piece in fresh:
             if not piece.isascii():
                 others.append(piece)
@@ -258,7 +255,7 @@ class Pieces:
         if stops:
             self._append_ascii(bases, surfaces, stops)
         for piece in others:
-            number[piece] = len(self.stems)
+            number[piece] = len(self.surfaces)
             self._append(self._analyzer.words(piece))
         self._long += [piece for piece in fresh if len(piece) > _MEMO_PIECE_CHARS]
 
@@ -267,7 +264,7 @@ class Pieces:
             self.hashes.extend(word.hashes)
         self.starts.append(len(self.hashes))
         self.found.append(sum([len(word.terms) for word in words]))
-        self.stems.append(" ".join([word.stems for word in words]))
+        self.surfaces.append(" ".join([term.surface for word in words for term in word.terms]))
 
     def _append_ascii(self, bases: list[str], surfaces: list[str], stops: list[int]) -> None:
         """Append pieces whose forms end at ``stops``; everything in whole lists, nothing a term."""
@@ -288,7 +285,8 @@ class Pieces:
         self.found.frombytes(np.diff(stop, prepend=0).astype(np.int64).tobytes())
         start = 0
         for end in stops:
-            self.stems.append(stems[start] if end == start + 1 else " ".join(stems[start:end]))
+            one = end == start + 1
+            self.surfaces.append(surfaces[start] if one else " ".join(surfaces[start:end]))
             start = end
 
     def _add_stems(self, bases: set[str]) -> None:
@@ -425,7 +423,7 @@ class _Words(dict[str, Word]):
         terms = tuple(term for term in self._terms(written, written.translate(_CLASSES)) if term.stem)
         hashes = [term_hash(term.stem) for term in terms]
         hashes += [surface_hash(term.surface) for term in terms if term.surface != term.stem]
-        word = Word(terms, " ".join([term.stem for term in terms]), tuple(hashes))
+        word = Word(terms, tuple(hashes))
         if len(self) >= _ASKED_LIMIT:
             self.clear()
         if len(written) <= _MEMO_PIECE_CHARS:

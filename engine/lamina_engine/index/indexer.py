@@ -1,34 +1,26 @@
 """Keeps the derived indexes level with the log: after every commit, under the writer's lock, never before it.
 
-An index is a pure function of a prefix of the log: Tantivy and the vector codes cover whole blocks of 4,096 rows, the
-rest is the tail that readers scan. So where an index ends depends on the number of rows alone, not on how they came.
+Forward lists, vector codes and keys are written by the call that commits; the text index follows on a thread of its own
+(`lamina_engine.index.textbuilder`). What an index lacks is read from the log, so no answer depends on how far one is.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
 import logging
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from lamina_engine.clock import MISSING_US, US_PER_S
-from lamina_engine.errors import InvalidArgument
-from lamina_engine.index import nodes
-from lamina_engine.index.ahead import Ahead
+from lamina_engine.errors import VaultLocked, VaultReadOnly
+from lamina_engine.index import nodes, textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
-from lamina_engine.index.categories import FIELDS, facet
 from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
-from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
-from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, Tables, terms_name
+from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, terms_name
 from lamina_engine.index.terms import (
     TermsDamaged,
     build_term_rows,
@@ -38,8 +30,10 @@ from lamina_engine.index.terms import (
     slice_terms,
     write_terms,
 )
+from lamina_engine.index.textbuilder import TextBuilder
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
+from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import MERGE_FACTOR
 from lamina_engine.store.shape import INDEX_NAME, TERMS_NAME, own_files, own_folders
 from lamina_engine.store.snapshot import Snapshot
@@ -52,17 +46,14 @@ if TYPE_CHECKING:
     from lamina_engine.chunks.batch import ChunkBatch
 
 BLOCK_ROWS: Final = 4_096
-"""Rows that Tantivy takes at a time: what is left over is the tail."""
+"""Rows of which keys are saved at a time: what is left over is read from the log."""
 UNFILED_ROWS: Final = MERGE_FACTOR
 """Segments with fewer rows get no file of forward lists: others analyse their rows when they read them, and it would cost
 a small write a tenth of its time."""
-_ANALYSED_AT_ONCE: Final = 16_384
 _STAGED_AT_ONCE: Final = 8_192
-"""Rows analysed before Tantivy gets them."""
 _WAITING_ROWS: Final = 1 << 19
 """Rows that may wait for vector codes and keys while more follow."""
-_AHEAD_ROWS: Final = 8_192
-"""Rows of a batch from which on Tantivy gets them before the log is committed."""
+_STALE_TIMEOUT_S: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -71,7 +62,6 @@ class _Staged:
 
     first: int
     rows: TermRows
-    stems: list[str]
 
 
 class Indexer:
@@ -94,13 +84,8 @@ class Indexer:
         self._tidy = False
         self._graph_seen = False
         self._keys_are_whole = False
-        self.more_follows = False
-        """Whether the writer has further rows at hand, which it will write next."""
-        self.to_come = 0
-        """Rows that the writer knows to follow; 0 where it knows of none, or not how many."""
         self._coding = Coding()
-        self._ahead: Ahead | None = None
-        self._finishing: dict[str, object] = {}
+        self.text = TextBuilder(store, tables)
         self._uncodable = ("", 0)
         """Space and rows of vectors that gave no codes when last tried: too narrow, or too few of them present."""
 
@@ -127,7 +112,6 @@ class Indexer:
                 before[row] = read_chain(snapshot, row)
             return before[row]
 
-        self._begin_ahead(snapshot, first, len(batch))
         for start in range(0, len(batch), _STAGED_AT_ONCE):
             part = slice(start, start + _STAGED_AT_ONCE)
             texts = batch.texts[part]
@@ -137,57 +121,14 @@ class Indexer:
                 headers(said),
                 [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous[part], strict=True)],
             )
-            staged = _Staged(first + start, *build_term_rows(*zones, analyzer=self._analyzer))
-            self._staged.append(staged)
-            if self._ahead is not None:
-                self._add_ahead(staged, batch, part, created_at, (first + len(batch)) // BLOCK_ROWS * BLOCK_ROWS)
-
-    def _begin_ahead(self, snapshot: Snapshot, first: int, n: int) -> None:
-        """Begin to add documents while rows are analysed: where there are many, and Tantivy's index is level."""
-        if n < _AHEAD_ROWS or self._ahead is not None or first != snapshot.rows("chunks"):
-            return
-        record = snapshot.manifest.indexes.get(LEXICAL)
-        covered = first // BLOCK_ROWS * BLOCK_ROWS
-        try:
-            self._tidy_up()
-            if record is None and covered == 0:
-                index, name = self._new_lexical(snapshot.version + 1)
-            else:
-                found = self._tables.lexical(snapshot)
-                if found is None or record is None or not found.rows == int(record["rows"]) == covered:
-                    return
-                index, name = found, str(record["folder"])
-            ahead = Ahead(index, name)
-        except (LexicalDamaged, OSError, ValueError) as error:
-            logger.debug("no documents are added ahead: %s", error)  # catching up says what is wrong, if it still is
-            return
-        self._ahead = ahead
-        if covered < first:
-            stems = list(self._stems(snapshot, covered, first))
-            ahead.add(stems, list(self.facets(snapshot, covered, first)), self.seconds(snapshot, covered, first))
-
-    def _add_ahead(
-        self, staged: _Staged, batch: ChunkBatch, part: slice, created_at: list[int | None], stop: int
-    ) -> None:
-        ahead = self._ahead
-        if ahead is None or ahead.next != staged.first:
-            return
-        take = max(0, min(len(staged.stems), stop - staged.first))
-        columns = (batch.projects, batch.types, batch.collections, batch.sessions, batch.agents)
-        rows = zip(*(column[part] for column in columns), strict=True)
-        facets = [_facets(values) for values in itertools.islice(rows, take)]
-        seconds = [None if us is None else us // US_PER_S for us in created_at[part][:take]]
-        ahead.add(staged.stems[:take], facets, seconds)
+            self._staged.append(_Staged(first + start, build_term_rows(*zones, analyzer=self._analyzer)))
 
     def unstage(self) -> None:
         """Forget what was staged for a transaction that failed."""
         self._staged.clear()
-        if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
-            ahead.abandon()
 
-    def catch_up(self, view: Callable[[], View]) -> None:
-        """Bring every index level with the newest version. Only under the writer's lock.
+    def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:
+        """Bring every index level with the newest version, the text index in the background. Only under the writer's lock.
 
         Raises
         ------
@@ -198,14 +139,12 @@ class Indexer:
         try:
             self._tidy_up()
             self._write_terms(snapshot)
-            finished = self._finish_ahead(snapshot)
             vectors, keys = None, None
-            if self._may_wait(snapshot):
-                self._code_ahead(snapshot, view)
+            if self._may_wait(snapshot, hint):
+                self._code_ahead(snapshot, view, hint)
             else:
                 vectors, keys = self._extend_vectors(snapshot, view), self._save_keys(snapshot)
-            lexical = None if finished is None else self._finished(finished, snapshot)
-            records = {LEXICAL: lexical or self._extend_lexical(snapshot), VECTORS: vectors, KEYS: keys}
+            records = {LEXICAL: self._text_record(snapshot), VECTORS: vectors, KEYS: keys}
             records[nodes.GRAPH] = nodes.save(view(), anew=True) if self._graph_is_lost(view) else None
         finally:
             self.unstage()
@@ -215,6 +154,7 @@ class Indexer:
                 for name, record in changed.items():
                     transaction.set_index(name, record)
             self.remove_stale()
+        self._wake_text(hint)
 
     def _graph_is_lost(self, view: Callable[[], View]) -> bool:
         """Tell whether the saved graph of links cannot be used; its files are looked at before this process's first write."""
@@ -223,13 +163,13 @@ class Indexer:
         first, self._graph_seen = not self._graph_seen, True
         return nodes.is_damaged(view(), look=first)
 
-    def _may_wait(self, snapshot: Snapshot) -> bool:
+    def _may_wait(self, snapshot: Snapshot, hint: BulkHint) -> bool:
         """Tell whether vector codes and keys are better made once, after the batches that follow at once.
 
         Each would be written whole each time, and codes trained again on a longer prefix; readers scan meanwhile.
         """
         covered = max(int(snapshot.manifest.indexes.get(name, {}).get("rows", 0)) for name in (VECTORS, KEYS))
-        return self.more_follows and snapshot.rows("chunks") - covered < _WAITING_ROWS
+        return hint.more and snapshot.rows("chunks") - covered < _WAITING_ROWS
 
     def _tidy_up(self) -> None:
         if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
@@ -279,108 +219,44 @@ class Indexer:
             found = next(((first, rows) for first, rows in known if first <= at < first + len(rows.lengths)), None)
             if found is None:
                 end = min([stop, *(first for first, _ in known if first > at)])
-                parts.append(build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer)[0])
+                parts.append(build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer))
             else:
                 end = min(stop, found[0] + len(found[1].lengths))
                 parts.append(slice_terms(found[1], at - found[0], end - found[0]))
             at = end
         return concat_terms(parts)
 
-    # ------------------------------------------------------------------ Tantivy
+    # ------------------------------------------------------------------ text index
 
-    def _extend_lexical(self, snapshot: Snapshot) -> dict[str, object] | None:
+    def _text_record(self, snapshot: Snapshot) -> dict[str, object] | None:
+        """Return the folder of the text index for the next version, where this one has none; what is in it grows by itself."""
         record = snapshot.manifest.indexes.get(LEXICAL)
-        wanted = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
-        if wanted == 0:
+        if record is not None and record.get("analysis") == ANALYSIS_ID:
             return None
-        index = self._tables.lexical(snapshot)
-        if index is not None and record is not None and index.rows <= snapshot.rows("chunks"):
-            if min(index.rows, int(record["rows"])) >= wanted:
-                return None
-            try:
-                self._append_lexical(index, snapshot, wanted)
-            except (LexicalDamaged, ValueError) as error:
-                logger.warning("%s is built again: %s", index.path, error)
-            else:
-                return {**record, "rows": wanted}
-        index, name = self._new_lexical(snapshot.version)
-        self._append_lexical(index, snapshot, wanted)
-        return {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
-
-    def _new_lexical(self, version: int) -> tuple[LexicalIndex, str]:
-        name = f"{LEXICAL}-{version:010d}"  # a version has rows of one generation only
-        shutil.rmtree(self._tables.folder / name, ignore_errors=True)  # of an attempt that was cut off
-        return LexicalIndex.create(self._tables.folder / name), name
-
-    def _finish_ahead(self, snapshot: Snapshot) -> Future[None] | None:
-        """Begin to commit what was added ahead, where it is just what the newest version wants of Tantivy."""
-        ahead = self._ahead
-        if ahead is None or ahead.next != snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS:
+        if snapshot.rows("chunks") < textbuilder.BLOCK_ROWS:
             return None
+        # a version has rows of one generation only
+        return {"folder": f"{LEXICAL}-{snapshot.version:010d}", "analysis": ANALYSIS_ID}
+
+    def _wake_text(self, hint: BulkHint) -> None:
+        snapshot = self._store.snapshot()
         record = snapshot.manifest.indexes.get(LEXICAL)
-        if ahead.name != (f"{LEXICAL}-{snapshot.version:010d}" if record is None else record["folder"]):
-            return None
-        self._ahead = None
-        self._finishing = {"folder": ahead.name, "analysis": ANALYSIS_ID, "rows": ahead.next}
-        return ahead.finish()
-
-    def _finished(self, future: Future[None], snapshot: Snapshot) -> dict[str, object] | None:
-        """Wait for that commit; None where it failed and all is to be added from the log."""
-        try:
-            future.result()
-        except (LexicalDamaged, InvalidArgument, OSError, ValueError) as error:
-            logger.warning("%s: the documents added ahead are lost (%s) and are added again", snapshot.name, error)
-            return None
-        return self._finishing
-
-    def _append_lexical(self, index: LexicalIndex, snapshot: Snapshot, wanted: int) -> None:
-        for at in range(index.rows, wanted, _ANALYSED_AT_ONCE * 8):
-            stop = min(wanted, at + _ANALYSED_AT_ONCE * 8)
-            index.append(
-                list(self._stems(snapshot, at, stop)),
-                self.facets(snapshot, at, stop),
-                self.seconds(snapshot, at, stop),
-            )
-
-    def _stems(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[str]:
-        """Yield the stems of rows: those just staged are at hand, older ones are analysed again from the log."""
-        at = start
-        while at < stop:
-            staged = next((s for s in self._staged if s.first <= at < s.first + len(s.stems)), None)
-            if staged is not None:
-                end = min(stop, staged.first + len(staged.stems))
-                yield from staged.stems[at - staged.first : end - staged.first]
-            else:
-                end = min([stop, at + _ANALYSED_AT_ONCE, *(s.first for s in self._staged if s.first > at)])
-                yield from build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer)[1]
-            at = end
-
-    def facets(self, snapshot: Snapshot, start: int, stop: int) -> Iterator[list[str]]:
-        """Yield the facets of rows ``start`` to ``stop``."""
-        categories = self._tables.categories
-        codes = [categories.column(snapshot, f)[start:stop].tolist() for f in FIELDS]
-        known: dict[tuple[int, ...], list[str]] = {}
-        for row in zip(*codes, strict=True):
-            if row not in known:
-                known[row] = [
-                    facet(f, str(categories.value(f, code))) for f, code in zip(FIELDS, row, strict=True) if code >= 0
-                ]
-            yield known[row]
-
-    def seconds(self, snapshot: Snapshot, start: int, stop: int) -> list[int | None]:
-        """Return when rows ``start`` to ``stop`` were written, seconds since 1970; None where nobody knows."""
-        rows = np.arange(start, stop, dtype=np.int64)
-        created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
-        return [None if us == MISSING_US else us // US_PER_S for us in created]
+        if record is None or record.get("analysis") != ANALYSIS_ID:
+            return
+        name = str(record["folder"])
+        known = self._tables.text(snapshot)
+        waiting = snapshot.rows("chunks") - (0 if known is None else known.rows)
+        if waiting >= (_WAITING_ROWS if hint.more else textbuilder.BLOCK_ROWS) or not self._tables.trusts(name):
+            self.text.wake(name)
 
     # ------------------------------------------------------------------ vectors and keys
 
-    def _code_ahead(self, snapshot: Snapshot, view: Callable[[], View]) -> None:
+    def _code_ahead(self, snapshot: Snapshot, view: Callable[[], View], hint: BulkHint) -> None:
         """Begin to code vectors on a thread, where it is known how many rows there will be."""
-        if self.to_come and snapshot.space is not None:
+        if hint.rows and snapshot.space is not None:
             rows = snapshot.rows(snapshot.vector_log)
             known = self._tables.quantised(snapshot)
-            self._coding.begin(snapshot.manifest.space, known, view().vectors, rows, rows + self.to_come)
+            self._coding.begin(snapshot.manifest.space, known, view().vectors, rows, rows + hint.rows)
 
     def _extend_vectors(self, snapshot: Snapshot, view: Callable[[], View]) -> dict[str, object] | None:
         rows = snapshot.rows(snapshot.vector_log) if snapshot.space else 0
@@ -447,13 +323,14 @@ class Indexer:
                     path.unlink()
             for path in own_folders(folder, INDEX_NAME):
                 if path.name not in named:
-                    shutil.rmtree(path, ignore_errors=True)
+                    _remove_folder(path)
 
 
-@functools.lru_cache(1 << 12)
-def _facets(values: tuple[str | None, ...]) -> list[str]:
-    """Return the facets of a row's categories, in the order of `FIELDS`; rows share few."""
-    return [facet(field, value) for field, value in zip(FIELDS, values, strict=True) if value is not None]
+def _remove_folder(path: Path) -> None:
+    """Remove a text index; a builder that is at work in it sees that it is stale, and lets go of it."""
+    with contextlib.suppress(VaultLocked, VaultReadOnly, OSError), write_lock(path, _STALE_TIMEOUT_S):
+        shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _generation(snapshot: Snapshot) -> str:

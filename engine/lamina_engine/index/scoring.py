@@ -32,8 +32,6 @@ from lamina_kernels.terms import (
     bm25_parts,
     bm25_scores,
     bm25_terms,
-    document_frequencies,
-    document_frequencies_numpy,
     gather_counts,
     gather_counts_numpy,
     scan_bm25,
@@ -41,9 +39,9 @@ from lamina_kernels.terms import (
     score_bm25,
 )
 
-_COMPILE_ROWS = 32_768
 _ADDED = 256
 """Rows whose lengths are added up as one: NumPy is slow over an axis of three."""
+_COMPILE_ROWS = 32_768
 """Scans of more rows wait for the compiled kernel: NumPy would take longer than loading it."""
 
 
@@ -123,7 +121,7 @@ class WeightedQuery(NamedTuple):
     idf: F64
 
 
-def asked(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
+def scoring_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Return the terms that find and score rows: all but the stop words, or all where there is nothing else."""
     return [term for term in terms if not term.stop] or list(terms)
 
@@ -139,7 +137,7 @@ def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[int], rows: int, bm2
     Parameters
     ----------
     terms : sequence of QueryTerm
-        As `asked` returns them.
+        As `scoring_terms` returns them.
     frequencies : sequence of int
         In how many of the rows each term's stem stands.
     rows : int
@@ -189,18 +187,6 @@ class ForwardLists:
         for block, below in self._below(stop):
             totals += _sums(block.lengths[:below])
         return Statistics(self.rows if stop is None else min(stop, self.rows), totals)
-
-    def document_frequencies(self, hashes: U32, stop: int | None = None) -> I64:
-        """Return in how many of the rows below ``stop`` each term stands, int64 (q,). O(q entries)."""
-        total = np.zeros(hashes.size, np.int64)
-        for block, below in self._below(stop):
-            if _compiled(document_frequencies.ready, below):
-                part = np.empty(hashes.size, np.int64)
-                document_frequencies(block, hashes, below, part)
-            else:
-                part = document_frequencies_numpy(block, hashes, below)
-            total += part
-        return total
 
     def score(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Score chosen rows.

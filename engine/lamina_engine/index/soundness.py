@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Callable
 
-from lamina_engine.index import lexical, terms
-from lamina_engine.index.lexical import LexicalDamaged
+from lamina_engine.index import terms, textindex
 from lamina_engine.index.tables import LEXICAL, Tables, terms_path
 from lamina_engine.index.terms import TermsDamaged
+from lamina_engine.index.textindex import TextIndexDamaged
 from lamina_engine.store.snapshot import Snapshot
 
 _NICE = 19
@@ -40,9 +40,9 @@ def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
     if record is not None and tables.trusts(str(record["folder"])):
         folder = tables.folder / str(record["folder"])
         try:
-            if not lexical.is_small(folder):
-                lexical.check_files(folder)
-        except (LexicalDamaged, OSError) as error:
+            if not textindex.is_small(folder):
+                textindex.check_files(folder)
+        except (TextIndexDamaged, OSError) as error:
             if folder.exists():
                 found[folder.name] = str(error)
     return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,15 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
-from lamina_engine.index.inverted import InvertedLists, InvertedSegment
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
-from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
-from lamina_engine.index.postings import TailPostings
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.rowcolumn import RowColumn
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_inverted, open_terms, slice_terms
+from lamina_engine.index.tail import Tail
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms
+from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, open_index
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
-from lamina_kernels.inverted import LEAST_ROWS, invert
 from lamina_kernels.layouts import TermRows
 
 logger = logging.getLogger(__name__)
@@ -35,9 +33,19 @@ TERMS = "terms"
 KEYS = "keys"
 LEXICAL = "lexical"
 VECTORS = "vectors"
-_MADE_ROWS: Final = 16_384
-"""Rows whose inverted lists a reader makes itself, a tenth of a second's work; those of more are in files, or an older
-version wrote these, and `lamina reindex` adds them."""
+
+
+_OPEN_ATTEMPTS: Final = 3
+_NO_ROW: Final = 1 << 62
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what tells two states of a file apart that is only ever replaced; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def terms_path(folder: Path, segment: Segment) -> Path:
@@ -48,6 +56,29 @@ def terms_path(folder: Path, segment: Segment) -> Path:
 def terms_name(segment: Segment) -> str:
     """Return the name of that file."""
     return segment.ref.name.removesuffix(".arrow") + ".terms"
+
+
+class BulkHint(NamedTuple):
+    """What a writer knows of the rows that it will write next."""
+
+    rows: int = 0
+    """How many will follow; 0 where it knows of none, or not how many."""
+    more: bool = False
+    """Whether any will: what would be made again for each batch then waits for the last one."""
+
+
+NO_MORE: Final = BulkHint()
+
+
+class _OpenText(NamedTuple):
+    """The text index, as far as it was opened."""
+
+    name: str
+    stamp: tuple[int, int, int]
+    """Of its list of parts."""
+    text: TextIndex
+    next_stop: int
+    """Rows that a version must have before the next part can be used."""
 
 
 class Tables(Cache):
@@ -70,15 +101,15 @@ class Tables(Cache):
         self.contents: dict[int, bytes] = {}
         """Content hashes of rows that were compared; see `lamina_engine.recall.diversity`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
-        self._inverted: dict[str, InvertedSegment | None] = {}
-        """None where the segment's file has no inverted lists."""
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
         self._opened_keys = False
-        self._tail = TailPostings()
+        self._tail = Tail(0)
         self._analyzer = Analyzer()
-        self._lexical: tuple[str, LexicalIndex] | None = None
+        self._text: _OpenText | None = None
+        self.depths: Counter[int] = Counter()
+        """How often the words' lane went how deep into the text index; 0 where every row was scored."""
         self._quantised: tuple[str, QuantisedIndex] | None = None
         self._distrusted = set(distrusted)
         """Names below `folder` that were found damaged: they are not read, and the next writer makes them again."""
@@ -86,29 +117,48 @@ class Tables(Cache):
         self._lock = after_fork.make_rlock()
         self._codes_lock = after_fork.make_lock()
 
-    def lexical(self, snapshot: Snapshot) -> LexicalIndex | None:
-        """Return the Tantivy index that a version names, opened once; None where there is none or it cannot be read."""
+    def text(self, snapshot: Snapshot) -> TextIndex | None:
+        """Return the text index that a version names, as far as it has been built; None where none can be read.
+
+        While rows are missing from it, each call looks whether it has grown.
+        """
         record = snapshot.manifest.indexes.get(LEXICAL)
         if record is None or record.get("analysis") != ANALYSIS_ID:
             return None
         name = str(record["folder"])
         if name in self._distrusted:
             return None
+        rows = snapshot.rows("chunks")
+        known = self._text
+        if known is not None and known.name == name and known.text.rows >= rows:
+            return known.text
         with self._lock:
-            if self._lexical is None or self._lexical[0] != name:
-                try:
-                    self._lexical = (name, LexicalIndex.open(self.folder / name))
-                except (LexicalDamaged, OSError) as error:
-                    self.distrust(name, error)
-                    return None
-            index = self._lexical[1]
-            if index.rows < int(record["rows"]):
-                try:
-                    index.reload()
-                except LexicalDamaged as error:
-                    self.distrust(name, error)
-                    return None
-            return index
+            return self._open_text(name, snapshot)
+
+    def _open_text(self, name: str, snapshot: Snapshot) -> TextIndex | None:
+        folder, known = self.folder / name, self._text
+        former = known.text if known is not None and known.name == name else None
+        for _ in range(_OPEN_ATTEMPTS):  # parts are merged away meanwhile, after the list of them was replaced
+            stamp = _stamp(folder / PARTS)
+            same = known is not None and known.stamp == stamp and snapshot.rows("chunks") < known.next_stop
+            if former is not None and same:
+                return former
+            try:
+                found = open_index(folder, known=former)
+                parts = [part for part in found.parts if part.stop <= snapshot.rows("chunks")]
+                ends = np.array([part.stop - 1 for part in parts], np.int64)
+                recorded = snapshot.numbers("chunks", "recorded_at", ends).tolist() if parts else []
+                if recorded != [part.record.recorded_at for part in parts]:
+                    raise TextIndexDamaged(f"{folder} holds rows of another history; build it again from the log")
+            except (TextIndexDamaged, OSError) as error:
+                if _stamp(folder / PARTS) != stamp:
+                    continue
+                self.distrust(name, error)
+                return None
+            following = found.parts[len(parts)].stop if len(parts) < len(found.parts) else _NO_ROW
+            self._text = _OpenText(name, stamp, TextIndex(folder, parts), following)
+            return self._text.text
+        return former
 
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
         """Return the vector codes that a version names, opened once; None where there are none or they cannot be read."""
@@ -138,8 +188,8 @@ class Tables(Cache):
                 "index %s is damaged (%s); the log is read in its place, the next write makes it again", name, error
             )
         self._distrusted.add(name)
-        if self._lexical is not None and self._lexical[0] == name:
-            self._lexical = None
+        if self._text is not None and self._text.name == name:
+            self._text = None
 
     @property
     def distrusted(self) -> frozenset[str]:
@@ -183,53 +233,26 @@ class Tables(Cache):
                             raise TermsDamaged("another number of rows")
                     except TermsDamaged:
                         zones = zones_of(snapshot, segment.start, segment.start + segment.rows)
-                        rows = build_term_rows(*zones, analyzer=self._analyzer)[0]
+                        rows = build_term_rows(*zones, analyzer=self._analyzer)
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
-
-    def inverted(self, snapshot: Snapshot) -> InvertedLists | None:
-        """Return the inverted lists of a version, up to the last segment of `LEAST_ROWS` rows; None without the files of them."""
-        segments = snapshot.segments("chunks")
-        last = max((i for i, segment in enumerate(segments) if segment.rows >= LEAST_ROWS), default=-1)
-        with self._lock:
-            for segment in segments[: last + 1]:
-                if segment.ref.name not in self._inverted:
-                    self._open_inverted(snapshot, segment)
-            missing = [segment for segment in segments[: last + 1] if self._inverted[segment.ref.name] is None]
-            if sum(segment.rows for segment in missing) > _MADE_ROWS:
-                return None
-            for segment in missing:
-                rows = self.terms(snapshot, segment)
-                self._inverted[segment.ref.name] = InvertedSegment(segment.start, rows, invert(rows))
-            found = [self._inverted[segment.ref.name] for segment in segments[: last + 1]]
-        return InvertedLists([segment for segment in found if segment is not None])
-
-    def _open_inverted(self, snapshot: Snapshot, segment: Segment) -> None:
-        rows, inverted = self.terms(snapshot, segment), None
-        if segment.rows >= LEAST_ROWS and self.trusts(terms_name(segment)):
-            with contextlib.suppress(TermsDamaged):
-                inverted = open_inverted(terms_path(self.folder, segment))
-        found = None if inverted is None else InvertedSegment(segment.start, rows, inverted)
-        self._inverted[segment.ref.name] = found
 
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, rows)
-        self._inverted.pop(segment.ref.name, None)
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
         """Return (first row, forward lists) of all segments in memory, those merged away included."""
         return sorted(self._terms.values(), key=lambda item: item[0])
 
-    def has_terms(self, segment: Segment) -> bool:
-        """Tell whether a segment's forward lists are in memory."""
-        return segment.ref.name in self._terms
-
-    def tail(self, snapshot: Snapshot, first: int) -> TailPostings:
-        """Return the postings of the rows from ``first`` on, grown to cover a version (they may cover more)."""
+    def tail(self, snapshot: Snapshot, first: int) -> Tail:
+        """Return the rows from ``first`` on, grown to cover a version (they may cover more)."""
+        tail = self._tail
+        if tail.first == first and tail.stop >= snapshot.rows("chunks"):
+            return tail
         with self._lock:
             if self._tail.first != first:
-                self._tail = TailPostings(first)
+                self._tail = Tail(first)
             for segment in snapshot.segments("chunks"):
                 begin, end = max(self._tail.stop, segment.start), segment.start + segment.rows
                 if begin < end:
@@ -243,7 +266,6 @@ class Tables(Cache):
             gone = [name for name in self._terms if name not in keep]
             for name in gone:
                 del self._terms[name]
-                self._inverted.pop(name, None)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:
@@ -278,8 +300,7 @@ class Tables(Cache):
         """Let go of everything."""
         with self._lock:
             self._terms.clear()
-            self._inverted.clear()
-            self._lexical = self._quantised = None
+            self._text = self._quantised = None
 
     def _open_keys(self, snapshot: Snapshot) -> None:
         if self._opened_keys:

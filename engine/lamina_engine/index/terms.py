@@ -1,8 +1,7 @@
 """Forward lists: for every row of the log its terms and how often they stand in each zone.
 
 One file per log segment, derived and deletable: a damaged one is built again from the log. Lamina's own scores are
-computed from these counts, so they do not depend on which index found a row, or on whether one did. Behind the lists
-of many rows stand the same by term (`lamina_engine.index.inverted`).
+computed from these counts, so they do not depend on which index found a row, or on whether one did.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from lamina_engine.index.sealed import ALIGNMENT, Seal
 from lamina_engine.index.separators import ASCII_BLANKS
 from lamina_kernels._jit import is_ready
 from lamina_kernels.counting import count_keys
-from lamina_kernels.inverted import CODES, LEAST_ROWS, MOST_ROWS, Inverted, invert
 from lamina_kernels.layouts import I64, U8, U16, U32, TermRows
 
 if TYPE_CHECKING:
@@ -46,7 +44,6 @@ _SMALL_BYTES = 1 << 16
 """Bytes up to which a file of forward lists is not flushed: some hundred rows."""
 CHECKED_BYTES = 1 << 22
 """Up to here every byte of such a file is checked when it is opened: two milliseconds."""
-_MOST_POSTINGS = 1 << 32
 _MAX_COUNT = 255
 _MAX_LENGTH = 65_535
 
@@ -55,14 +52,13 @@ class TermsDamaged(LaminaError, OSError):
     """A file of forward lists that is torn, flipped or made under other rules: build it again from the log."""
 
 
-_SEAL: Final = Seal(b"LAMTERMS", 2, "24sQQQQ", what="file of forward lists", damaged=TermsDamaged)
-"""Fields: analysis, rows, entries; terms and postings, 0 where there are no inverted lists. Payload: the arrays of
-`TermRows`, then those of `Inverted`, each starting at a multiple of 64."""
+_SEAL: Final = Seal(b"LAMTERMS", 3, "24sQQ", what="file of forward lists", damaged=TermsDamaged)
+"""Fields: analysis, rows, entries. Payload: the arrays of `TermRows`, each starting at a multiple of 64."""
 
 
 def build_term_rows(
     bodies: Sequence[str], headers: Sequence[str], contexts: Sequence[str], *, analyzer: Analyzer | None = None
-) -> tuple[TermRows, list[str]]:
+) -> TermRows:
     """Analyse texts into forward lists.
 
     Parameters
@@ -74,11 +70,9 @@ def build_term_rows(
 
     Returns
     -------
-    rows : TermRows
+    TermRows
         Hashes of stems and of those surfaces that differ from their stem; counts saturate at 255, lengths (stems
         only) at 65,535.
-    stems : list of str
-        For each row the stems of all its zones, repeated as often as they stand there, joined by spaces.
 
     Raises
     ------
@@ -95,7 +89,6 @@ def build_term_rows(
             f"got {len(bodies)} bodies, {len(headers)} headers and {len(contexts)} contexts; give one of each for a row"
         )
     analyzer = analyzer or Analyzer()
-    stems: list[str] = []
     batches: list[TermRows] = []
     analyzer.rows += len(bodies)
     bulk = (len(bodies) >= _BULK_ROWS_READY and _kernels_ready()) or (
@@ -106,11 +99,11 @@ def build_term_rows(
         stop = _batch_end((bodies, headers, contexts), start)
         zones = (bodies[start:stop], headers[start:stop], contexts[start:stop])
         if bulk:
-            batches.append(_build_bulk(analyzer.table(), zones, stems))
+            batches.append(_build_bulk(analyzer.table(), zones))
         else:
-            batches.append(_build_batch(analyzer.pieces(), zones, stems))
+            batches.append(_build_batch(analyzer.pieces(), zones))
         start = stop
-    return concat_terms(batches), stems
+    return concat_terms(batches)
 
 
 def _kernels_ready() -> bool:
@@ -141,13 +134,9 @@ def _batch_end(zones: Sequence[Sequence[str]], start: int) -> int:
     return start + max(rows, 1)
 
 
-def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]], stems: list[str]) -> TermRows:
+def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]]) -> TermRows:
     n = len(zones[0])
-    data, offsets = _utf8([text for zone in zones for text in zone])
-    keys, lengths, joined, stops = table.occurrences(data, offsets)
-    stems.extend(
-        [joined[start:stop].decode("utf-8", "surrogatepass") for start, stop in itertools.pairwise([0, *stops])]
-    )
+    keys, lengths = table.occurrences(*_utf8([text for zone in zones for text in zone]))
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))
@@ -170,9 +159,9 @@ def _utf8(texts: Sequence[str]) -> tuple[U8, I64]:
     return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets[-1]], offsets
 
 
-def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> TermRows:
+def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]]) -> TermRows:
     n = len(zones[0])
-    numbers, sizes = _number(pieces, zones, stems)
+    numbers, sizes = _number(pieces, zones)
     if numbers.size <= _FEW_PIECES:
         return _count_few(pieces, numbers.tolist(), sizes.tolist(), n)
     hashes, terms_of_piece, found = _expand(pieces, numbers)
@@ -185,17 +174,25 @@ def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str
     return _count(keys, n, np.minimum(lengths, _MAX_LENGTH).astype(np.uint16))
 
 
-def _number(pieces: Pieces, zones: Sequence[Sequence[str]], stems: list[str]) -> tuple[I64, I64]:
-    """Return the numbers of all pieces, zone by zone, and how many each text has; append each row's stems."""
+def _number(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[I64, I64]:
+    """Return the numbers of all pieces, zone by zone, and how many each text has."""
     cut = [text.translate(ASCII_BLANKS).split() for zone in zones for text in zone]
     sizes = np.fromiter(map(len, cut), np.int64, len(cut))
     numbers = pieces.numbers(list(itertools.chain.from_iterable(cut)))
-    stop = list(itertools.accumulate(map(len, cut), initial=0))
-    texts = [numbers[stop[i] : stop[i + 1]] for i in range(len(cut))]
-    n = len(zones[0])
-    stem_of = pieces.stems.__getitem__
-    stems.extend(" ".join(map(stem_of, texts[i] + texts[n + i] + texts[2 * n + i])) for i in range(n))
     return np.array(numbers, np.int64), sizes
+
+
+def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
+    """Return the surfaces of the tokens of each text, in order, joined by spaces: those of `Analyzer.tokens`."""
+    analyzer.rows += len(texts)
+    if (len(texts) >= _BULK_ROWS_READY and _kernels_ready()) or (
+        len(texts) >= _BULK_ROWS and _kernels_at_hand(analyzer.rows)
+    ):
+        return analyzer.table().words(*_utf8(texts))
+    pieces = analyzer.pieces()
+    cut = [text.translate(ASCII_BLANKS).split() for text in texts]
+    found = map(pieces.surfaces.__getitem__, pieces.numbers(list(itertools.chain.from_iterable(cut))))
+    return [" ".join(filter(None, itertools.islice(found, len(words)))) for words in cut]
 
 
 def _count_few(pieces: Pieces, numbers: list[int], sizes: list[int], n: int) -> TermRows:
@@ -289,7 +286,7 @@ def copy_terms(rows: TermRows) -> TermRows:
 
 
 def write_terms(path: Path, rows: TermRows) -> None:
-    """Write forward lists to a file that appears whole or not at all, and behind those of many rows the inverted lists.
+    """Write forward lists to a file that appears whole or not at all.
 
     A small file is not flushed, which would cost a small write a tenth of its time: it is read with its checksum.
 
@@ -301,14 +298,12 @@ def write_terms(path: Path, rows: TermRows) -> None:
         What to write.
     """
     n = len(rows.lengths)
-    inverted = invert(rows) if LEAST_ROWS <= n <= MOST_ROWS and rows.hashes.size < _MOST_POSTINGS else None
     parts: list[bytes | memoryview] = []
-    for array in (*rows, *(inverted or ())):
+    for array in rows:
         if array.size:
             parts += [np.ascontiguousarray(array).data, bytes(-array.nbytes % ALIGNMENT)]
     size = sum(memoryview(part).nbytes for part in parts)
-    found = (0, 0) if inverted is None else (inverted.terms.size, inverted.rows.size)
-    _SEAL.write(path, (ANALYSIS_ID.encode(), n, rows.hashes.size, *found), parts, sync=size > _SMALL_BYTES)
+    _SEAL.write(path, (ANALYSIS_ID.encode(), n, rows.hashes.size), parts, sync=size > _SMALL_BYTES)
 
 
 def open_terms(path: Path, *, verify: bool) -> TermRows:
@@ -332,33 +327,9 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     TermsDamaged
         When the file is missing, torn, flipped, or made by another version or under other rules of analysis.
     """
-    forward, _ = _mapped(path, verify=verify)
-    indptr, hashes, body, header, context, lengths = forward
-    return TermRows(indptr, hashes, body, header, context, lengths.reshape(-1, _ZONES))
-
-
-def open_inverted(path: Path) -> Inverted | None:
-    """Map the inverted lists of a file; None where it has none: few rows, or an older version wrote it.
-
-    Raises
-    ------
-    TermsDamaged
-        As `open_terms`.
-    """
-    _, found = _mapped(path, verify=False)
-    if not found:
-        return None
-    terms, starts, rows, codes, triples = found
-    if starts[0] != 0 or starts[-1] != rows.size or (starts[1:] < starts[:-1]).any():
-        raise TermsDamaged(f"{path} has inverted lists out of order; build it again from the log")
-    return Inverted(terms, starts, rows, codes, triples.reshape(CODES, _ZONES))
-
-
-def _mapped(path: Path, *, verify: bool) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Return the arrays of the forward lists and of the inverted ones, flat."""
     try:
         small = path.stat().st_size <= _SEAL.header_bytes + CHECKED_BYTES
-        (analysis, n, entries, terms, postings), data = _SEAL.open(path, verify=verify or small)
+        (analysis, n, entries), data = _SEAL.open(path, verify=verify or small)
     except TermsDamaged:
         raise
     except OSError as error:
@@ -366,10 +337,7 @@ def _mapped(path: Path, *, verify: bool) -> tuple[list[NDArray[Any]], list[NDArr
     made_by = analysis.rstrip(b"\0").decode()
     if made_by != ANALYSIS_ID:
         raise TermsDamaged(f"{path} was made by {made_by}, other rules than {ANALYSIS_ID}; build it again from the log")
-    forward = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
-    named = ((np.uint32, terms), (np.uint32, terms + 1))
-    listed = ((np.uint16, postings), (np.uint8, postings), (np.uint8, CODES * _ZONES))
-    layout = (*forward, *named, *listed) if terms else forward
+    layout = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
     arrays: list[NDArray[Any]] = []
     offset = 0
     for dtype, size in layout:
@@ -381,4 +349,5 @@ def _mapped(path: Path, *, verify: bool) -> tuple[list[NDArray[Any]], list[NDArr
     indptr = arrays[0]
     if offset != len(data) or indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
         raise TermsDamaged(f"{path} has a wrong size or row offsets out of order; build it again from the log")
-    return arrays[: len(forward)], arrays[len(forward) :]
+    indptr, hashes, body, header, context, lengths = arrays
+    return TermRows(indptr, hashes, body, header, context, lengths.reshape(-1, _ZONES))

@@ -16,7 +16,6 @@ from lamina_engine.index.accesses import Accesses
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.freshness import Freshness
-from lamina_engine.index.inverted import InvertedLists
 from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
@@ -130,11 +129,6 @@ class View(Cache):
         """Forward lists of all rows, for scoring."""
         blocks = [self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")]
         return ForwardLists([concat_terms(blocks)] if len(blocks) > 1 and self.rows <= SMALL_ROWS else blocks)
-
-    @cached_property
-    def inverted(self) -> InvertedLists | None:
-        """Inverted lists of all segments up to the last large one, for finding; None where their files are of an older version."""
-        return self.tables.inverted(self.snapshot)
 
     @cached_property
     def statistics(self) -> Statistics:

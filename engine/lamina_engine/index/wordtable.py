@@ -6,6 +6,7 @@ The slow twin is `lamina_engine.index.analysis.Pieces`; a text gives the same te
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,6 +30,7 @@ KERNELS: Final = (
     counting.pack_pieces,
     counting.measure_pieces,
     counting.expand_rows,
+    counting.expand_words,
     counting.count_keys,
 )
 """What bulk analysis runs from the first row on."""
@@ -54,10 +56,6 @@ class Occurrences(NamedTuple):
     """int64 (m,): as `lamina_kernels.counting.expand_rows` packs them."""
     lengths: U16
     """uint16 (n, 3): terms in each zone."""
-    stems: bytes
-    """Each row's stems, joined by blanks."""
-    stops: list[int]
-    """Where each row's stems end."""
 
 
 class WordTable:
@@ -76,7 +74,7 @@ class WordTable:
     def __init__(self, others: Callable[[], Pieces], stem: Callable[[str], list[str]], surface_initial: int) -> None:
         self._others, self._stem, self._surface_initial = others, stem, surface_initial
         self._pieces, self._stemmed = _Numbers(), _Numbers()
-        self._hashes, self._stems, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
+        self._hashes, self._surfaces, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
         self._records = _Growing(np.int64)
         """By piece, what `lamina_kernels.counting.pack_pieces` writes of it."""
         self._room = _spans_room(0)
@@ -87,7 +85,7 @@ class WordTable:
     def full(self) -> bool:
         """Whether its memory has reached its limit."""
         bytes_ = sum(
-            grown.nbytes for grown in (self._hashes, self._stems, self._stem_text, self._pieces, self._stemmed)
+            grown.nbytes for grown in (self._hashes, self._surfaces, self._stem_text, self._pieces, self._stemmed)
         )
         return self._pieces.count >= _PIECES_LIMIT or bytes_ >= _BYTES_LIMIT
 
@@ -101,8 +99,39 @@ class WordTable:
         offsets : int64 (3 n + 1,)
             Where each begins: the bodies of n rows, then their headers, then their contexts.
         """
+        numbers, stops = self._number_pieces(data, offsets)
+        n = stops.size // counting.ZONES
+        sizes = np.empty(2, np.int64)
+        counting.measure_pieces(numbers, self._records.view, sizes)
+        keys, lengths = np.empty(int(sizes[0]), np.int64), np.empty((n, counting.ZONES), np.uint16)
+        counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, keys, lengths)
+        return Occurrences(keys, lengths)
+
+    def words(self, data: U8, offsets: I64) -> list[str]:
+        """Return the surfaces of the tokens of texts, in order, joined by spaces.
+
+        Parameters
+        ----------
+        data : uint8 (b,)
+            UTF-8 of all texts.
+        offsets : int64 (n + 1,)
+            Where each begins.
+        """
+        numbers, stops = self._number_pieces(data, offsets)
+        sizes = np.empty(2, np.int64)
+        counting.measure_pieces(numbers, self._records.view, sizes)
+        words, ends = (
+            np.empty(int(sizes[1]) + numbers.size + counting.INLINE + 1, np.uint8),
+            np.empty(stops.size, np.int64),
+        )
+        counting.expand_words(numbers, stops, self._records.view, self._surfaces.view, words, ends)
+        joined = words[: ends[-1] if ends.size else 0].tobytes()
+        spans = itertools.pairwise([0, *ends.tolist()])
+        return [joined[start:stop].decode("utf-8", "surrogatepass").rstrip(" ") for start, stop in spans]
+
+    def _number_pieces(self, data: U8, offsets: I64) -> tuple[I32, I64]:
+        """Return the numbers of the pieces of texts, learning those not met before, and where each text's end."""
         texts = offsets.size - 1
-        n = texts // counting.ZONES
         begins, ends, keys = self._spans_of(data.size // 2 + texts)
         stops = np.empty(texts, np.int64)
         tokens.cut_pieces(data, offsets, BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER, begins, ends, keys, stops)
@@ -111,16 +140,7 @@ class WordTable:
         numbers = self._pieces.numbers(data, begins[:count], ends[:count], keys[:count])
         if self._pieces.count > known:
             self._learn(known)
-        sizes = np.empty(2, np.int64)
-        counting.measure_pieces(numbers, self._records.view, sizes)
-        hashes, stem_bytes = sizes.tolist()
-        occurring, stems = np.empty(hashes, np.int64), np.empty(stem_bytes + numbers.size + counting.INLINE, np.uint8)
-        lengths, row_stops = np.empty((n, counting.ZONES), np.uint16), np.empty(n, np.int64)
-        counting.expand_rows(
-            numbers, stops, self._records.view, self._hashes.view, self._stems.view, occurring, lengths, stems,
-            row_stops,
-        )  # fmt: skip
-        return Occurrences(occurring, lengths, stems[: row_stops[-1] if n else 0].tobytes(), row_stops.tolist())
+        return numbers, stops
 
     def _spans_of(self, room: int) -> tuple[I64, I64, I64]:
         """Return room for so many pieces: where they begin, where they end, and their keys."""
@@ -148,14 +168,16 @@ class WordTable:
         count = int(stops[-1])
         begins, ends = begins[:count], ends[:count]
         stem_numbers = self._number_stems(folded, begins, ends)
-        lengths = np.where(stem_numbers < 0, ends - begins, np.diff(self._stem_starts.view, append=0)[stem_numbers])
+        surface_begins, surface_ends = surface_begins[:count], surface_ends[:count]
         hashes, hash_stops = np.empty(2 * count, np.uint32), np.empty(n, np.int64)
-        stems, stem_stops = np.empty(int(lengths.sum()) + count, np.uint8), np.empty(n, np.int64)
+        surfaces = np.empty(int((surface_ends - surface_begins).sum()) + count, np.uint8)
+        surface_stops = np.empty(n, np.int64)
         forms.hash_forms(
-            folded, begins, ends, surface_begins[:count], surface_ends[:count], stops, stem_numbers,
-            self._stem_text.view, self._stem_starts.view, self._surface_initial, hashes, hash_stops, stems, stem_stops,
+            folded, begins, ends, surface_begins, surface_ends, stops, stem_numbers,
+            self._stem_text.view, self._stem_starts.view, self._surface_initial, hashes, hash_stops, surfaces,
+            surface_stops,
         )  # fmt: skip
-        self._append(hashes, hash_stops, np.diff(stops, prepend=0), stems, stem_stops)
+        self._append(hashes, hash_stops, np.diff(stops, prepend=0), surfaces, surface_stops)
         others = np.flatnonzero(taken == 0)
         if others.size:
             self._learn_others(first + others, [text[starts[i] : starts[i + 1]].tobytes() for i in others.tolist()])
@@ -169,19 +191,19 @@ class WordTable:
         begin_compiling()
         return False
 
-    def _append(self, hashes: U32, hash_stops: I64, terms: I64, stems: U8, stem_stops: I64) -> None:
-        starts = [np.concatenate([[0], stops[:-1]]) for stops in (hash_stops, stem_stops)]
-        base, stem_base = self._hashes.size, self._stems.size
+    def _append(self, hashes: U32, hash_stops: I64, terms: I64, surfaces: U8, surface_stops: I64) -> None:
+        starts = [np.concatenate([[0], stops[:-1]]) for stops in (hash_stops, surface_stops)]
+        base, word_base = self._hashes.size, self._surfaces.size
         self._hashes.extend(hashes[: hash_stops[-1]])
-        self._stems.extend(stems[: stem_stops[-1]])
+        self._surfaces.extend(surfaces[: surface_stops[-1]])
         self._records.extend(
-            self._packed(starts[0] + base, hash_stops + base, terms, starts[1] + stem_base, stem_stops + stem_base)
+            self._packed(starts[0] + base, hash_stops + base, terms, starts[1] + word_base, surface_stops + word_base)
         )
 
-    def _packed(self, hash_starts: I64, hash_stops: I64, terms: I64, stem_starts: I64, stem_stops: I64) -> I64:
+    def _packed(self, hash_starts: I64, hash_stops: I64, terms: I64, word_starts: I64, word_stops: I64) -> I64:
         records = np.empty(terms.size * counting.RECORD, np.int64)
         counting.pack_pieces(
-            hash_starts, hash_stops, terms, self._hashes.view, stem_starts, stem_stops, self._stems.view, records
+            hash_starts, hash_stops, terms, self._hashes.view, word_starts, word_stops, self._surfaces.view, records
         )
         return records
 
@@ -189,11 +211,11 @@ class WordTable:
         """Analyse what the kernels do not take, in Python; such pieces are few, or the text is of another script."""
         found = self._others()
         order = np.array(found.numbers([piece.decode("utf-8", "surrogatepass") for piece in coded]), np.int64)
-        texts = [stem.encode("utf-8", "surrogatepass") for stem in found.stems]
+        texts = [surfaces.encode("utf-8", "surrogatepass") for surfaces in found.surfaces]
         starts = np.frombuffer(found.starts, np.int64) + self._hashes.size
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64) + self._stems.size
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64) + self._surfaces.size
         self._hashes.extend(np.frombuffer(found.hashes, np.uint32) if found.hashes else np.zeros(0, np.uint32))
-        self._stems.extend(np.frombuffer(b"".join(texts), np.uint8))
+        self._surfaces.extend(np.frombuffer(b"".join(texts), np.uint8))
         columns = (starts[:-1], starts[1:], np.frombuffer(found.found, np.int64), ends[:-1], ends[1:])
         packed = self._packed(*(values[order] for values in columns))
         self._records.view.reshape(-1, counting.RECORD)[numbers] = packed.reshape(-1, counting.RECORD)

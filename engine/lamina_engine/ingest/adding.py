@@ -14,6 +14,7 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.tables import BulkHint
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
 from lamina_engine.ingest.origins import note_origins, origin_of_row
 from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
@@ -50,14 +51,9 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
     total = ChunkCounts()
     batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
-    try:
-        for batch in _one_ahead(batches) if _is_long(records) else batches:
-            memory.indexer.to_come = max(rows - len(total.ids) - len(batch), 0)
-            memory.indexer.more_follows = memory.indexer.to_come > 0
-            total.add(writing.write(memory, batch))
-    finally:
-        memory.indexer.more_follows = False
-        memory.indexer.to_come = 0
+    for batch in _one_ahead(batches) if _is_long(records) else batches:
+        left = max(rows - len(total.ids) - len(batch), 0)
+        total.add(writing.write(memory, batch, BulkHint(left, left > 0)))
     if links and total.added:
         from lamina_engine.graph.generators import after_add
 

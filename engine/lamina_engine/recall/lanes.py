@@ -1,4 +1,4 @@
-"""The two lanes: words through Tantivy and the forward lists, meaning through FAISS and the vectors of the log.
+"""The two lanes: words through the text index and the forward lists, meaning through FAISS and the vectors of the log.
 
 Each gives rows with its own exact scores. A filter reaches both: what an index cannot filter is over-fetched, and few
 rows are scored one and all, so that no filter starves a lane.
@@ -15,21 +15,23 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.index import nearest
-from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
-from lamina_engine.index.inverted import InvertedLists, Sought
-from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
-from lamina_engine.index.postings import TailPostings
-from lamina_engine.index.scoring import Bm25, WeightedQuery, asked, weigh
+from lamina_engine.index.analysis import QueryTerm, term_hash
+from lamina_engine.index.scoring import Bm25, WeightedQuery, scoring_terms, weigh
 from lamina_engine.index.tables import LEXICAL
+from lamina_engine.index.textindex import Hits, TextIndexDamaged, TextPart, encodable
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import EMPTY, Lane, ranked
 from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
-NARROW_ROWS: Final = 4_096
-"""So few rows are scored one and all, faster than an index could be asked around a filter."""
-_SPARE: Final = 1.25
-_GROWTH: Final = 4
+DEPTHS: Final = (300, 1_000, 4_000, 16_000)
+"""Rows asked of each part of the text index, until those that were not seen are proved to be worse."""
+_SPARE: Final = 1.5
+"""Rows asked for first, for each that is wanted: half as many more prove that the others are worse, nearly always."""
+_CHUNK: Final = 16
+"""Rows scored beyond those that are wanted, before the first look at who can still be among the best."""
+_MOST_TERMS: Final = 256
+_MOST_FACET_CHARS: Final = 1_000
 
 
 class Selection(Struct, frozen=True):
@@ -48,6 +50,10 @@ class Selection(Struct, frozen=True):
 class Words:
     """A query's words, weighed by the statistics of a view.
 
+    What the lane gives is what a scan of every row would give, bit for bit, whatever part of the rows stands in the
+    text index: that proposes rows with a bound on their scores, and is asked for more until no row that it has not
+    proposed can be among the best. Where that cannot be proved, every row is scored.
+
     Parameters
     ----------
     view : View
@@ -59,68 +65,41 @@ class Words:
     """
 
     def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
-        self.view, self.bm25, self._terms = view, bm25, asked(terms)
-        self.stems = [term.stem for term in self._terms]
-        self._hashes: U32 = np.array([term_hash(stem) for stem in self.stems], np.uint32)
-        self._sought: Sought | None = None
-        """The postings of the query's words."""
-        try:
-            self._weigh()
-        except LexicalDamaged as error:
-            self._without_index(error)
-
-    def _without_index(self, error: LexicalDamaged) -> None:
-        """Weigh the words anew without Tantivy's index, which turned out to be damaged."""
-        self.view.tables.distrust(str(self.view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
-        self._weigh()
-
-    def _weigh(self) -> None:
-        view, bm25 = self.view, self.bm25
-        self.inverted: InvertedLists | None = view.inverted
-        index = view.tables.lexical(view.snapshot) if self.inverted is None else None
-        # an index that has rows which this view does not see would count them
-        self.index: LexicalIndex | None = (
-            None if view.is_past or (index is not None and index.rows > view.rows) else index
-        )
-        self._tail: TailPostings | None = None
-        self._known: Lane | None = None
-        self._tail_scores: F64 | None = None
-        """Of the rows from ``indexed`` on, where all of them have been scored."""
-        self.query: WeightedQuery = weigh(self._terms, self._frequencies(), view.statistics.rows, bm25)
-        if self._sought is not None:
-            self._sought = self._sought.only(self.query.hashes)
+        self.view, self.bm25, self._terms = view, bm25, scoring_terms(terms)
+        self._keys: U32 = np.array([term_hash(term.stem) for term in self._terms], np.uint32)
         self._average = view.statistics.average_length(bm25)
-        self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (bm25.k1 + 1.0) if len(self.query.idf) else 0.0
+        self._scored: Lane = EMPTY
+        """Rows that `lane` has scored, ascending."""
+        self._weigh_terms()
+
+    def _weigh_terms(self) -> None:
+        view = self.view
+        self._index = view.tables.text(view.snapshot)
+        self.indexed = 0 if self._index is None else min(self._index.rows, view.rows)
+        """Rows below this are found through the text index; the others, the tail, are scanned."""
+        self._tail = view.tables.tail(view.snapshot, self.indexed) if self.indexed < view.rows else None
+        try:
+            self.query: WeightedQuery = weigh(self._terms, self._frequencies(), view.statistics.rows, self.bm25)
+        except TextIndexDamaged as error:
+            self._drop_index(error)
+            return
+        self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (self.bm25.k1 + 1.0) if len(self.query.idf) else 0.0
         """What no score can exceed: every word, as often as one likes."""
 
-    @property
-    def indexed(self) -> int:
-        """Rows below this are found through the inverted lists, or Tantivy; the others through the tail."""
-        if self.inverted is not None:
-            return self.inverted.rows
-        return self.index.rows if self.index is not None else 0
+    def _drop_index(self, error: TextIndexDamaged) -> None:
+        """Go on without the text index, which turned out to be damaged."""
+        self.view.tables.distrust(str(self.view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
+        self._weigh_terms()
 
     def _frequencies(self) -> list[int]:
-        view = self.view
-        if self.inverted is not None:
-            self._tail = view.tables.tail(view.snapshot, self.inverted.rows)
-            self._sought = self.inverted.seek(self._forms(), stop=view.rows)
-            found = self._sought.frequencies()[: len(self._hashes)]
-            total: list[int] = (found + self._tail.document_frequencies(self._hashes, stop=view.rows)).tolist()
-            return total
-        if view.is_past or view.rows < self.indexed:
-            counts: list[int] = view.forward.document_frequencies(self._hashes, view.rows).tolist()
-            return counts
-        self._tail = view.tables.tail(view.snapshot, self.indexed)
-        recent: list[int] = self._tail.document_frequencies(self._hashes, stop=view.rows).tolist()
-        if self.index is None:
-            return recent
-        return [self.index.doc_freq(stem) + count for stem, count in zip(self.stems, recent, strict=True)]
-
-    def _forms(self) -> U32:
-        """Return the hashes of all stems, then of the surfaces that differ from theirs, and that `weigh` weighs too."""
-        surfaces = [surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem]
-        return np.concatenate([self._hashes, np.array(surfaces, np.uint32)])
+        """Return how many rows of the view hold each term."""
+        total = np.zeros(len(self._keys), np.int64)
+        if self._index is not None and len(self._keys):
+            total += self._index.frequencies(self._keys, self.indexed)
+        if self._tail is not None:
+            total += self._tail.match(self._keys, self.view.rows).frequencies
+        counts: list[int] = total.tolist()
+        return counts
 
     def score(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, float64 (n,)."""
@@ -132,16 +111,12 @@ class Words:
         """Return the score of some ascending rows after `lane`, float64 (n,): what it has computed, the rest now."""
         out = np.zeros(len(rows))
         rest = np.ones(len(rows), np.bool_)
-        if self._tail_scores is not None:
-            first = int(np.searchsorted(rows, self.indexed))
-            out[first:] = self._tail_scores[rows[first:] - self.indexed]
-            rest[first:] = False
-        known = self._known
-        if known is not None and len(known.rows):
+        known = self._scored
+        if len(known.rows):
             place = np.minimum(np.searchsorted(known.rows, rows), len(known.rows) - 1)
-            found = np.flatnonzero(known.rows[place] == rows)
-            out[found] = known.scores[place[found]]
-            rest[found] = False
+            hit = np.flatnonzero(known.rows[place] == rows)
+            out[hit] = known.scores[place[hit]]
+            rest[hit] = False
         left = np.flatnonzero(rest)
         if len(left):
             out[left] = self.score(rows[left])
@@ -157,77 +132,124 @@ class Words:
         """Return the rows that hold the query's words best, at most ``depth``."""
         if not len(self.query.idf) or not selection.count:
             return EMPTY
-        best = self._best(selection, depth)
-        if best is None:
-            return self._scan(selection, depth)
-        found, scores = best
-        order = np.argsort(found)
-        self._known = Lane(found[order], scores[order])
-        tail = self._score_tail(selection)
-        if len(found):
-            tail = Lane(np.concatenate([found, tail.rows]), np.concatenate([scores, tail.scores]))
-        return ranked(tail.rows, tail.scores, depth)
-
-    def _best(self, selection: Selection, depth: int) -> tuple[I64, F64] | None:
-        """Return the best of the indexed rows with their scores; None where every row is to be scored."""
-        view = self.view
-        if self._sought is not None:
-            live = None if selection.live is None else selection.live.view(np.uint8)
-            return self._sought.best(self.query.idf, self.bm25, self._average, depth, live=live)
-        if view.is_past or self._is_narrow(selection):
-            return None
         try:
-            found = self._find(selection, depth)
-        except LexicalDamaged as error:
-            self._without_index(error)
+            found = self._search(selection, depth)
+        except TextIndexDamaged as error:
+            self._drop_index(error)
+            found = self._search(selection, depth)
+        if found is None:
+            self.view.tables.depths[0] += 1
+            return self._scan(selection, depth)
+        order = np.argsort(found.rows)
+        self._scored = Lane(found.rows[order], found.scores[order])
+        return ranked(found.rows, found.scores, depth)
+
+    def _search(self, selection: Selection, depth: int) -> Lane | None:
+        """Return rows with their scores, the ``depth`` best among them; None where all are to be scored."""
+        index, live = self._index, selection.live
+        if index is None or not self.indexed:
+            return self._score_tail(live)
+        facets = tuple(encodable(facet) for facet in selection.must if len(facet) <= _MOST_FACET_CHARS)
+        exact = live is None or (selection.must_is_all and len(facets) == len(selection.must))
+        passing = 1.0 if exact else selection.count / self.view.rows
+        first = math.ceil(depth * _SPARE / passing)
+        if first > DEPTHS[-1] or selection.count <= 2 * first or len(self.query.idf) > _MOST_TERMS:
             return None
-        return None if found is None else (found, self.score(found))
+        best = _Best(self, self._score_tail(live), depth)
+        keys, weights = self.query.hashes.tolist(), self.query.idf.tolist()
+        parts = [_Probe(part, part.ratio(self.bm25, self._average)) for part in index.below(self.indexed)]
+        if any(math.isinf(probe.ratio) for probe in parts):
+            return None
+        for limit in (first, *(size for size in DEPTHS if size > first)):
+            for probe in parts:
+                if probe.rest > 0.0 and probe.rest >= best.least:
+                    hits = index.search(probe.part, keys, weights, limit, probe.ratio, facets, self.indexed)
+                    if hits is None:
+                        return None
+                    probe.rest = hits.rest
+                    best.offer(hits, live)
+            best.score()
+            if all(probe.rest == 0.0 or probe.rest < best.least for probe in parts):
+                self.view.tables.depths[limit] += 1
+                return Lane(best.rows, best.scores)
+        return None
 
-    def _score_tail(self, selection: Selection) -> Lane:
+    def _score_tail(self, live: Mask | None) -> Lane:
         """Return the selected rows of the tail that hold any of the words, with their scores, in row order."""
-        tail, first, live = self._tail, self.indexed, selection.live
-        if tail is None:
+        if self._tail is None:
             return EMPTY
-        if not tail.scores:
-            rows = tail.rows_of(self._hashes, stop=self.view.rows)
-            rows = rows if live is None else rows[live[rows]]
-            return Lane(rows, self.score(rows))
-        query, bm25 = self.query, self.bm25
-        scores = tail.score(query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, self._average, stop=self.view.rows)
-        self._tail_scores = scores
-        rows = np.flatnonzero(scores if live is None else scores * live[first : self.view.rows])
-        return Lane(rows + first, scores[rows])
-
-    def _is_narrow(self, selection: Selection) -> bool:
-        """Tell whether scoring the selected rows one and all is cheaper than asking an index around the filter."""
-        if self.index is None:  # every row is in the tail, whose terms are not sorted for many rows
-            return self.view.rows > NARROW_ROWS * 4
-        return selection.live is not None and not selection.must_is_all and selection.count <= NARROW_ROWS
+        rows = self._tail.match(self.query.hashes, self.view.rows).rows
+        rows = rows if live is None else rows[live[rows]]
+        return Lane(rows, self.score(rows))
 
     def _scan(self, selection: Selection, depth: int) -> Lane:
+        """Score every selected row."""
         live = np.ones(self.view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
         scores = self.view.forward.scan(live, self.query, self.bm25, self._average)
         rows = np.flatnonzero(scores)
+        self._scored = Lane(rows, scores[rows])
         return ranked(rows, scores[rows], depth)
 
-    def _find(self, selection: Selection, depth: int) -> I64 | None:
-        """Ask Tantivy for enough rows that ``depth`` of them pass the filter; None where scanning is cheaper, or the only way."""
-        index = self.index
-        if index is None:
-            return np.empty(0, np.int64)
-        if selection.live is None:
-            return index.search(self.stems, depth)
-        passing = 1.0 if selection.must_is_all else selection.count / max(self.view.rows, 1)
-        limit = math.ceil(depth / passing * _SPARE)
-        while limit * 2 < index.rows or selection.must_is_all:
-            found = index.search(self.stems, limit, selection.must)
-            if found is None:
-                return None
-            kept = found[selection.live[found]]
-            if len(kept) >= depth or len(found) < limit:
-                return kept
-            limit *= _GROWTH
-        return None
+
+class _Probe:
+    """How far one part of the text index has been searched."""
+
+    __slots__ = ("part", "ratio", "rest")
+
+    def __init__(self, part: TextPart, ratio: float) -> None:
+        self.part, self.ratio = part, ratio
+        self.rest = math.inf
+        """No row that it has not proposed has a higher score; 0 where there is none."""
+
+
+class _Best:
+    """The best rows so far: those that may be among them are scored, in the order of their bounds."""
+
+    def __init__(self, words: Words, tail: Lane, depth: int) -> None:
+        self._words, self._depth = words, depth
+        self.rows, self.scores = tail.rows, tail.scores
+        self._waiting: I64 = np.empty(0, np.int64)
+        self._bounds: F64 = np.empty(0)
+        self._offered: I64 = tail.rows
+        self.least = _kth(tail.scores, depth)
+        """Score that a row must reach to be among the best; 0 while there are too few."""
+
+    def offer(self, hits: Hits, live: Mask | None) -> None:
+        """Take rows that the text index proposes; those it has proposed before are passed over."""
+        rows, bounds = hits.rows, hits.bounds
+        if live is not None:
+            kept = live[rows]
+            rows, bounds = rows[kept], bounds[kept]
+        if len(self._offered):
+            new = ~np.isin(rows, self._offered)
+            rows, bounds = rows[new], bounds[new]
+        self._offered = np.concatenate([self._offered, rows])
+        self._waiting = np.concatenate([self._waiting, rows])
+        self._bounds = np.concatenate([self._bounds, bounds])
+
+    def score(self) -> None:
+        """Score the rows whose bounds reach `least`, the most promising first."""
+        order = np.argsort(-self._bounds, kind="stable")
+        rows, bounds = self._waiting[order], self._bounds[order]
+        at, stop = 0, max(self._depth - len(self.rows), 0) + _CHUNK
+        while at < len(rows):
+            chunk = np.sort(rows[at:stop])
+            self.rows = np.concatenate([self.rows, chunk])
+            self.scores = np.concatenate([self.scores, self._words.score(chunk)])
+            self.least = _kth(self.scores, self._depth)
+            at = stop
+            stop = int(np.searchsorted(-bounds, -self.least, side="right"))  # the rest cannot reach it
+            if stop <= at:
+                break
+        self._waiting, self._bounds = rows[at:], bounds[at:]
+
+
+def _kth(scores: F64, depth: int) -> float:
+    """Return the ``depth``-th highest score; 0 where there are fewer."""
+    if len(scores) < depth:
+        return 0.0
+    place = len(scores) - depth
+    return float(np.partition(scores, place)[place])
 
 
 def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lane:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import candidates, distances, inverted, postings, scoring, terms
+from lamina_kernels import candidates, distances, scoring, terms
 from lamina_kernels._jit import Kernel
 from lamina_kernels.graph import beam, chains, hops, injection, push
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_exact_dots,
     distances.row_dots,
-    inverted.find_terms,
-    inverted.code_lengths,
-    inverted.best_postings,
     terms.score_bm25,
-    postings.bucket_order,
-    postings.posting_frequencies,
-    postings.score_postings,
+    terms.find_entries,
     candidates.join_lanes_kernel,
     candidates.match_candidates_kernel,
     scoring.score_rows_kernel,
     terms.bm25_terms,
     terms.scan_bm25,
     terms.gather_counts,
-    terms.document_frequencies,
     distances.gather_dots,
 )
 WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (

@@ -14,14 +14,14 @@ import numpy as np
 
 from lamina_engine.errors import VaultLocked
 from lamina_engine.executor import Executor
-from lamina_engine.index.ahead import Ahead
+from lamina_engine.index import textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
 from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
-from lamina_engine.index.lexical import LexicalIndex
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
 from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
+from lamina_engine.index.textbuilder import build_next
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
 from lamina_engine.reports import ProgressReporter
@@ -74,7 +74,7 @@ class IndexBuilder:
     ) -> None:
         self._place, self._snapshot = place, snapshot
         self._executor, self._tell = executor, tell
-        self._tables, self._indexer = memory.tables, memory.indexer  # of this version, whatever is forgotten meanwhile
+        self._tables = memory.tables  # of this version, whatever is forgotten meanwhile
         self._folder = memory.tables.folder
         self._version = f"{snapshot.version:010d}r"
         """In every name: no earlier generation has it, a later one of this version has the same content."""
@@ -87,41 +87,31 @@ class IndexBuilder:
         self._given_up = threading.Event()
 
     def lexical(self) -> None:
-        """Build forward lists and Tantivy's index.
+        """Build forward lists and the text index.
 
         Forward lists go to their final place, one whole file at a time: each is a function of its segment and of the
         rules of analysis, so a reader finds either the old file or an equal or better one.
         """
         snapshot, rows = self._snapshot, self._snapshot.rows("chunks")
-        wanted = rows // BLOCK_ROWS * BLOCK_ROWS
         (self._folder / TERMS).mkdir(parents=True, exist_ok=True)
-        path = self._place / LEXICAL
-        ahead = Ahead(LexicalIndex.create(path), LEXICAL) if wanted else None
         try:
-            done = 0
-            for stems in self._analyse_texts():
-                first, done = done, done + len(stems)
-                stop = min(done, wanted)
-                if ahead is not None and first < stop:
-                    facets = list(self._indexer.facets(snapshot, first, stop))
-                    ahead.add(stems[: stop - first], facets, self._indexer.seconds(snapshot, first, stop))
+            for done in self._analyse_texts():
                 self._tell("lexical", done, rows)
-        except BaseException:
-            if ahead is not None:
-                ahead.abandon()
-            raise
         finally:
             _local.analyzer = None
-        if ahead is None:
+        if rows < textbuilder.BLOCK_ROWS:
             self.records[LEXICAL] = None
             return
-        ahead.finish().result()
+        path = self._place / LEXICAL
+        path.mkdir(parents=True, exist_ok=True)
+        while build_next(self._tables, snapshot, path, self._given_up.is_set, textbuilder.BLOCK_ROWS):
+            pass
         name = f"{LEXICAL}-{self._version}"
         self._moves.append((path, self._folder / name))
-        self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID, "rows": wanted}
+        self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID}
 
-    def _analyse_texts(self) -> Iterator[list[str]]:
-        """Analyse all rows, write each segment's forward lists, yield the rows' stems."""
+    def _analyse_texts(self) -> Iterator[int]:
+        """Analyse all rows and write each segment's forward lists; yield how many rows are done."""
         segments = self._snapshot.segments("chunks")
         cuts = [
             (s, a, min(a + _ANALYSED_AT_ONCE, s.start + s.rows))
@@ -130,14 +120,14 @@ class IndexBuilder:
         ]
         parts: list[TermRows] = []
         results = self._executor.map(_analyse, (zones_of(self._snapshot, start, stop) for _, start, stop in cuts))
-        for (segment, _, stop), (rows, stems) in zip(cuts, results, strict=True):
+        for (segment, _, stop), rows in zip(cuts, results, strict=True):
             parts.append(rows)
             if stop == segment.start + segment.rows:
                 whole = concat_terms(parts)
                 write_terms(terms_path(self._folder, segment), whole)
                 self._tables.put_terms(segment, whole)
                 parts = []
-            yield stems
+            yield stop
 
     def begin_vectors(self, blocks: VectorBlocks) -> None:
         """Begin to code a space's vectors on a thread; FAISS works without the interpreter's lock."""
@@ -201,7 +191,7 @@ class IndexBuilder:
             source.replace(target)
 
 
-def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
+def _analyse(zones: Zones) -> TermRows:
     analyzer: Analyzer | None = getattr(_local, "analyzer", None)
     if analyzer is None:
         analyzer = _local.analyzer = Analyzer()

@@ -16,6 +16,7 @@ from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
 from lamina_engine.errors import InvalidArgument, LaminaError, ReindexGateError
 from lamina_engine.executor import Executor, InlineExecutor
+from lamina_engine.index import textbuilder
 from lamina_engine.index.tables import LEXICAL, VECTORS, Tables
 from lamina_engine.index.view import View
 from lamina_engine.recall.warming import KERNELS
@@ -226,13 +227,13 @@ class _Job:
         right: dict[str, bool] = {}
         rows = self.snapshot.rows("chunks")
         if self.engine in (None, "lexical"):
-            indexed = new.tables.lexical(new.snapshot)
+            indexed = new.tables.text(new.snapshot)
             covered = new.forward.statistics(new.rows).rows
             counts["lexical"] = {"expected": rows, "found": covered, "indexed": indexed.rows if indexed else 0}
-            wanted = derived.records[LEXICAL]
-            right["lexical rows"] = covered == rows and (indexed.rows if indexed else 0) == (
-                wanted["rows"] if wanted else 0
+            wanted = (
+                rows // textbuilder.BLOCK_ROWS * textbuilder.BLOCK_ROWS if derived.records[LEXICAL] is not None else 0
             )
+            right["lexical rows"] = covered == rows and (indexed.rows if indexed else 0) == wanted
         if space_builder is not None:
             blocks = space_builder.blocks(self.snapshot)
             found = gate.missing_vectors(new, blocks, self.embedder)

@@ -10,6 +10,7 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_ids
 from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
+from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest.sources import SourceRows
 from lamina_engine.redact import search
 from lamina_engine.sessions.events import Thread
@@ -157,25 +158,21 @@ class SessionWriter:
         if self._pool is None:
             search.load_kernel()
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-sessions")
-        self._memory.indexer.more_follows = True
-        self._pending = self._pool.submit(self._commit, self._batch())
+        self._pending = self._pool.submit(self._commit, self._batch(), BulkHint(more=True))
         self._begin_group()
 
     def _wait(self) -> None:
         """Wait for what is under way, and raise what went wrong with it."""
         pending, self._pending = self._pending, None
         if pending is not None:
-            try:
-                pending.result()
-            finally:
-                self._memory.indexer.more_follows = False
+            pending.result()
 
-    def _commit(self, batch: ChunkBatch) -> None:
+    def _commit(self, batch: ChunkBatch, hint: BulkHint = NO_MORE) -> None:
         memory = self._memory
         memory.ensure_space(None)
         batch.identify()
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
-        with memory.write() as (transaction, view):
+        with memory.write(hint=hint) as (transaction, view):
             written = writing.append(memory, transaction, view, batch, vectors)
         self._report.chunks += written.added + written.updated
         self._report.embedded += embedded + written.embedded
@@ -184,7 +181,6 @@ class SessionWriter:
         """Shut the thread down, also after an error."""
         if self._pool is not None:
             self._pool.shutdown()
-        self._memory.indexer.more_follows = False
 
     def end_round(self) -> None:
         """Commit everything, link the sessions that were written to, and note their files as read."""

@@ -18,12 +18,13 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
 from lamina_engine.graph import links, log
-from lamina_engine.index import indexer, nodes
+from lamina_engine.index import nodes
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
+from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, contents, contents_at
 
 MOMENT = "2026-03-01T12:00:00Z"
@@ -56,7 +57,7 @@ def answers(memory: Memory) -> list[tuple[Any, float]]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for the disk; indexes of eight rows."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    build_at_once(monkeypatch, 8)
 
 
 @pytest.mark.parametrize("mode", ["w", "r"])
@@ -135,7 +136,7 @@ def test_damage_is_not_copied(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["nospace", "crash"])
 def test_every_step_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 4096)  # without Tantivy's many files
+    build_at_once(monkeypatch, 4096)  # without Tantivy's many files
     build(tmp_path / "vault", 5)
     files = FaultyFiles()
     backup(opened(tmp_path / "vault", files), tmp_path / "whole")

@@ -19,13 +19,13 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.chunks.reading import find_row, history
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, VaultCorrupt
-from lamina_engine.index import indexer
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
+from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, contents_at, copy, orphans
 
 MOMENT = "2026-03-01T12:00:00Z"
@@ -130,7 +130,7 @@ def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes of 32 rows: a small vault has Tantivy's and the keys."""
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 32)
+    build_at_once(monkeypatch, 32)
 
 
 GONE = {i for i in range(200) if i % 10 == 3}
@@ -403,7 +403,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("forgetting")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
-        patch.setattr(indexer, "BLOCK_ROWS", 8)
+        build_at_once(patch, 8)
         build(folder / "base", 14)
     yield folder / "base"
     shutil.rmtree(folder)
@@ -419,7 +419,7 @@ def without(token: str) -> Callable[[Memory], ForgetReport]:
     "kind", ["crash", *(pytest.param(k, marks=pytest.mark.slow) for k in ("nospace", "io", "crash after"))]
 )
 def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    build_at_once(monkeypatch, 8)
     operation = without("f" * 16)
     secret = [s for i in (1, 13) for s in secrets_of(opened(base), i)]
     files = FaultyFiles()
@@ -447,12 +447,12 @@ def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "what", ["index.indexer.write_terms", "index.lexical.LexicalIndex.append", "index.keys.KeyIndex.save"]
+    "what", ["index.indexer.write_terms", "index.textbuilder.write_part", "index.keys.KeyIndex.save"]
 )
 def test_indexes_that_cannot_be_built_again_are_gone_all_the_same(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    build_at_once(monkeypatch, 8)
     root = copy(base, tmp_path / "vault")
     before = {path.name for path in (root / "index").iterdir()} - {"terms"}
     memory = opened(root)

@@ -14,13 +14,14 @@ from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
 from lamina_engine.graph import links
 from lamina_engine.graph import log as link_log
-from lamina_engine.index import indexer, nodes
-from lamina_engine.index.lexical import LexicalDamaged, LexicalIndex
+from lamina_engine.index import nodes, tables
+from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.store import Store
+from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Quick, contents_at, copy
 
 MOMENT = "2026-03-01T12:00:00Z"
@@ -48,14 +49,14 @@ def fill(root: Path) -> None:
 @pytest.fixture(scope="module")
 def base(quick_folder: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexer, "BLOCK_ROWS", 8)
+        build_at_once(patch, 8)
         fill(quick_folder / "base")
     return quick_folder / "base"
 
 
 @pytest.fixture
 def vault(base: Path, quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    build_at_once(monkeypatch, 8)
     return copy(base, quick_path / "vault")
 
 
@@ -270,14 +271,14 @@ def test_an_index_that_turns_out_damaged_in_use_is_left_aside(vault: Path, monke
     ref = answers(memory)
 
     def broken(*_: Any, **__: Any) -> None:
-        raise LexicalDamaged("no sense")
+        raise TextIndexDamaged("no sense")
 
-    for name in ("doc_freq", "search"):
+    for name in ("frequency", "search"):
         memory = opened(vault)
         with monkeypatch.context() as patch:
-            patch.setattr(LexicalIndex, name, broken)
+            patch.setattr(TextPart, name, broken)
             assert answers(memory) == ref
-        monkeypatch.setattr(LexicalIndex, "open", broken)
+        monkeypatch.setattr(tables, "open_index", broken)
         assert answers(memory) == ref, "it is not opened again"
         monkeypatch.undo()
 

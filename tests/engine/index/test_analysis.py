@@ -186,7 +186,7 @@ def assert_pieces_are_words(got: analysis.Pieces, pieces: list[str]) -> None:
         ref = Analyzer().words(piece)
         hashes = got.hashes[got.starts[number] : got.starts[number + 1]]
         assert Counter(hashes) == Counter(key for word in ref for key in word.hashes), piece
-        assert got.stems[number].split() == [term.stem for word in ref for term in word.terms], piece
+        assert got.surfaces[number].split() == [term.surface for word in ref for term in word.terms], piece
         assert got.found[number] == sum(len(word.terms) for word in ref), piece
 
 

@@ -15,8 +15,8 @@ from lamina_engine.index.scoring import (
     ForwardLists,
     Statistics,
     WeightedQuery,
-    asked,
     inverse_document_frequency,
+    scoring_terms,
     weigh,
 )
 from lamina_engine.index.terms import build_term_rows, slice_terms
@@ -28,16 +28,24 @@ ROWS = st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=8)
 
 
 def lists_of(rows: list[tuple[str, str, str]], cuts: tuple[int, ...] = ()) -> ForwardLists:
-    built, _ = build_term_rows([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+    built = build_term_rows([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
     return ForwardLists([slice_terms(built, start, stop) for start, stop in itertools.pairwise(edges)])
 
 
 def prepare(lists: ForwardLists, text: str, bm25: Bm25, stop: int | None = None) -> tuple[WeightedQuery, float]:
-    terms = asked(Analyzer().query(text))
+    terms = scoring_terms(Analyzer().query(text))
     statistics = lists.statistics(stop)
-    frequencies = lists.document_frequencies(np.array([term_hash(term.stem) for term in terms], np.uint32), stop)
-    return weigh(terms, frequencies.tolist(), statistics.rows, bm25), statistics.average_length(bm25)
+    frequencies = [frequency(lists, term_hash(term.stem), stop) for term in terms]
+    return weigh(terms, frequencies, statistics.rows, bm25), statistics.average_length(bm25)
+
+
+def frequency(lists: ForwardLists, key: int, stop: int | None) -> int:
+    """Rows below ``stop`` that hold a term, one after the other."""
+    held = [
+        block.hashes[block.indptr[i] : block.indptr[i + 1]] for block in lists.blocks for i in range(len(block.lengths))
+    ]
+    return sum(key in hashes for hashes in held[:stop])
 
 
 def oracle(rows: list[tuple[str, str, str]], text: str, bm25: Bm25) -> list[float]:
@@ -47,7 +55,7 @@ def oracle(rows: list[tuple[str, str, str]], text: str, bm25: Bm25) -> list[floa
     lengths = [sum(w * len(part) for w, part in zip(weights, row, strict=True)) for row in zones]
     average = sum(lengths) / len(rows) or 1.0
     scores = [0.0] * len(rows)
-    for term in asked(Analyzer().query(text)):
+    for term in scoring_terms(Analyzer().query(text)):
         df = sum(any(t.stem == term.stem for part in row for t in part) for row in zones)
         idf = math.log(1 + (len(rows) - df + 0.5) / (df + 0.5)) * term.weight
         forms: list[tuple[float, str, str]] = [(1.0, "stem", term.stem)]
@@ -110,9 +118,8 @@ def test_kernels_and_their_twins_give_the_same_bits(monkeypatch: pytest.MonkeyPa
     live = (np.arange(200) % 3 > 0).astype(np.uint8)
 
     def paths() -> list[F64]:
-        frequencies = lists.document_frequencies(query.hashes, 150).astype(np.float64)
         chosen = lists.score(np.arange(0, 200, 7), query, bm25, average)
-        return [frequencies, chosen, lists.scan(live, query, bm25, average)]
+        return [chosen, lists.scan(live, query, bm25, average)]
 
     monkeypatch.setattr("lamina_engine.index.scoring._compiled", lambda *_: False)
     ref = paths()
@@ -149,9 +156,9 @@ def test_a_zone_counts_by_its_weight() -> None:
 
 def test_stop_words_ask_only_alone() -> None:
     analyzer = Analyzer()
-    assert [term.stem for term in asked(analyzer.query("what is the database"))] == ["databas"]
-    assert [term.stem for term in asked(analyzer.query("to be or not to be"))] == ["to", "be", "or", "not"]
-    assert asked(analyzer.query("")) == []
+    assert [term.stem for term in scoring_terms(analyzer.query("what is the database"))] == ["databas"]
+    assert [term.stem for term in scoring_terms(analyzer.query("to be or not to be"))] == ["to", "be", "or", "not"]
+    assert scoring_terms(analyzer.query("")) == []
 
 
 def test_a_query_that_nothing_holds_scores_zero() -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from lamina_engine.care.verify import verify
 from lamina_engine.clock import FixedClock
-from lamina_engine.index import indexer, lexical, soundness, terms
+from lamina_engine.index import soundness, terms, textindex
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
+from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Quick
 
 ROWS = 40
@@ -32,9 +33,9 @@ def opened(root: Path, mode: str = "w") -> Memory:
 @pytest.fixture
 def vault(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a vault whose indexes are all too large to be read at once."""
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 8)
+    build_at_once(monkeypatch, 8)
     monkeypatch.setattr(terms, "CHECKED_BYTES", 1)
-    monkeypatch.setattr(lexical, "CHECKED_BYTES", 1)
+    monkeypatch.setattr(textindex, "CHECKED_BYTES", 1)
     memory = opened(quick_path / "vault")
     adding.add(memory, [{"text": f"word{i % 9} of note{i}", "id": f"id{i}"} for i in range(ROWS)], {})
     memory.close()
@@ -54,7 +55,7 @@ def damage(vault: Path, kind: str) -> Path:
         [path] = (vault / "index" / "terms").iterdir()
         flip(path, path.stat().st_size - 70)
         return path
-    for path in folder.glob("*.term"):
+    for path in folder.glob("*/*.term"):
         flip(path, path.stat().st_size // 2)
     return folder
 

@@ -18,6 +18,7 @@ from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.tables import BulkHint
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from tests.conftest import NOW
@@ -221,14 +222,13 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
     written: list[tuple[int, bool]] = []
     write = writing.write
 
-    def noted(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
-        written.append((len(batch), memory.indexer.more_follows))
-        return write(memory, batch)
+    def noted(memory: Memory, batch: ChunkBatch, hint: BulkHint) -> ChunkCounts:
+        written.append((len(batch), hint.more))
+        return write(memory, batch, hint)
 
     monkeypatch.setattr(writing, "write", noted)
     ids = plane_vault.add(long_table(40))
     assert written == [(5, True), (16, True), (16, True), (3, False)]
-    assert not plane_vault._memory.indexer.more_follows
     with lamina.open(plane_vault.path.parent / "other", create=True, embedder=plane_vault._memory.embedder) as other:
         monkeypatch.setattr(adding, "SEGMENT_ROWS", 65_536)
         assert other.add(long_table(40)) == ids
@@ -242,7 +242,6 @@ def test_what_stands_before_a_bad_part_is_written_and_the_error_names_the_row(pl
     with pytest.raises(InvalidArgument, match="row 30: text=' ' is blank"):
         plane_vault.add(long_table(40, bad=30))
     assert rows(plane_vault) == 21
-    assert not plane_vault._memory.indexer.more_follows
 
 
 def test_a_table_that_fits_into_one_part_is_written_whole_or_not_at_all(plane_vault: Vault) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,24 +14,29 @@ import pyarrow as pa
 import pytest
 
 import lamina
+from bench.harvest import chunks
 from lamina import FixedClock, Vault
 from lamina_engine.embed.remote import CallableEmbedder
-from lamina_engine.index import indexer, lexical, tables, terms
-from lamina_engine.index.analysis import Analyzer
-from lamina_engine.index.scoring import Bm25
-from lamina_engine.index.tables import Tables
+from lamina_engine.index import textbuilder
+from lamina_engine.index.analysis import Analyzer, term_hash
+from lamina_engine.index.scoring import Bm25, scoring_terms, weigh
+from lamina_engine.index.textindex import TextIndexDamaged, TextPart
+from lamina_engine.index.view import View
 from lamina_engine.recall import lanes, where
+from lamina_engine.recall.fuse import Lane, ranked
 from lamina_engine.recall.lanes import Selection, Words
 from lamina_engine.recall.mask import select
 from tests.conftest import NOW
+from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
 
 ROWS = 330
-BLOCK = 64
+BLOCK = 16
 FILTERS: list[dict[str, Any] | None] = [
     None, {"project": "api"}, {"project": "api", "type": "rule"}, {"owner": "ada"}, {"NOT": {"project": "api"}}, {"project": "nobody"},
     {"status": "superseded"}, {"created_at": {"gte": "2026-02-01"}}, {"collection": "notes", "n": {"lt": 100}},
 ]  # fmt: skip
+WEIGHTS = (Bm25(header=2.0), Bm25(), Bm25(k1=0.4, b=0.2, body=3.0), Bm25(context=0.0, header=2.0), Bm25(surface=0.0))
 
 
 def fill(vault: Vault) -> None:
@@ -43,16 +50,10 @@ def fill(vault: Vault) -> None:
         vault.invalidate(ids[i * 11 + 1], "wrong")
 
 
-@pytest.fixture(scope="module", params=["inverted", "tantivy"])
-def blocks(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Vault]:
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexer, "BLOCK_ROWS", BLOCK)
-        if request.param == "inverted":
-            patch.setattr(terms, "LEAST_ROWS", BLOCK)
-            patch.setattr(tables, "LEAST_ROWS", BLOCK)
-        else:
-            without_lists(patch)
-        patch.setattr(lanes, "NARROW_ROWS", 10)  # so that filters go through the index too
+        build_at_once(patch, BLOCK)
         with lamina.open(
             tmp_path_factory.mktemp("blocks") / "v", create=True, clock=FixedClock(NOW), embedder="none"
         ) as vault:
@@ -60,69 +61,122 @@ def blocks(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
             yield vault
 
 
-def without_lists(patch: pytest.MonkeyPatch) -> None:
-    """Read vaults as if an older version had written the files of their forward lists."""
-    patch.setattr(Tables, "inverted", lambda self, snapshot: None)
+@pytest.fixture
+def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small vaults go through the index, at several depths."""
+    monkeypatch.setattr(lanes, "DEPTHS", (12, 24, 48, 120))
 
 
-def words_of(vault: Vault, query: str) -> Words:
-    return Words(vault._memory.view(), Analyzer().query(query), Bm25(header=2.0))
+def words_of(view: View, query: str, bm25: Bm25 = WEIGHTS[0]) -> Words:
+    return Words(view, Analyzer().query(query), bm25)
+
+
+def scanned(view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0]) -> Lane:
+    """The definition: every selected row by its forward list, with frequencies counted row by row."""
+    terms = scoring_terms(Analyzer().query(query))
+    frequencies = []
+    for term in terms:
+        rows = 0
+        for block, start in zip(view.forward.blocks, view.forward.starts.tolist(), strict=False):
+            entries = np.flatnonzero(block.hashes == term_hash(term.stem))
+            rows += int(np.count_nonzero(np.searchsorted(block.indptr, entries, side="right") - 1 + start < view.rows))
+        frequencies.append(rows)
+    weighed = weigh(terms, frequencies, view.statistics.rows, bm25)
+    live = np.ones(view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
+    scores = view.forward.scan(live, weighed, bm25, view.statistics.average_length(bm25))
+    found = np.flatnonzero(scores)
+    return ranked(found, scores[found], depth)
+
+
+def assert_exact(view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0]) -> int:
+    words = words_of(view, query, bm25)
+    got, ref = words.lane(selection, depth), scanned(view, query, selection, depth, bm25)
+    assert got.rows.tolist() == ref.rows.tolist()
+    assert got.scores.tolist() == ref.scores.tolist()
+    every = np.arange(view.rows)
+    assert words.completed(every).tolist() == words.score(every).tolist()
+    return len(ref.rows)
 
 
 def test_the_index_covers_whole_blocks_and_the_tail_is_the_rest(blocks: Vault) -> None:
-    words = words_of(blocks, "Redis")
-    assert words.view.rows == ROWS
-    if words.inverted is None:
-        assert words.index is not None
-        assert words.indexed == ROWS // BLOCK * BLOCK == 320
-    else:
-        assert words.index is None
-        sizes = [segment.rows for segment in words.view.snapshot.segments("chunks")]
-        last = max(i for i, size in enumerate(sizes) if size >= BLOCK)
-        assert words.indexed == sum(sizes[: last + 1])
-        assert BLOCK < words.indexed < ROWS
-        assert len(words.inverted.segments) == last + 1
+    words = words_of(blocks._memory.view(), "Redis")
+    assert (words.view.rows, words.indexed) == (ROWS, ROWS // BLOCK * BLOCK)
+    assert words._index is not None
+    sizes = [part.stop - part.start for part in words._index.parts]
+    assert sum(sizes) == words.indexed
+    assert all(size > sum(sizes[i + 1 :]) for i, size in enumerate(sizes))
 
 
-def test_a_word_by_which_too_many_rows_tie_is_scored_in_all_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", BLOCK)
-    monkeypatch.setattr(lexical, "TIE_ROWS", 20)
-    without_lists(monkeypatch)
-    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
-        vault.add([{"text": f"Redis keeps number{i}"} for i in range(2 * BLOCK)])
-        words, everything = words_of(vault, "Redis"), Selection(None, 2 * BLOCK, (), True)
-        assert words.index is not None
-        assert words.index.search(words.stems, 10) is None
-        assert words.lane(everything, 10).rows.tolist() == [*range(2 * BLOCK - 1, 2 * BLOCK - 11, -1)]
-
-
+@pytest.mark.usefixtures("shallow")
 @pytest.mark.parametrize("filter_", FILTERS, ids=str)
 def test_index_and_tail_find_what_a_scan_finds(blocks: Vault, filter_: dict[str, Any] | None) -> None:
     vocabulary = sorted({word for query in QUERIES for word in query.split()})
     rng = random.Random(3)
-    queries = [*QUERIES, *(" ".join(rng.sample(vocabulary, 3)) for _ in range(8))]
+    queries = [*QUERIES, *(" ".join(rng.sample(vocabulary, rng.randint(1, 8))) for _ in range(20))]
     view = blocks._memory.view()
     selection = select(view, where.parse(filter_), None, None, invalidated=False)
-    found = 0
-    for query in queries:
-        words = words_of(blocks, query)
-        got, ref = words.lane(selection, ROWS), words._scan(selection, ROWS)
-        assert got.rows.tolist() == ref.rows.tolist()
-        assert got.scores.tolist() == ref.scores.tolist()
-        found += len(ref.rows)
-        # with a cut: the best are the same, all of them or, where Tantivy ranks by itself, as many as it is deep enough for
-        exact = 60 if words.inverted is not None else 5
-        assert words.lane(selection, 60).rows.tolist()[:exact] == ref.rows.tolist()[:exact]
+    found = sum(
+        assert_exact(view, query, selection, depth, rng.choice(WEIGHTS))
+        for query in queries
+        for depth in (3, 8, 60, ROWS)
+    )
     assert (found > 0) == (filter_ != {"project": "nobody"})
 
 
+@pytest.mark.usefixtures("shallow")
+def test_every_moment_of_the_past_is_answered_as_a_scan_answers_it(blocks: Vault) -> None:
+    snapshot = blocks._memory.view().snapshot
+    for row in (0, 5, 17, 100, 200, 311, ROWS - 1):
+        moment = int(snapshot.numbers("chunks", "recorded_at", np.array([row], np.int64))[0])
+        view = View(snapshot, blocks._memory.tables, as_of_us=moment)
+        assert view.rows >= row + 1
+        for filter_ in FILTERS[:3]:
+            selection = select(view, where.parse(filter_), None, None, invalidated=False)
+            for query in QUERIES:
+                assert_exact(view, query, selection, 5)
+
+
+@pytest.mark.usefixtures("shallow")
+def test_depth_grows_until_the_rest_is_proved_worse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_at_once(monkeypatch, BLOCK)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.add([{"text": f"Redis keeps number{i}"} for i in range(200)] + [{"text": "Redis Redis Redis"}] * 1)
+        view, everything = vault._memory.view(), Selection(None, 201, (), True)
+        assert_exact(view, "Redis", everything, 1)
+        assert view.tables.depths == {2: 1}
+        assert_exact(view, "Redis", everything, 5)  # every other row ties: nothing can be proved, so all are scored
+        assert view.tables.depths == {2: 1, 0: 1}
+
+
+def test_a_bound_holds_for_every_row(blocks: Vault) -> None:
+    view = blocks._memory.view()
+    everything = np.arange(view.rows)
+    for bm25 in WEIGHTS:
+        average = view.statistics.average_length(bm25)
+        for query in QUERIES:
+            words = words_of(view, query, bm25)
+            if words._index is None or not len(words.query.idf):
+                continue
+            scores = words.score(everything)
+            for part in words._index.parts:
+                ratio = part.ratio(bm25, average)
+                if not np.isfinite(ratio):
+                    assert not bm25.context
+                    continue
+                keys, weights = words.query.hashes.tolist(), words.query.idf.tolist()
+                hits = part.search(keys, weights, ROWS, ratio, (), view.rows)
+                assert hits is not None
+                assert set(hits.rows.tolist()) == {row for row in range(part.start, part.stop) if scores[row] > 0.0}
+                assert (scores[hits.rows] <= hits.bounds).all()
+                if bm25 is WEIGHTS[0]:
+                    assert (scores[hits.rows] >= 0.35 * hits.bounds).all()
+
+
 def test_blocks_change_no_answer(blocks: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 4096)
+    never_build(monkeypatch)
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as plain:
         fill(plain)
-        assert words_of(plain, "Redis").index is None
+        assert words_of(plain._memory.view(), "Redis").indexed == 0
         for query in QUERIES[::2]:
             for filter_ in FILTERS:
                 for profile in ("lexical", "temporal"):
@@ -131,19 +185,136 @@ def test_blocks_change_no_answer(blocks: Vault, tmp_path: Path, monkeypatch: pyt
                     assert same_part(got.to_dict()) == same_part(ref.to_dict())
 
 
+def test_batches_and_building_change_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textbuilder, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(lanes, "DEPTHS", (12, 24, 48, 120))
+    given, answers = records(200), []
+    for size in (200, 64, 7):
+        with lamina.open(tmp_path / str(size), create=True, clock=FixedClock(NOW), embedder="none") as vault:
+            for start in range(0, 200, size):
+                vault.add(given[start : start + size])
+                vault.recall("Redis")  # beside the builder
+            before = [same_part(vault.recall(query, profile="lexical").to_dict()) for query in QUERIES]
+            vault._memory.indexer.text.join()
+            assert words_of(vault._memory.view(), "Redis").indexed == 192
+            after = [same_part(vault.recall(query, profile="lexical").to_dict()) for query in QUERIES]
+            assert before == after
+            answers.append([[hit["text"] for hit in answer["hits"]] for answer in after])
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_threads_ask_while_the_index_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textbuilder, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(lanes, "DEPTHS", (12, 24, 48, 120))
+    failed: list[BaseException] = []
+
+    def ask(view: View) -> None:
+        try:
+            for query in QUERIES:
+                assert_exact(view, query, Selection(None, view.rows, (), True), 5)
+        except BaseException as error:
+            failed.append(error)
+
+    given = records(240)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        threads = []
+        for start in range(0, 240, 40):
+            vault.add(given[start : start + 40])
+            threads.append(threading.Thread(target=ask, args=(vault._memory.view(),)))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+    assert not failed
+
+
 def test_a_reader_of_an_older_version_counts_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 16)
+    build_at_once(monkeypatch, 16)
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
         vault.add(records(20))
         old = vault._memory.view()
-        ref = Words(old, Analyzer().query("Redis backup"), Bm25())
-        before = ref.lane(select(old, where.parse(None), None, None, invalidated=False), 50)
+        everything = Selection(None, 20, (), True)
+        ref = words_of(old, "Redis backup")
+        before = ref.lane(everything, 50)
         vault.add(records(60)[20:])
         assert vault._memory.view().rows == 60
-        words = Words(old, Analyzer().query("Redis backup"), Bm25())
-        got = words.lane(select(old, where.parse(None), None, None, invalidated=False), 50)
+        words = words_of(old, "Redis backup")
+        got = words.lane(everything, 50)
         assert words.query.idf.tolist() == ref.query.idf.tolist()
         assert (got.rows.tolist(), got.scores.tolist()) == (before.rows.tolist(), before.scores.tolist())
+
+
+@pytest.mark.usefixtures("shallow")
+def test_an_index_that_fails_while_it_is_asked_is_read_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_at_once(monkeypatch, BLOCK)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.add(records(200))
+        view = vault._memory.view()
+        for name in ("search", "frequency"):
+            with monkeypatch.context() as patch:
+                patch.setattr(TextPart, name, _fails)
+                assert_exact(view, "Redis backup", Selection(None, 200, (), True), 5)
+            assert view.tables.distrusted
+            vault.add("another note")  # the next write builds it again
+            view = vault._memory.view()
+            assert not view.tables.distrusted
+            assert_exact(view, "Redis backup", Selection(None, view.rows, (), True), 5)
+
+
+def _fails(*_: object) -> None:
+    raise TextIndexDamaged("bytes that make no sense")
+
+
+def _zipf_texts(n: int, seed: int) -> list[str]:
+    """Made-up text: few words in most rows, many in one."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"w{i}" if i % 3 else f"running{i}s fooBar_{i}" for i in range(3_000)])
+    return [" ".join(words[np.minimum(rng.zipf(1.3, rng.integers(3, 120)) - 1, 2_999)]) for _ in range(n)]
+
+
+@pytest.mark.parametrize("questions", [300, pytest.param(5_000, marks=pytest.mark.slow)], ids=["short", "long"])
+def test_questions_over_real_and_made_up_text_are_answered_as_a_scan_answers_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: int
+) -> None:
+    build_at_once(monkeypatch, 256)
+    rng = random.Random(questions)
+    long = questions > 1_000
+    texts = [
+        *_zipf_texts(6_000 if long else 2_500, 1),
+        *(chunk.text for chunk in itertools.islice(chunks(), 4_000 if long else 1_500)),
+    ]
+    rng.shuffle(texts)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        given = [
+            {"text": text, "project": rng.choice(("api", "web", "cli")), "type": rng.choice(("note", "rule")),
+             "session": f"s{i // 40}" if i % 3 == 0 else None, "title": rng.choice((None, text[:30]))}
+            for i, text in enumerate(texts)
+        ]  # fmt: skip
+        cut = len(given) - 300
+        for start in range(0, cut, 1_000):
+            vault.add(given[start : min(start + 1_000, cut)])
+        vault.add(given[cut:])
+        for chunk in vault.list({"project": "cli"}, limit=40):
+            vault.invalidate(chunk.id, "wrong")
+        newest, tables = vault._memory.view(), vault._memory.tables
+        views = [newest]
+        for share in (0.2, 0.77):
+            row = np.array([int(newest.rows * share)], np.int64)
+            moment = int(newest.snapshot.numbers("chunks", "recorded_at", row)[0])
+            views.append(View(newest.snapshot, tables, as_of_us=moment))
+        filters = (None, {"project": "api"}, {"project": "web", "type": "note"}, {"NOT": {"project": "api"}})
+        chosen = [
+            (view, select(view, where.parse(filter_), None, None, invalidated=False))
+            for view in views
+            for filter_ in filters
+        ]
+        for _ in range(questions):
+            view, selection = rng.choice(chosen)
+            text = rng.choice(texts).split() or ["w1"]
+            start = rng.randrange(len(text))
+            query = " ".join([*text[start : start + rng.randint(1, 9)], *rng.sample(["w0", "w1", "w2", "the"], 1)])
+            assert_exact(view, query, selection, rng.choice((10, 50, 100)), rng.choice(WEIGHTS[:3]))
+        assert sum(tables.depths.values()) > questions / 2
+        assert tables.depths[0] < questions / 2
 
 
 # ---------------------------------------------------------------- vectors

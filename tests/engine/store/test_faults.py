@@ -16,11 +16,12 @@ from lamina_engine.chunks import lifecycle
 from lamina_engine.chunks.reading import find_row
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultNotFound
-from lamina_engine.index import indexer
+from lamina_engine.index.textindex import open_index
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
+from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Crash, FaultyFiles, PowerCutFiles, Quick, contents_at, copy, orphans
 
 MOMENT = "2026-03-01T12:00:00Z"
@@ -74,7 +75,7 @@ def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes of four rows: an add publishes some."""
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 4)
+    build_at_once(monkeypatch, 4)
 
 
 def steps_of(base: Path, scratch: Path, operation: Operation) -> tuple[list[str], Any]:
@@ -289,7 +290,7 @@ def test_the_power_cut_notices_a_missing_flush(base: Path, quick_path: Path) -> 
 WRITERS = {
     "forward lists": "lamina_engine.index.indexer.write_terms",
     "keys": "lamina_engine.index.keys.KeyIndex.save",
-    "words": "lamina_engine.index.lexical.LexicalIndex.append",
+    "words": "lamina_engine.index.textbuilder.write_part",
 }
 
 
@@ -313,9 +314,9 @@ def test_an_index_that_cannot_be_written_costs_no_write(
     with monkeypatch.context() as patch:
         patch.setattr(WRITERS[what], fails)
         assert adding.add(memory, "one more note", {"id": "more"}) == ["more"]
-    assert "the indexes are behind" in caplog.text
+    assert "behind, the next write" in caplog.text
     assert find_row(opened(root).view(), "more") == 7
     assert find_row(memory.view(), "more") == 7
     goes_on(root, memory)
-    records = Store(root).snapshot().manifest.indexes
-    assert {name: record["rows"] for name, record in records.items()} == {"lexical": 8, "keys": 8}
+    [folder] = (root / "index").glob("lexical-*")
+    assert (open_index(folder).rows, Store(root).snapshot().manifest.indexes["keys"]["rows"]) == (8, 8)

@@ -1,0 +1,119 @@
+"""Tail: the newest rows, which no part of the text index holds yet, found by a scan of their forward lists."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_kernels.layouts import I64, U32, TermRows
+from lamina_kernels.terms import find_entries, find_entries_numpy
+
+_COPIED_ROWS: Final = 4_096
+"""Fewer rows are copied behind the ones before them, so that many small writes are scanned as one block."""
+_SPARE: Final = 2
+
+
+class Matches(NamedTuple):
+    """Rows of the tail that hold any of some terms."""
+
+    rows: I64
+    """Ascending."""
+    frequencies: I64
+    """By term, how many rows hold it."""
+
+
+class Tail:
+    """Forward lists of consecutive rows from ``first`` on, grown at their end; one writer, any number of readers.
+
+    Rows never change and only ever come after the last one, so a reader of an older version reads the first of them.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._blocks: tuple[tuple[int, TermRows], ...] = ()
+        """By first row; replaced as a whole."""
+        self._room: TermRows | None = None
+        """What the last block is the beginning of, where rows can be copied behind it."""
+
+    @property
+    def stop(self) -> int:
+        """One past the last row."""
+        blocks = self._blocks
+        return blocks[-1][0] + len(blocks[-1][1].lengths) if blocks else self.first
+
+    def append(self, rows: TermRows) -> None:
+        """Add rows after the last one. O(entries) amortised for few rows, O(rows) for many."""
+        if len(rows.lengths) >= _COPIED_ROWS:
+            self._room = None
+            self._blocks = (*self._blocks, (self.stop, _read_only(rows)))
+            return
+        if self._room is None:
+            before, start, block = self._blocks, self.stop, _EMPTY
+            self._room = block
+        else:
+            before, (start, block) = self._blocks[:-1], self._blocks[-1]
+        n, entries = len(block.lengths), block.hashes.size
+        used = (n + 1, entries, entries, entries, entries, n)
+        more: tuple[NDArray[Any], ...] = (rows.indptr[1:] + entries, *rows[1:])
+        room = [_put_after(array, at, new) for array, at, new in zip(_arrays(self._room), used, more, strict=True)]
+        grown = [array[: at + len(new)] for array, at, new in zip(room, used, more, strict=True)]
+        self._room = TermRows._make(room)
+        self._blocks = (*before, (start, _read_only(TermRows._make(grown))))
+
+    def match(self, keys: U32, stop: int) -> Matches:
+        """Return the rows below ``stop`` that hold any of some distinct terms."""
+        rows: list[I64] = [np.empty(0, np.int64)]
+        frequencies = np.zeros(keys.size, np.int64)
+        for start, block in self._blocks if keys.size else ():
+            if start < stop:
+                terms, entries = _find(_head(block, stop - start), keys)
+                held = np.zeros(len(block.lengths), np.bool_)
+                held[np.searchsorted(block.indptr, entries, side="right") - 1] = True
+                rows.append(np.flatnonzero(held) + start)
+                frequencies += np.bincount(terms, minlength=keys.size)
+        return Matches(np.concatenate(rows), frequencies)
+
+
+def _find(block: TermRows, keys: U32) -> tuple[I64, I64]:
+    if not find_entries.ready:
+        return find_entries_numpy(block, keys)
+    size = min(block.hashes.size, len(block.lengths) * keys.size)
+    terms, entries = np.empty(size, np.int64), np.empty(size, np.int64)
+    count = find_entries(block, keys, terms, entries)
+    return terms[:count], entries[:count]
+
+
+def _head(block: TermRows, rows: int) -> TermRows:
+    if rows >= len(block.lengths):
+        return block
+    stop = int(block.indptr[rows])
+    ends = (rows + 1, stop, stop, stop, stop, rows)
+    return TermRows._make([array[:end] for array, end in zip(_arrays(block), ends, strict=True)])
+
+
+def _arrays(block: TermRows) -> tuple[NDArray[Any], ...]:
+    return tuple(block)
+
+
+def _read_only(block: TermRows) -> TermRows:
+    views = [array.view() for array in block]
+    for view in views:
+        view.flags.writeable = False
+    return TermRows._make(views)
+
+
+def _put_after(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
+    """Copy values behind those in use, in place where there is room: readers of what was there never look behind it."""
+    end = used + len(more)
+    if end > len(array):
+        array = np.concatenate([array[:used], np.empty((_SPARE * end - used, *more.shape[1:]), array.dtype)])
+    array[used:end] = more
+    return array
+
+
+_NO_COUNTS = np.zeros(0, np.uint8)
+_EMPTY: Final = TermRows(
+    np.zeros(1, np.int64), np.zeros(0, np.uint32), _NO_COUNTS, _NO_COUNTS, _NO_COUNTS, np.zeros((0, 3), np.uint16)
+)

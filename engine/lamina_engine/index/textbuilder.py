@@ -1,0 +1,291 @@
+"""Builder of the text index: a thread of the writer's process that follows the log, part by part, after each commit.
+
+No call waits for it but `close`, and no answer depends on how far it is: rows that no part holds yet are scanned. It
+holds a lock of its own in the index's folder, never the vault's; whoever comes second leaves the work to the first.
+A process that dies leaves whole parts, and a folder that the next builder removes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lamina_engine import after_fork
+from lamina_engine.clock import MISSING_US, US_PER_S
+from lamina_engine.errors import LaminaError, VaultLocked
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.categories import FIELDS, facet
+from lamina_engine.index.terms import concat_terms, slice_terms, surface_texts
+from lamina_engine.index.textindex import (
+    PART_NAME,
+    Documents,
+    PartRecord,
+    TextIndexDamaged,
+    encodable,
+    read_parts,
+    write_part,
+    write_parts,
+)
+from lamina_engine.store.lock import write_lock
+from lamina_engine.store.shape import own_folders
+from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels.layouts import TermRows
+
+if TYPE_CHECKING:
+    from lamina_engine.index.tables import Tables
+    from lamina_engine.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+BLOCK_ROWS: Final = 2_048
+"""Rows that make a part: what is left over is scanned, in a tenth of a millisecond a thousand."""
+MOST_PART_ROWS: Final = 1 << 18
+_SPLIT_ROWS: Final = 1 << 15
+"""Rows from which on two parts are written side by side."""
+_AT_ONCE: Final = 4_096
+BUILDING: Final = "building-"
+_LEFT: Final = re.compile(rf"{BUILDING}\d{{12}}")
+
+
+class Stopped(Exception):
+    """The rows that a part was being made of are not wanted any more."""
+
+
+def plan_parts(parts: Sequence[PartRecord], rows: int, block: int) -> list[tuple[int, int]]:
+    """Return the parts to write next, in row order, after which fewer than ``block`` rows are left over.
+
+    Parts that hold no more rows than come after them are merged with these, so that each is larger than all that
+    follow: a million rows lie in four large parts and at most eight small ones.
+    """
+    start = parts[-1].stop if parts else 0
+    whole = rows // block * block
+    if whole <= start:
+        return []
+    for part in reversed(parts):
+        if part.stop - part.start > whole - start or whole - part.start > MOST_PART_ROWS:
+            break
+        start = part.start
+    count = max(-(-(whole - start) // MOST_PART_ROWS), 2 if whole - start >= _SPLIT_ROWS else 1)
+    cuts = [start + (whole - start) * i // count // block * block for i in range(count)]
+    return list(itertools.pairwise([*cuts, whole]))
+
+
+class TextBuilder:
+    """Brings the text index of one vault level with its log, on a thread.
+
+    Parameters
+    ----------
+    store : Store
+        The vault.
+    tables : Tables
+        What all versions share; told what has been built.
+    """
+
+    def __init__(self, store: Store, tables: Tables) -> None:
+        self._store, self._tables = store, tables
+        self._lock = after_fork.make_lock()
+        self._thread: threading.Thread | None = None
+        self._again = False
+        self._stopped = False
+
+    def wake(self, folder: str) -> None:
+        """Begin to follow the log, unless it is being followed already.
+
+        Parameters
+        ----------
+        folder : str
+            Name of the index's folder, as the newest version has it.
+        """
+        with self._lock:
+            if self._thread is not None and self._thread.is_alive():
+                self._again = True
+                return
+            self._again = False
+            self._thread = threading.Thread(target=self._follow, args=(folder,), name="lamina-text")
+            self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the log has been followed to its end."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def give_up(self) -> None:
+        """Stop what is being built, soon; rows have been forgotten, or the tables are begun again."""
+        self._stopped = True
+
+    def _follow(self, folder: str) -> None:
+        while True:
+            try:
+                follow_log(self._store, self._tables, folder, lambda: self._stopped)
+            except (Stopped, VaultLocked):
+                return
+            except (LaminaError, OSError, ValueError, MemoryError) as error:
+                logger.warning("the text index is behind, the next write goes on with it: %s", error)
+                return
+            with self._lock:
+                if not self._again:
+                    self._thread = None
+                    return
+                self._again = False
+
+
+def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: False, block: int | None = None) -> None:
+    """Build parts until fewer than a block of rows are left over, in an index that the newest version names.
+
+    Raises
+    ------
+    VaultLocked
+        When another process or thread builds it.
+    TextIndexDamaged, OSError
+    """
+    folder = tables.folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with write_lock(folder, 0.0):
+        while True:
+            snapshot = store.snapshot()
+            if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
+                raise Stopped
+            if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS):
+                return
+
+
+def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:
+    """Build the parts that a version lacks, and name them; False where it lacks none. Only under the folder's lock.
+
+    An index whose list of parts cannot be read, or names what is damaged, is begun again in the same folder.
+    """
+    try:
+        parts = read_parts(folder)
+        if not tables.trusts(folder.name):
+            raise TextIndexDamaged("it was found damaged")
+        if parts and (
+            parts[-1].stop > snapshot.rows("chunks") or _recorded_at(snapshot, parts[-1]) != parts[-1].recorded_at
+        ):
+            raise TextIndexDamaged("it holds rows of another history")
+    except TextIndexDamaged as error:
+        logger.warning("%s is built again: %s", folder, error)
+        parts = []
+        write_parts(folder, parts)
+        tables.trust(folder.name)
+    _remove_others(folder, parts)
+    spans = plan_parts(parts, snapshot.rows("chunks"), block)
+    if not spans:
+        return False
+    write = functools.partial(_write, tables, snapshot, folder, stopped)
+    made = _map_on_two_threads(write, spans)
+    kept = [part for part in parts if part.stop <= spans[0][0]]
+    write_parts(folder, [*kept, *made])
+    _remove_others(folder, [*kept, *made])
+    return True
+
+
+def _write(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, span: tuple[int, int]) -> PartRecord:
+    start, stop = span
+    documents = _documents(tables, snapshot, start, stop, stopped)
+    last = int(snapshot.numbers("chunks", "recorded_at", np.array([stop - 1], np.int64))[0])
+    return write_part(folder, start, stop, last, documents, building=folder / f"{BUILDING}{start:012d}")
+
+
+def _map_on_two_threads(
+    write: Callable[[tuple[int, int]], PartRecord], spans: Sequence[tuple[int, int]]
+) -> list[PartRecord]:
+    """Return what ``write`` gives for each span; every second one is written on a thread beside the one before it.
+
+    A process that ends starts no thread any more (nor does a pool take work then): the rest is done one by one.
+    """
+    made: dict[tuple[int, int], PartRecord] = {}
+    failed: list[BaseException] = []
+
+    def run(span: tuple[int, int]) -> None:
+        try:
+            made[span] = write(span)
+        except BaseException as error:
+            failed.append(error)
+
+    for first, second in itertools.zip_longest(spans[::2], spans[1::2]):
+        beside = threading.Thread(target=run, args=(second,), name="lamina-text-2") if second is not None else None
+        if beside is not None:
+            try:
+                beside.start()
+            except RuntimeError:
+                beside = None
+        run(first)
+        if beside is not None:
+            beside.join()
+        elif second is not None and not failed:
+            run(second)
+        if failed:
+            raise failed[0]
+    return [made[span] for span in spans]
+
+
+def _recorded_at(snapshot: Snapshot, part: PartRecord) -> int:
+    return int(snapshot.numbers("chunks", "recorded_at", np.array([part.stop - 1], np.int64))[0])
+
+
+def _remove_others(folder: Path, parts: Sequence[PartRecord]) -> None:
+    """Remove parts that the list does not name, and what an attempt that was cut off left."""
+    named = {part.name for part in parts}
+    for path in [*own_folders(folder, PART_NAME), *own_folders(folder, _LEFT)]:
+        if path.name not in named:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _documents(tables: Tables, snapshot: Snapshot, start: int, stop: int, stopped: Any) -> Iterator[Documents]:
+    """Yield rows some thousand at a time, from the log and its forward lists alone."""
+    analyzer = Analyzer()
+    for at in range(start, stop, _AT_ONCE):
+        if stopped():
+            raise Stopped
+        rows = np.arange(at, min(at + _AT_ONCE, stop), dtype=np.int64)
+        titles, texts, tags, sources = (
+            snapshot.values("chunks", name, rows) for name in ("title", "text", "tags", "source")
+        )
+        created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
+        yield Documents(
+            _terms(tables, snapshot, at, int(rows[-1]) + 1),
+            surface_texts([encodable(title or "") for title in titles], analyzer=analyzer),
+            surface_texts([encodable(text or "") for text in texts], analyzer=analyzer),
+            _facets(tables, snapshot, rows, tags, sources),
+            [None if us == MISSING_US else us // US_PER_S for us in created],
+        )
+
+
+def _terms(tables: Tables, snapshot: Snapshot, start: int, stop: int) -> TermRows:
+    """Return the forward lists of rows ``start`` to ``stop``."""
+    parts = []
+    for segment in snapshot.segments("chunks"):
+        begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
+        if begin < end:
+            parts.append(slice_terms(tables.terms(snapshot, segment), begin - segment.start, end - segment.start))
+    return concat_terms(parts)
+
+
+def _facets(
+    tables: Tables, snapshot: Snapshot, rows: np.ndarray[Any, Any], tags: Sequence[Any], sources: Sequence[Any]
+) -> Iterator[list[str]]:
+    """Yield the facets of some rows: the category fields, each tag, and the source."""
+    categories = tables.categories
+    codes = [categories.column(snapshot, field)[rows].tolist() for field in FIELDS]
+    known: dict[tuple[int, ...], list[str]] = {}
+    for place, row in enumerate(zip(*codes, strict=True)):
+        if row not in known:
+            known[row] = [
+                encodable(facet(field, str(categories.value(field, code))))
+                for field, code in zip(FIELDS, row, strict=True)
+                if code >= 0
+            ]
+        more = [encodable(facet("tag", tag)) for tag in tags[place] or ()]
+        if sources[place]:
+            more.append(encodable(facet("source", sources[place])))
+        yield [*known[row], *more]

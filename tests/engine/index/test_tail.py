@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_engine.index import tail as tail_module
+from lamina_engine.index.tail import Tail
+from lamina_kernels.terms import find_entries
+from tests.oracles.terms import Row, pack
+
+ROWS = st.lists(
+    st.dictionaries(st.integers(0, 9), st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 2)), max_size=5),
+    max_size=30,
+)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@given(
+    rows=ROWS,
+    cuts=st.lists(st.integers(0, 30)),
+    query=st.lists(st.integers(0, 11), unique=True),
+    stop=st.integers(90, 140),
+)
+def test_rows_are_matched_however_they_came(
+    compiled: bool, rows: list[Row], cuts: list[int], query: list[int], stop: int
+) -> None:
+    if compiled:
+        find_entries.warm()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tail_module, "_COPIED_ROWS", 4)
+        if not compiled:
+            patch.setattr(type(find_entries), "ready", property(lambda _: False))
+        tail = Tail(100)
+        edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
+        for start, end in itertools.pairwise(edges):
+            tail.append(pack(rows[start:end], [(1, 1, 1)] * (end - start)))
+        assert tail.stop == 100 + len(rows)
+        got = tail.match(np.array(query, np.uint32), stop)
+    seen = rows[: max(stop - 100, 0)]
+    assert got.rows.tolist() == [100 + i for i, row in enumerate(seen) if set(row) & set(query)]
+    assert got.frequencies.tolist() == [sum(term in row for row in seen) for term in query]
+
+
+def test_a_reader_keeps_what_it_has_seen() -> None:
+    tail = Tail(0)
+    tail.append(pack([{1: (1, 0, 0)}], [(1, 0, 0)]))
+    before = tail._blocks
+    tail.append(pack([{1: (1, 0, 0)}, {2: (1, 0, 0)}], [(1, 0, 0)] * 2))
+    assert before[0][1].hashes.tolist() == [1]
+    assert tail.match(np.array([1], np.uint32), 1).rows.tolist() == [0]
+    assert tail.match(np.array([1], np.uint32), 9).rows.tolist() == [0, 1]

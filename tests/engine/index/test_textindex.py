@@ -1,0 +1,351 @@
+"""The text index by itself: what stands in it, what it finds, and that damage and hostile files are noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tantivy import Query, Schema
+
+import lamina
+from lamina import FixedClock
+from lamina_engine.index import textindex
+from lamina_engine.index.analysis import Analyzer, term_hash
+from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.terms import build_term_rows, slice_terms, surface_texts
+from lamina_engine.index.textbuilder import plan_parts
+from lamina_engine.index.textindex import (
+    FACET,
+    SCORE,
+    TITLE,
+    WORDS,
+    Documents,
+    PartRecord,
+    TextIndex,
+    TextIndexDamaged,
+    near_copy,
+    open_index,
+    read_parts,
+    term_code,
+    write_part,
+    write_parts,
+)
+from tests.conftest import NOW
+from tests.engine.index.building import build_at_once
+from tests.engine.recall.corpus import QUERIES, records, same_part
+
+TEXTS = ("alpha beta beta", "alpha", "Running fooBar alpha", "", "数据库 naïve v1.2.3", "beta " * 60)
+
+
+def documents(texts: Sequence[str], facets: Sequence[Sequence[str]] | None = None) -> Documents:
+    empty = [""] * len(texts)
+    return Documents(
+        build_term_rows(texts, empty, empty),
+        empty,
+        surface_texts(texts, analyzer=Analyzer()),
+        facets if facets is not None else [()] * len(texts),
+        [None] * len(texts),
+    )
+
+
+def build(folder: Path, texts: Sequence[str] = TEXTS, size: int = 3, **options: Any) -> TextIndex:
+    """Build an index of parts of ``size`` rows."""
+    folder.mkdir(exist_ok=True)
+    parts = []
+    for start in range(0, len(texts), size):
+        stop = min(start + size, len(texts))
+        batch = documents(texts[start:stop], **options)
+        parts.append(write_part(folder, start, stop, 0, iter([batch]), building=folder / "building-000000000000"))
+    write_parts(folder, parts)
+    return open_index(folder)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> TextIndex:
+    return build(tmp_path / "text")
+
+
+def holding(field: str, term: str) -> Any:
+    return lambda schema: Query.term_query(schema, field, term, "basic" if field == FACET else "position")
+
+
+def test_rows_are_found_by_their_words_in_any_part(index: TextIndex) -> None:
+    assert index.rows == len(TEXTS)
+    assert index.rows_of(holding(WORDS, "alpha"), 9).tolist() == [0, 1, 2]
+    assert index.rows_of(holding(WORDS, "beta"), 9).tolist() == [0, 5]
+    assert index.rows_of(holding(WORDS, "beta"), 5).tolist() == [0]
+    assert index.rows_of(holding(WORDS, "running"), 9).tolist() == [2]
+    assert index.rows_of(holding(WORDS, "foobar"), 9).tolist() == [2]
+    assert index.rows_of(holding(WORDS, "据库"), 9).tolist() == [4]
+    assert index.rows_of(holding(WORDS, "1.2.3"), 9).tolist() == [4]
+    assert index.rows_of(holding(TITLE, "alpha"), 9).tolist() == []
+
+    def phrase(schema: Schema) -> Query:
+        return Query.phrase_query(schema, WORDS, ["alpha", "beta"])
+
+    assert index.rows_of(phrase, 9).tolist() == [0]
+
+
+def test_frequencies_are_counted_below_a_row(index: TextIndex) -> None:
+    keys = np.array([term_hash(word) for word in ("alpha", "beta", "none")], np.uint32)
+    assert index.frequencies(keys, 9).tolist() == [3, 2, 0]
+    assert index.frequencies(keys, 2).tolist() == [2, 1, 0]
+
+
+def test_facets_are_exact_and_do_not_move_the_bounds(tmp_path: Path) -> None:
+    facets = [("project=my api", "type=note"), ("project=my api",), ("project=my",), ()]
+    index = build(tmp_path / "text", ["alpha alpha", "alpha beta", "alpha", "alpha"], 4, facets=facets)
+    [part] = index.parts
+
+    def found(*wanted: str, stop: int = 4) -> dict[int, float]:
+        hits = part.search([term_hash("alpha")], [1.0], 9, 1.0, wanted, stop)
+        assert hits is not None
+        return dict(zip(hits.rows.tolist(), hits.bounds.tolist(), strict=True))
+
+    every = found()
+    assert set(every) == {0, 1, 2, 3}
+    assert found("project=my api") == {row: every[row] for row in (0, 1)}
+    assert found("project=my api", "type=note") == {0: every[0]}
+    assert found("project=m") == {}
+    assert found(stop=3) == {row: every[row] for row in (0, 1, 2)}
+    assert index.rows_of(holding(FACET, "project=my"), 9).tolist() == [2]
+
+
+def test_the_near_copy_repeats_terms_and_fills_up_to_twice_the_length() -> None:
+    block = build_term_rows(["alpha beta alpha", ""], ["beta", ""], ["gamma gamma gamma", "delta"])
+    copy = near_copy(block)
+    codes = {term_code(term_hash(word)): word for word in ("alpha", "beta", "gamma", "delta")}
+    found = [[codes.get(token, token) for token in text.split()] for text in copy.texts]
+    assert sorted(found[0]) == sorted(["alpha"] * 2 + ["beta"] * 3 + ["gamma"] * 2 + ["."] * 6)
+    assert sorted(found[1]) == ["delta"]
+    assert copy.tokens.tolist() == [13, 1]
+    assert copy.lengths.tolist() == [2 * 3 + 4 * 1 + 3, 1]
+
+
+@pytest.mark.parametrize("stretch", [1.0, 1.3])
+def test_the_ratio_is_that_of_the_worst_row(index: TextIndex, stretch: float) -> None:
+    import msgspec
+
+    part = index.parts[0]
+    part.record = msgspec.structs.replace(part.record, stretch=stretch)
+    bm25 = Bm25(header=2.0)
+    average = part.record.tokens / (part.stop - part.start)
+    exact = part.ratio(bm25, average / 2.0)
+    assert exact == pytest.approx(1.0, abs=1e-4) if stretch == 1.0 else 1.0 < exact < stretch
+    assert part.ratio(bm25, average) > exact
+    assert part.ratio(Bm25(k1=2.0, header=2.0), average / 2.0) > 1.2
+    assert part.ratio(Bm25(context=0.0), average) == float("inf")
+
+
+def test_parts_are_merged_so_that_each_is_larger_than_all_that_follow() -> None:
+    def record(start: int, stop: int) -> PartRecord:
+        return PartRecord(start, stop, 0, 1, 1, 1.0, {})
+
+    parts: list[PartRecord] = []
+    for rows in range(0, 4_000, 7):
+        spans = plan_parts(parts, rows, 16)
+        if spans:
+            parts = [part for part in parts if part.stop <= spans[0][0]] + [record(*span) for span in spans]
+        assert (parts[-1].stop if parts else 0) == rows // 16 * 16
+        sizes = [part.stop - part.start for part in parts]
+        assert all(size > sum(sizes[i + 1 :]) for i, size in enumerate(sizes))
+    assert plan_parts([], 100_000, 2_048) == [(0, 49_152), (49_152, 98_304)]
+    million = plan_parts([], 1_000_000, 2_048)
+    assert [*million[0], len(million), million[-1][1]] == [0, 249_856, 4, 999_424]
+    assert plan_parts([record(*span) for span in million], 1_002_000, 2_048) == [(999_424, 1_001_472)]
+
+
+def test_what_utf_8_cannot_hold_is_replaced() -> None:
+    assert textindex.encodable("plain \u00e9") == "plain \u00e9"
+    assert textindex.encodable("a\ud800") == "a?"
+
+
+# ---------------------------------------------------------------- damage
+
+
+def test_an_index_opened_through_links_leaves_its_folder_alone(
+    index: TextIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lock in index.path.glob("*/.*.lock"):
+        lock.unlink()
+    before = sorted(path.name for path in index.path.rglob("*"))
+    linked = open_index(index.path, linked=True, verify=True)
+    assert linked.rows_of(holding(WORDS, "alpha"), 9).tolist() == [0, 1, 2]
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert open_index(index.path).rows == len(TEXTS)
+    assert sorted(path.name for path in index.path.rglob("*")) == before
+
+
+def test_damage_is_noticed(index: TextIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_index(tmp_path / "none").rows == 0
+    postings = max(index.path.glob("*/*.idx"), key=lambda path: path.stat().st_size)
+    content = postings.read_bytes()
+    postings.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
+    for verify in (True, False):
+        with pytest.raises(TextIndexDamaged, match="checksum"):
+            open_index(index.path, verify=verify)
+    monkeypatch.setattr(textindex, "CHECKED_BYTES", 1)
+    assert open_index(index.path).rows == len(TEXTS)  # too large to be read whole at once
+    with pytest.raises(TextIndexDamaged, match="checksum"):
+        textindex.check_files(index.path)
+    postings.unlink()
+    with pytest.raises(TextIndexDamaged, match="other files"):
+        open_index(index.path)
+    monkeypatch.setattr(textindex, "ANALYSIS_ID", "lamina-text@2")
+    with pytest.raises(TextIndexDamaged, match="made by"):
+        open_index(index.path)
+    (index.path / textindex.PARTS).write_bytes(b"{")
+    with pytest.raises(TextIndexDamaged, match="cannot be read"):
+        open_index(index.path)
+
+
+class PanicException(BaseException):
+    """Of the name of what code in Rust raises where it panics; it is no `Exception` either."""
+
+
+@pytest.mark.parametrize("error", [PanicException("index out of bounds"), ValueError("an error occurred")])
+def test_what_tantivy_raises_on_bytes_that_make_no_sense_is_damage(index: TextIndex, error: BaseException) -> None:
+    class Broken:
+        def search(self, *_: Any, **__: Any) -> None:
+            raise error
+
+        doc_freq = search
+
+    part = index.parts[0]
+    part.searcher = Broken()  # type: ignore[assignment]
+    key = term_hash("alpha")
+    with pytest.raises(TextIndexDamaged, match="cannot be used"):
+        index.search(part, [key], [1.0], 5, 1.0, (), 9)
+    with pytest.raises(TextIndexDamaged, match="cannot be used"):
+        index.frequencies(np.array([key], np.uint32), 9)
+
+
+def test_an_interrupt_stays_one(index: TextIndex) -> None:
+    class Slow:
+        def doc_freq(self, *_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+    index.parts[0].searcher = Slow()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        index.frequencies(np.array([1], np.uint32), 9)
+
+
+def test_tantivys_lists_of_files_delete_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes a vault may name any file in Tantivy's own lists: nothing of it is ever acted on."""
+    build_at_once(monkeypatch, 16)
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in (".bashrc", "thesis.tex"):
+        (home / name).write_text("mine")
+    root = tmp_path / "v"
+    with lamina.open(root, create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.add(records(40))
+    [managed, *_] = root.glob("index/lexical-*/*/.managed.json")
+    names = [
+        *json.loads(managed.read_text()),
+        os.path.relpath(home / "thesis.tex", managed.parent),
+        str(home / ".bashrc"),
+    ]
+    managed.write_text(json.dumps(names))
+    # the attacker mends the checksums, too
+    parts = read_parts(managed.parent.parent)
+    parts[0].files[".managed.json"] = textindex._measure(managed)
+    write_parts(managed.parent.parent, parts)
+    with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:
+        for start in range(0, 120, 30):
+            vault.add(records(30, seed=start))
+            vault.recall("Redis")
+        assert vault.verify(deep=True).ok
+    assert sorted(path.name for path in home.iterdir()) == [".bashrc", "thesis.tex"]
+
+
+@pytest.mark.parametrize("what", ["file", "part"])
+def test_links_in_an_index_are_damage(index: TextIndex, tmp_path: Path, what: str) -> None:
+    path = next(index.path.glob("0*")) if what == "part" else next(index.path.glob("*/*.term"))
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TextIndexDamaged, match=r"real folder|regular file"):
+        open_index(index.path)
+
+
+def test_rows_of_another_history_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_at_once(monkeypatch, 16)
+    for name, seed in (("a", 1), ("b", 2)):
+        with lamina.open(tmp_path / name, create=True, clock=FixedClock(NOW), embedder="none") as vault:
+            vault.add(records(5, seed=seed))
+            vault.add(records(40, seed=seed))
+    [mine], [theirs] = (list((tmp_path / name).glob("index/lexical-*")) for name in "ab")
+    parts = read_parts(theirs)
+    import shutil
+
+    import msgspec
+
+    for part in theirs.glob("0*"):
+        shutil.rmtree(mine / part.name)
+        shutil.copytree(part, mine / part.name)
+    write_parts(mine, [msgspec.structs.replace(part, recorded_at=part.recorded_at + 1) for part in parts])
+    with lamina.open(tmp_path / "a", clock=FixedClock(NOW), embedder="none") as vault:
+        ref = [same_part(vault.recall(query).to_dict()) for query in QUERIES]
+        assert vault._memory.tables.distrusted == {mine.name}
+        vault.add("another note")
+        assert not vault._memory.tables.distrusted
+    assert read_parts(mine) != parts
+    with lamina.open(tmp_path / "a", clock=FixedClock(NOW), embedder="none") as vault:
+        vault.forget([vault.list(limit=1)[0].id], dry_run=False)
+        assert [same_part(vault.recall(query).to_dict())["hits"] for query in QUERIES] == [each["hits"] for each in ref]
+
+
+def test_a_process_killed_while_it_builds_leaves_an_index_that_the_next_writer_goes_on_with(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys, threading\n"
+        "import lamina\n"
+        "from lamina_engine.index import textbuilder\n"
+        "from tests.engine.recall.corpus import records\n"
+        "textbuilder.BLOCK_ROWS, textbuilder._AT_ONCE = 16, 16\n"
+        "real, calls = textbuilder._terms, []\n"
+        "def kill(*args):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return real(*args)\n"
+        "textbuilder._terms = kill\n"
+        "vault = lamina.open(sys.argv[1], create=True, embedder='none')\n"
+        "for start in range(0, 200, 50):\n"
+        "    vault.add(records(200)[start:start + 50])\n"
+        "    print(start + 50, flush=True)\n"
+        "    vault._memory.indexer.text.join()\n"
+    )
+    for calls in (1, 4, 9):
+        root = tmp_path / str(calls)
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(root), str(calls)], check=False, capture_output=True, text=True
+        )
+        assert run.returncode == -9, run.stderr
+        acknowledged = int(run.stdout.split()[-1])
+        with pytest.MonkeyPatch.context() as patch:
+            build_at_once(patch, 16)
+            with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:
+                assert vault.stats()["chunks"] == acknowledged
+                ref = [same_part(vault.recall(query, now=NOW).to_dict())["hits"] for query in QUERIES]
+                vault.pin(vault.list(limit=1)[0].id)
+                text = vault._memory.tables.text(vault._memory.view().snapshot)
+                assert text is not None
+                assert text.rows == acknowledged // 16 * 16
+                assert [same_part(vault.recall(query, now=NOW).to_dict())["hits"] for query in QUERIES] == ref
+                assert vault.verify(deep=True).ok
+        [folder] = (root / "index").glob("lexical-*")
+        assert not list(folder.glob("building-*"))
+
+
+def test_slices_give_the_same_copy() -> None:
+    block = build_term_rows(list(TEXTS), [""] * len(TEXTS), [""] * len(TEXTS))
+    every = near_copy(block)
+    parts = [near_copy(slice_terms(block, i, i + 1)) for i in range(len(TEXTS))]
+    assert [text for part in parts for text in part.texts] == every.texts
+    assert SCORE not in (WORDS, TITLE)
