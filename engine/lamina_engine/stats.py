@@ -64,7 +64,9 @@ def stats(memory: Memory) -> Stats:
     made = generation.latest(view.snapshot)
     present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
     text = memory.tables.text(view.snapshot)
-    indexes = {name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())}
+    indexes: dict[str, IndexStats] = {
+        name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())
+    }
     if LEXICAL in indexes:  # grows between versions
         indexes[LEXICAL] = {"rows": 0 if text is None else text.rows}
     return {

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import indexer
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import Analyzer, term_hash
+from tests.engine.index.building import build_at_once
 from tests.engine.redact.test_redactor import CONTEXTS, TOKENS, look_alikes, pem
 from tests.notes import write
 
@@ -77,7 +78,7 @@ def plant(folder: Path, vault: Vault, planted: list[tuple[str, str]]) -> None:
 
 
 def test_no_secret_is_in_any_byte_of_a_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "BLOCK_ROWS", 32)  # so that Tantivy holds nearly all of it
+    build_at_once(monkeypatch, 32)  # so that Tantivy holds nearly all of it
     planted = list(secrets())
     assert len({secret for _, secret in planted}) > 100
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock("2026-03-01")) as vault:
@@ -102,17 +103,18 @@ def test_no_secret_is_in_any_byte_of_a_vault(tmp_path: Path, monkeypatch: pytest
 def _indexed(vault: Vault, planted: list[str]) -> set[str]:
     """Pieces of secrets that Tantivy or the forward lists know as words."""
     memory = vault._memory
-    index = memory.tables.lexical(memory.store.snapshot())
+    index, rows = memory.tables.text(memory.store.snapshot()), memory.view().rows
     assert index is not None
     assert index.rows > 100
-    assert index.doc_freq("note") > 0
+
+    def frequency(stem: str) -> int:
+        return int(index.frequencies(np.array([term_hash(stem)], np.uint32), rows)[0])
+
+    assert frequency("note") > 0
     analyzer = Analyzer()
     pieces = {piece for secret in planted for piece in _LONG.findall(secret) if not piece.isalpha()}
     found = {
-        piece
-        for piece in pieces
-        for term in analyzer.query(piece)
-        if len(term.stem) >= 10 and index.doc_freq(term.stem) > 0
+        piece for piece in pieces for term in analyzer.query(piece) if len(term.stem) >= 10 and frequency(term.stem) > 0
     }
     for piece in sorted(pieces)[::7]:
         for hit in vault.recall(piece, k=3, lanes=["lexical"]):

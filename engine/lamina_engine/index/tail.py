@@ -16,12 +16,11 @@ _SPARE: Final = 2
 
 
 class Matches(NamedTuple):
-    """Rows of the tail that hold any of some terms."""
+    """Entries of the tail's forward lists that are query terms, in no order."""
 
     rows: I64
-    """Ascending."""
-    frequencies: I64
-    """By term, how many rows hold it."""
+    terms: I64
+    """Which of the query's terms each is."""
 
 
 class Tail:
@@ -63,17 +62,15 @@ class Tail:
         self._blocks = (*before, (start, _read_only(TermRows._make(grown))))
 
     def match(self, keys: U32, stop: int) -> Matches:
-        """Return the rows below ``stop`` that hold any of some distinct terms."""
+        """Return where distinct terms stand in the rows below ``stop``."""
         rows: list[I64] = [np.empty(0, np.int64)]
-        frequencies = np.zeros(keys.size, np.int64)
+        terms: list[I64] = [np.empty(0, np.int64)]
         for start, block in self._blocks if keys.size else ():
             if start < stop:
-                terms, entries = _find(_head(block, stop - start), keys)
-                held = np.zeros(len(block.lengths), np.bool_)
-                held[np.searchsorted(block.indptr, entries, side="right") - 1] = True
-                rows.append(np.flatnonzero(held) + start)
-                frequencies += np.bincount(terms, minlength=keys.size)
-        return Matches(np.concatenate(rows), frequencies)
+                found, entries = _find(_head(block, stop - start), keys)
+                rows.append(np.searchsorted(block.indptr, entries, side="right") + (start - 1))
+                terms.append(found)
+        return Matches(np.concatenate(rows), np.concatenate(terms))
 
 
 def _find(block: TermRows, keys: U32) -> tuple[I64, I64]:

@@ -15,15 +15,17 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.index import nearest
-from lamina_engine.index.analysis import QueryTerm, term_hash
+from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
 from lamina_engine.index.scoring import Bm25, WeightedQuery, scoring_terms, weigh
 from lamina_engine.index.tables import LEXICAL
-from lamina_engine.index.textindex import Hits, TextIndexDamaged, TextPart, encodable
+from lamina_engine.index.tail import Matches
+from lamina_engine.index.textindex import ROUNDING, Hits, TextIndexDamaged, TextPart, encodable
 from lamina_engine.index.view import View
 from lamina_engine.recall.fuse import EMPTY, Lane, ranked
 from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
+_NO_ROWS: Final[I64] = np.empty(0, np.int64)
 DEPTHS: Final = (300, 1_000, 4_000, 16_000)
 """Rows asked of each part of the text index, until those that were not seen are proved to be worse."""
 _SPARE: Final = 1.5
@@ -66,7 +68,10 @@ class Words:
 
     def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
         self.view, self.bm25, self._terms = view, bm25, scoring_terms(terms)
-        self._keys: U32 = np.array([term_hash(term.stem) for term in self._terms], np.uint32)
+        self._stems = [term_hash(term.stem) for term in self._terms]
+        surfaces = [surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem]
+        self._keys: U32 = np.array(list(dict.fromkeys([*self._stems, *surfaces])), np.uint32)
+        """Of all stems, then of the surfaces that differ from theirs."""
         self._average = view.statistics.average_length(bm25)
         self._scored: Lane = EMPTY
         """Rows that `lane` has scored, ascending."""
@@ -77,7 +82,10 @@ class Words:
         self._index = view.tables.text(view.snapshot)
         self.indexed = 0 if self._index is None else min(self._index.rows, view.rows)
         """Rows below this are found through the text index; the others, the tail, are scanned."""
-        self._tail = view.tables.tail(view.snapshot, self.indexed) if self.indexed < view.rows else None
+        self._tail: Matches | None = None
+        """Where the terms stand in the tail."""
+        if self.indexed < view.rows and len(self._keys):
+            self._tail = view.tables.tail(view.snapshot, self.indexed).match(self._keys, view.rows)
         try:
             self.query: WeightedQuery = weigh(self._terms, self._frequencies(), view.statistics.rows, self.bm25)
         except TextIndexDamaged as error:
@@ -93,11 +101,14 @@ class Words:
 
     def _frequencies(self) -> list[int]:
         """Return how many rows of the view hold each term."""
-        total = np.zeros(len(self._keys), np.int64)
-        if self._index is not None and len(self._keys):
-            total += self._index.frequencies(self._keys, self.indexed)
+        stems = np.array(self._stems, np.uint32)
+        total = np.zeros(len(stems), np.int64)
+        if self._index is not None and len(stems):
+            total += self._index.frequencies(stems, self.indexed)
         if self._tail is not None:
-            total += self._tail.match(self._keys, self.view.rows).frequencies
+            held = np.bincount(self._tail.terms, minlength=len(self._keys))
+            place = {key: i for i, key in enumerate(self._keys.tolist())}
+            total += held[[place[key] for key in self._stems]]
         counts: list[int] = total.tolist()
         return counts
 
@@ -147,15 +158,18 @@ class Words:
     def _search(self, selection: Selection, depth: int) -> Lane | None:
         """Return rows with their scores, the ``depth`` best among them; None where all are to be scored."""
         index, live = self._index, selection.live
+        best = _Best(self, depth)
         if index is None or not self.indexed:
-            return self._score_tail(live)
+            best.offer(self._tail_hits(), live)
+            best.score()
+            return Lane(best.rows, best.scores)
         facets = tuple(encodable(facet) for facet in selection.must if len(facet) <= _MOST_FACET_CHARS)
         exact = live is None or (selection.must_is_all and len(facets) == len(selection.must))
         passing = 1.0 if exact else selection.count / self.view.rows
         first = math.ceil(depth * _SPARE / passing)
         if first > DEPTHS[-1] or selection.count <= 2 * first or len(self.query.idf) > _MOST_TERMS:
             return None
-        best = _Best(self, self._score_tail(live), depth)
+        best.offer(self._tail_hits(), live)
         keys, weights = self.query.hashes.tolist(), self.query.idf.tolist()
         parts = [_Probe(part, part.ratio(self.bm25, self._average)) for part in index.below(self.indexed)]
         if any(math.isinf(probe.ratio) for probe in parts):
@@ -166,21 +180,24 @@ class Words:
                     hits = index.search(probe.part, keys, weights, limit, probe.ratio, facets, self.indexed)
                     if hits is None:
                         return None
-                    probe.rest = hits.rest
-                    best.offer(hits, live)
+                    best.offer(hits, live, probe.seen)
+                    probe.rest, probe.seen = hits.rest, hits.rows
             best.score()
             if all(probe.rest == 0.0 or probe.rest < best.least for probe in parts):
                 self.view.tables.depths[limit] += 1
                 return Lane(best.rows, best.scores)
         return None
 
-    def _score_tail(self, live: Mask | None) -> Lane:
-        """Return the selected rows of the tail that hold any of the words, with their scores, in row order."""
+    def _tail_hits(self) -> Hits:
+        """Return the rows of the tail that hold any of the words; no score exceeds the weights of a row's words."""
         if self._tail is None:
-            return EMPTY
-        rows = self._tail.match(self.query.hashes, self.view.rows).rows
-        rows = rows if live is None else rows[live[rows]]
-        return Lane(rows, self.score(rows))
+            return Hits(_NO_ROWS, np.empty(0), 0.0)
+        weights = dict(zip(self.query.hashes.tolist(), self.query.idf.tolist(), strict=True))
+        most = np.array([weights.get(key, 0.0) for key in self._keys.tolist()]) * (self.bm25.k1 + 1.0)
+        span = self.view.rows - self.indexed
+        bounds: F64 = np.bincount(self._tail.rows - self.indexed, most[self._tail.terms], span).astype(np.float64)
+        rows = np.flatnonzero(bounds)
+        return Hits(rows + self.indexed, bounds[rows] * (1.0 + ROUNDING), 0.0)
 
     def _scan(self, selection: Selection, depth: int) -> Lane:
         """Score every selected row."""
@@ -194,36 +211,35 @@ class Words:
 class _Probe:
     """How far one part of the text index has been searched."""
 
-    __slots__ = ("part", "ratio", "rest")
+    __slots__ = ("part", "ratio", "rest", "seen")
 
     def __init__(self, part: TextPart, ratio: float) -> None:
         self.part, self.ratio = part, ratio
         self.rest = math.inf
         """No row that it has not proposed has a higher score; 0 where there is none."""
+        self.seen = _NO_ROWS
 
 
 class _Best:
     """The best rows so far: those that may be among them are scored, in the order of their bounds."""
 
-    def __init__(self, words: Words, tail: Lane, depth: int) -> None:
+    def __init__(self, words: Words, depth: int) -> None:
         self._words, self._depth = words, depth
-        self.rows, self.scores = tail.rows, tail.scores
-        self._waiting: I64 = np.empty(0, np.int64)
+        self.rows, self.scores = _NO_ROWS, np.empty(0)
+        self._waiting: I64 = _NO_ROWS
         self._bounds: F64 = np.empty(0)
-        self._offered: I64 = tail.rows
-        self.least = _kth(tail.scores, depth)
+        self.least = 0.0
         """Score that a row must reach to be among the best; 0 while there are too few."""
 
-    def offer(self, hits: Hits, live: Mask | None) -> None:
-        """Take rows that the text index proposes; those it has proposed before are passed over."""
+    def offer(self, hits: Hits, live: Mask | None, seen: I64 | None = None) -> None:
+        """Take rows that may be among the best; those that were offered before are passed over."""
         rows, bounds = hits.rows, hits.bounds
         if live is not None:
             kept = live[rows]
             rows, bounds = rows[kept], bounds[kept]
-        if len(self._offered):
-            new = ~np.isin(rows, self._offered)
+        if seen is not None and len(seen):
+            new = ~np.isin(rows, seen)
             rows, bounds = rows[new], bounds[new]
-        self._offered = np.concatenate([self._offered, rows])
         self._waiting = np.concatenate([self._waiting, rows])
         self._bounds = np.concatenate([self._bounds, bounds])
 

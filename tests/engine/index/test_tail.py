@@ -41,8 +41,8 @@ def test_rows_are_matched_however_they_came(
         assert tail.stop == 100 + len(rows)
         got = tail.match(np.array(query, np.uint32), stop)
     seen = rows[: max(stop - 100, 0)]
-    assert got.rows.tolist() == [100 + i for i, row in enumerate(seen) if set(row) & set(query)]
-    assert got.frequencies.tolist() == [sum(term in row for row in seen) for term in query]
+    found = sorted(zip(got.rows.tolist(), (query[term] for term in got.terms.tolist()), strict=True))
+    assert found == sorted((100 + i, term) for i, row in enumerate(seen) for term in query if term in row)
 
 
 def test_a_reader_keeps_what_it_has_seen() -> None:
