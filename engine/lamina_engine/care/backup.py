@@ -178,7 +178,7 @@ def _list_files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         for entry in sorted(path.iterdir()):
             if entry.is_dir() and not entry.name.startswith(BUILDING):
-                yield from _files_of(entry)
+                yield from _list_files(entry)
             elif entry.is_file() and not entry.is_symlink() and entry.suffix != ".lock":
                 yield entry
     else:
