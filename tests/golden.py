@@ -71,6 +71,10 @@ ALLOWED: Final = (
         "powers of one half are within a last bit of the correctly rounded ones, by one kernel for all",
         within=4e-15,
     ),
+    Allowed(
+        r'recalls/[\w-]+ \{"query": "(yesterday|three weeks ago)"',
+        "a question with nothing but a time in it is answered by every chunk near that time",
+    ),
     Allowed(r"recalls/odd-", "misspelt words are expanded, and quotes and signs are operators"),
     Allowed(r".*/(snippet|snippets|created_at_us)$", "results gain snippets and instants in microseconds"),
 )
