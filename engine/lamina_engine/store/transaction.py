@@ -25,12 +25,11 @@ from lamina_engine.errors import InvalidArgument, VaultLocked
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments, shape
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Files, PendingFile
-from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.segments import SEGMENT_ROWS, Segment
 from lamina_engine.store.snapshot import Snapshot
 
-__all__ = ["LOCK_TIMEOUT_S", "Transaction", "remove_orphans"]
+__all__ = ["Transaction", "remove_orphans"]
 
 logger = logging.getLogger(__name__)
 
