@@ -1,7 +1,7 @@
 """Collections of result records: sequences that are tables, data frames and HTML too.
 
-Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)``, ``pl.from_arrow(hits)`` and DuckDB's ``from hits``
-read them as they are.
+Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)`` and DuckDB's ``from hits`` read them as they are;
+``hits.to_polars()`` gives a polars data frame.
 """
 
 from __future__ import annotations

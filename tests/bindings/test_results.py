@@ -145,7 +145,7 @@ def test_duckdb_and_polars_read_hits_as_they_are(vault: Vault, hits: Hits) -> No
     assert rows == [(hit.id, "TIMESTAMP WITH TIME ZONE") for hit in hits]
     assert duckdb.sql("select count(*) from chunks where type = 'decision'").fetchall() == [(1,)]
     frame = hits.to_polars()
-    assert frame.equals(polars.from_arrow(hits))
+    assert frame.equals(polars.from_arrow(pa.table(hits)))
     assert frame["created_at"].to_list() == [hit.created_at for hit in hits]
 
 
