@@ -1,4 +1,4 @@
-"""The reference pages, made from docstrings and from `--help`: ``python docs/build.py [--check]``."""
+"""Generated pages: the reference from docstrings and `--help`, the list of decisions. ``python docs/build.py [--check]``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import click
 import lamina
 from lamina.cli.app import COMMANDS, program
 
-REFERENCE: Final = Path(__file__).parent / "reference"
+DOCS: Final = Path(__file__).parent
+DECISIONS: Final = DOCS.parent / "engine" / "decisions"
 ACCESSORS: Final = ("facts", "links", "topics", "sessions", "context", "freshness")
 _SECTION: Final = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 _ENTRIES: Final = ("Parameters", "Returns", "Yields", "Attributes", "Raises")
@@ -24,8 +25,20 @@ _WIDTH: Final = 100
 
 
 def pages() -> dict[str, str]:
-    """Return the text of every generated page, by file name."""
-    return {"python.md": python_page(), "command-line.md": command_page()}
+    """Return the text of every generated page, by its path below ``docs``."""
+    return {
+        "reference/python.md": python_page(),
+        "reference/command-line.md": command_page(),
+        "explanation/decisions.md": decisions_page(),
+    }
+
+
+def decisions_page() -> str:
+    """Return the list of decision records, by number."""
+    titles = [(path.name, path.read_text(encoding="utf-8").splitlines()[0]) for path in sorted(DECISIONS.glob("*.md"))]
+    rows = [f"- [{title.removeprefix('# ')}](../../engine/decisions/{name})" for name, title in titles]
+    lead = "One page each: the question, the measured facts, the choice, and what would change it."
+    return "\n".join(["# Decisions", "", lead, "", *rows]) + "\n"
 
 
 def python_page() -> str:
@@ -223,7 +236,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     given = parser.parse_args(None if arguments is None else list(arguments))
     old = []
     for name, text in pages().items():
-        path = REFERENCE / name
+        path = DOCS / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         old.append(name)
