@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -39,10 +40,10 @@ _OPEN_ATTEMPTS: Final = 3
 _NO_ROW: Final = 1 << 62
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: str) -> tuple[int, int, int]:
     """Return what tells two states of a file apart that is only ever replaced; zeros where there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116  each recall beside a tail asks: no Path is made for it
     except OSError:
         return 0, 0, 0
     return found.st_ino, found.st_mtime_ns, found.st_size
@@ -74,6 +75,8 @@ class _OpenText(NamedTuple):
     """The text index, as far as it was opened."""
 
     name: str
+    parts: str
+    """Path of its list of parts."""
     stamp: tuple[int, int, int]
     """Of its list of parts."""
     text: TextIndex
@@ -108,6 +111,7 @@ class Tables(Cache):
         self._tail = Tail(0)
         self._analyzer = Analyzer()
         self._text: _OpenText | None = None
+
         self.depths: Counter[int] = Counter()
         """How often the words' lane went how deep into the text index; 0 where every row was scored."""
         self._quantised: tuple[str, QuantisedIndex] | None = None
@@ -130,7 +134,9 @@ class Tables(Cache):
             return None
         rows = snapshot.rows("chunks")
         known = self._text
-        if known is not None and known.name == name and known.text.rows >= rows:
+        if (known is not None and known.name == name) and (
+            known.text.rows >= rows or (rows < known.next_stop and _stamp(known.parts) == known.stamp)
+        ):
             return known.text
         with self._lock:
             return self._open_text(name, snapshot)
@@ -139,7 +145,7 @@ class Tables(Cache):
         folder, known = self.folder / name, self._text
         former = known.text if known is not None and known.name == name else None
         for _ in range(_OPEN_ATTEMPTS):  # parts are merged away meanwhile, after the list of them was replaced
-            stamp = _stamp(folder / PARTS)
+            stamp = _stamp(f"{folder}{os.sep}{PARTS}")
             same = known is not None and known.stamp == stamp and snapshot.rows("chunks") < known.next_stop
             if former is not None and same:
                 return former
@@ -151,12 +157,12 @@ class Tables(Cache):
                 if recorded != [part.record.recorded_at for part in parts]:
                     raise TextIndexDamaged(f"{folder} holds rows of another history; build it again from the log")
             except (TextIndexDamaged, OSError) as error:
-                if _stamp(folder / PARTS) != stamp:
+                if _stamp(f"{folder}{os.sep}{PARTS}") != stamp:
                     continue
                 self.distrust(name, error)
                 return None
             following = found.parts[len(parts)].stop if len(parts) < len(found.parts) else _NO_ROW
-            self._text = _OpenText(name, stamp, TextIndex(folder, parts), following)
+            self._text = _OpenText(name, f"{folder}{os.sep}{PARTS}", stamp, TextIndex(folder, parts), following)
             return self._text.text
         return former
 

@@ -56,7 +56,7 @@ _READ_BYTES: Final = 1 << 20
 _HEAP_BYTES: Final = 256_000_000
 _SMALL_HEAP_BYTES: Final = 16_000_000
 _BULK_ROWS: Final = 4_096
-_MOST_FREQUENCIES: Final = 1 << 14
+_MOST_TERMS: Final = 1 << 14
 _MOST_PARTS_BYTES: Final = 1 << 22
 _LOCKS: Final = frozenset({".tantivy-meta.lock", ".tantivy-writer.lock"})
 _K1, _B = 1.2, 0.75  # Tantivy's own, fixed
@@ -285,6 +285,13 @@ def read_parts(folder: Path) -> list[PartRecord]:
 # ---------------------------------------------------------------------- reading
 
 
+class _Term(NamedTuple):
+    frequency: int
+    idf: float
+    """As Tantivy weighs it."""
+    query: tantivy.Query
+
+
 class TextPart:
     """One part, open. Any number of threads may search it."""
 
@@ -295,7 +302,7 @@ class TextPart:
         self.schema = index.schema
         self.searcher = index.searcher()
         self._rows = record.stop - record.start
-        self._frequencies: dict[str, int] = {}
+        self._terms: dict[str, _Term] = {}
         if self.searcher.num_docs != self._rows:
             raise TextIndexDamaged(f"{record.name} has {self.searcher.num_docs} rows, its name says {self._rows}")
         self._links = None if links is None else weakref.finalize(self, shutil.rmtree, links, ignore_errors=True)
@@ -303,20 +310,24 @@ class TextPart:
     def frequency(self, field: str, term: str, stop: int) -> int:
         """Return how many rows below ``stop`` hold a term."""
         if stop >= self.stop:
-            return self._whole_frequency(term) if field == SCORE else int(self.searcher.doc_freq(field, term))
+            return self._term(term).frequency if field == SCORE else int(self.searcher.doc_freq(field, term))
         from tantivy import Query
 
         option = "basic" if field == FACET else "freq" if field == SCORE else "position"
         query = self._limited(Query.term_query(self.schema, field, term, option), (), stop)
         return int(self.searcher.search(query, 1, count=True).count or 0)  # type: ignore[attr-defined]  # the stubs lack it
 
-    def _whole_frequency(self, code: str) -> int:
-        """Return how many rows hold a term of the field `SCORE`, remembered: questions repeat their words."""
-        found = self._frequencies.get(code)
+    def _term(self, code: str) -> _Term:
+        """Return what is known of a term of the field `SCORE`, remembered: questions repeat their words."""
+        found = self._terms.get(code)
         if found is None:
-            if len(self._frequencies) >= _MOST_FREQUENCIES:
-                self._frequencies.clear()
-            found = self._frequencies[code] = int(self.searcher.doc_freq(SCORE, code))
+            from tantivy import Query
+
+            if len(self._terms) >= _MOST_TERMS:
+                self._terms.clear()
+            frequency = int(self.searcher.doc_freq(SCORE, code))
+            query = Query.term_query(self.schema, SCORE, code, "freq")
+            found = self._terms[code] = _Term(frequency, _tantivy_idf(frequency, self._rows), query)
         return found
 
     def ratio(self, bm25: Bm25, average_length: float) -> float:
@@ -367,13 +378,11 @@ class TextPart:
         terms = []
         for key, weight in zip(keys, weights, strict=True):
             code = term_code(key)
-            frequency = self._whole_frequency(code)
-            if frequency:
-                own = _tantivy_idf(frequency, self._rows)
-                if own <= 0.0:
+            term = self._term(code)
+            if term.frequency:
+                if term.idf <= 0.0:
                     return None
-                term = Query.term_query(self.schema, SCORE, code, "freq")
-                terms.append((Occur.Should, Query.boost_query(term, weight / own)))
+                terms.append((Occur.Should, Query.boost_query(term.query, weight / term.idf)))
         if not terms:
             return Hits(np.empty(0, np.int64), np.empty(0), 0.0)
         found = self.searcher.search(
