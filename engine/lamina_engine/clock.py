@@ -140,7 +140,7 @@ def _trim_nanoseconds(text: str) -> str:
 
 
 def utc_datetime(us: int | None) -> datetime | None:
-    """Return microseconds since 1970 as a datetime in UTC; None for none, and outside the years 1 to 9999."""
+    """Convert microseconds since 1970 to a UTC datetime; None outside the years 1 to 9999."""
     if us is None or us == MISSING_US:
         return None
     try:

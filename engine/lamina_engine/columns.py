@@ -1,4 +1,4 @@
-"""The only border between Arrow and NumPy: zero-copy views of columns, and columns from NumPy.
+"""Arrow–NumPy border: zero-copy views of columns, and columns from NumPy.
 
 Views are read-only. A column with nulls is viewed through `numbers`, which puts a stated value in their place.
 """
@@ -63,7 +63,7 @@ Reader = Callable[[int], Any]
 
 
 def reader(array: pa.Array, where: str = "a column") -> Reader:
-    """Return a function that reads single values of a column, several times faster than Arrow's own scalars.
+    """Return a reader of a column's single values, several times as fast as Arrow's scalars.
 
     Never ``take``, which copies the column. Text, fixed-size binary, dictionaries of text, integers and lists of text
     are read from the buffers themselves; any other type goes through Arrow.
@@ -92,7 +92,7 @@ def _nullable(array: pa.Array, read: Reader) -> Reader:
 
 
 def _plain(values: NDArray[Any]) -> memoryview:
-    """View numbers so that an index gives a plain Python number, in a third of the time that a NumPy scalar takes."""
+    """View numbers as a memoryview, whose items are plain Python numbers and cheap."""
     return values.data
 
 

@@ -1,4 +1,4 @@
-"""Every error Lamina raises on purpose: one base, and leaves that are also the built-in a caller expects.
+"""Typed errors: one base, and leaves that are also the built-in a caller expects.
 
 A message says what was given, what is allowed and what to do.
 """

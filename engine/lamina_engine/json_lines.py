@@ -18,7 +18,7 @@ _MAX_FIRST_BYTES: Final = 1 << 24
 
 
 def read_json_lines(path: Path, kind: type[T], *, what: str, instead: str) -> Iterator[T]:
-    """Yield the records of a file, blank lines skipped; the first bad line raises InvalidArgument.
+    """Yield a file's records, skipping blank lines; a bad line raises InvalidArgument.
 
     ``what`` and ``instead`` complete the message: "a.jsonl:3 is no ``what`` (…); ``instead``".
     """

@@ -1,4 +1,4 @@
-"""The profiles that a vault knows: those that ship with Lamina, as its settings change them, and its own."""
+"""Profile registry: built-in profiles as a vault's settings adjust them, and its own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
 
 
 class Adjustments(NamedTuple):
-    """What settings change in the built-in profiles, and so in those derived from them; None leaves a thing as it is."""
+    """Settings that adjust the built-in profiles; None leaves a parameter as it is."""
 
     undecayed: float | None = None
     """Semantic weight of every profile where age is switched off: 1."""

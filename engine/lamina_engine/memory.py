@@ -1,4 +1,4 @@
-"""One open vault: its store, its embedder, its indexes, and the view that every call reads through."""
+"""Open vault: its store, embedder and indexes, and the view that calls read through."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Memory:
 
     @property
     def redactor(self) -> Redactor:
-        """What is done about secrets; made when first asked for: readers need none of its patterns."""
+        """Redactor of secrets, made on first use: readers need none of its patterns."""
         if self._redactor is None:
             from lamina_engine.redact.redactor import Redactor
 
@@ -131,7 +131,7 @@ class Memory:
 
     @property
     def indexer(self) -> Indexer:
-        """What keeps the indexes level with the log; made when first asked for: readers need none of its code."""
+        """Indexer that syncs the indexes with the log, made on first use by a writer."""
         if self._indexer is None:
             from lamina_engine.index.indexer import Indexer
 
@@ -143,7 +143,7 @@ class Memory:
 
     @property
     def clock(self) -> Clock:
-        """Where the present comes from."""
+        """Clock of the vault."""
         return self.store.clock
 
     @property
@@ -169,7 +169,7 @@ class Memory:
         return resolve(self._spec if self._spec is not None else self.config.embedding.model)
 
     def embedder_for(self, space: Space | None) -> Embedder:
-        """Return the embedder that made a space's vectors where it can be had, else the one at hand; see `check_space`.
+        """Return the embedder of a space if it is available, else the current one.
 
         Where the vault chooses its model and another process has changed it since, the new one is taken.
 
@@ -187,7 +187,7 @@ class Memory:
         return known if known is not None else self.embedder
 
     def _follow(self, space: Space) -> Embedder | None:
-        """Find a space's model: what ``vault.toml`` says now, or, as it is written after the swap, a bundled one."""
+        """Find a space's model in ``vault.toml``, or, as that is written later, among the bundled."""
         config = configuration.load(self.root)
         for name in dict.fromkeys((config.embedding.model, *configuration.EMBEDDERS)):
             if name == "custom":
@@ -252,12 +252,12 @@ class Memory:
             return self._view
 
     def _begin_generation(self, generation: int) -> None:
-        """Rows were forgotten: start anew with what is derived. Older views keep their tables, and what they mapped."""
+        """Replace the derived tables after a forget; older views keep theirs."""
         self._replace_tables(Tables(self.root / INDEX))
         self._generation = generation
 
     def reset_after_fork(self) -> None:
-        """In a forked child, whose parent was at work: derive again what a thread may have been deriving."""
+        """Reset derived state in a forked child, as a thread of the parent may have held it."""
         self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
 
     def _replace_tables(self, tables: Tables) -> None:
@@ -270,7 +270,7 @@ class Memory:
 
     @contextlib.contextmanager
     def write(self, *, journal: bool = True, hint: BulkHint = NO_MORE) -> Iterator[tuple[Transaction, View]]:
-        """Write one batch under the lock: commits when the block ends, then brings the indexes up to date.
+        """Write one batch under the lock: commit when the block ends, then sync the indexes.
 
         What readers noted in the access journal is written along, unless ``journal`` is False: then it is erased. A
         writer of many batches says with ``hint`` what follows this one.
@@ -353,7 +353,7 @@ class Memory:
         return self.redactor.clean(text)[0]
 
     def begin_recall(self) -> None:
-        """Before the first recall: begin to read the vector codes on a thread, while the code that asks them is loaded.
+        """Prefetch the vector codes on a thread before the first recall, while modules load.
 
         Reading them, and FAISS, is most of what a cold answer waits for, and most of it needs no lock.
         """
@@ -371,7 +371,7 @@ class Memory:
         return self._recalls > 0
 
     def count_recall(self) -> None:
-        """Note a recall: the second one of a process says that more will come, and starts to warm the kernels on a thread.
+        """Count a recall; the second one of a process starts to warm the kernels on a thread.
 
         The first hit of a fresh process needs none of them, and a command that answers once should not load Numba.
         """
@@ -384,14 +384,14 @@ class Memory:
             self._check_soon()
 
     def _check_soon(self) -> None:
-        """Begin to read, on a thread, what of the indexes was opened without being read: this process lives on."""
+        """Verify, on a thread, index files that were opened unread, in a process that lives on."""
         if self._soundness is None:
             from lamina_engine.index import soundness
 
             self._soundness = soundness.on_a_thread(self.check_indexes)
 
     def check_indexes(self) -> None:
-        """Read every byte of the indexes; what is damaged is read no more from then on, and made again by the next write."""
+        """Verify every byte of the indexes; damaged ones are dropped and rebuilt by the next write."""
         from lamina_engine.index.soundness import damaged
 
         with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told

@@ -1,4 +1,4 @@
-"""Profiles: frozen, versioned parameters of a recall. A profile selects and parameterises parts; it adds no code."""
+"""Profiles: frozen, versioned parameters of a recall."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Lexical(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reinforcement(Struct, frozen=True, forbid_unknown_fields=True):
-    """How being recalled slows ageing: half-life · min(most, 1 + rate·ln(1 + accesses·freshness of the last one)).
+    """Slower ageing of recalled chunks: half-life · min(most, 1 + rate·ln(1 + accesses·f)).
 
     Off unless ``most`` is above 1: where it is, what was recalled before has a say in what is recalled next. A recall of
     such a profile notes its hits in the access journal, which counts from the next write on.
@@ -75,7 +75,7 @@ class Reinforcement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Decay(Struct, frozen=True, forbid_unknown_fields=True):
-    """How age lowers a score: score = w·semantic + (1 − w)·0.5^(age/half-life), w = ``semantic_weight``."""
+    """Score by age: w·semantic + (1 − w)·0.5^(age/half-life), w = ``semantic_weight``."""
 
     semantic_weight: Share = 1.0
     """1 switches age off."""
@@ -92,7 +92,7 @@ class Decay(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Diversity(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is done about hits that repeat each other."""
+    """Removal of hits that repeat each other."""
 
     near_duplicate: Share = 1.0
     """Cosine from which a later hit is folded into an earlier one; 1 folds only chunks of equal content."""
@@ -106,7 +106,7 @@ class Diversity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the hits bring along: chunks one link away, after Clawpy's neighbour injection."""
+    """Neighbour injection after Clawpy: chunks one link away from the hits."""
 
     most: Annotated[int, Meta(ge=0)] = 0
     """Neighbours of one hit; 0 brings none."""
@@ -119,7 +119,7 @@ class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):
-    """Walks from the first hits, after ClawMem's intent search; see `lamina_engine.recall.expansion`."""
+    """Graph walks from the best hits, after ClawMem's intent search."""
 
     intents: tuple[str, ...] = ()
     """Intents for which links are walked."""
@@ -142,7 +142,7 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What becomes of the time that a question speaks of; see `lamina_engine.recall.time_window`."""
+    """Use of a time named in the question; see `lamina_engine.recall.time_window`."""
 
     weight: Share = 0.0
     """Share of its score that a chunk far outside the window loses, times the confidence; 0 reads no time."""
@@ -156,7 +156,7 @@ class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Boosts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What multiplies a score besides, after Causantic; see `lamina_engine.recall.score`."""
+    """Score multipliers after Causantic; see `lamina_engine.recall.score`."""
 
     recency: NotNegative = 0.0
     """What a chunk of this moment gains: its score times 1 + ``recency`` · 0.5^(age / half-life)."""
@@ -168,7 +168,7 @@ class Boosts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the topics of the hits bring along, after Causantic; see `lamina_engine.recall.expansion`."""
+    """Topic siblings of the hits, after Causantic; see `lamina_engine.recall.expansion`."""
 
     topics: Annotated[int, Meta(ge=0)] = 0
     """Topics, of the best hits first; 0 brings none."""
@@ -200,7 +200,7 @@ class Chaining(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Composite(Struct, frozen=True, forbid_unknown_fields=True):
-    """Composite scoring after ClawMem, in place of the blend with age; see `lamina_engine.recall.score`."""
+    """Composite score after ClawMem, in place of the blend with age."""
 
     on: bool = False
     """Off, as ranking by the match alone measured better."""

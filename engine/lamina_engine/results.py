@@ -61,12 +61,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
     @property
     def created_at(self) -> datetime | None:
-        """When it was written or happened, in UTC; None where that is unknown."""
+        """Time of the event or of writing, UTC; None if unknown."""
         return utc_datetime(self.created_at_us)
 
     @property
     def recorded_at(self) -> datetime:
-        """When the vault learned it, in UTC."""
+        """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
     @property
@@ -155,7 +155,7 @@ class Event(Struct, frozen=True):
 
     @property
     def recorded_at(self) -> datetime:
-        """When the vault recorded it, in UTC."""
+        """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,12 +209,12 @@ class Link(Struct, frozen=True):
 
     @property
     def created_at(self) -> datetime | None:
-        """When it came to be, in UTC."""
+        """Time of creation, UTC."""
         return utc_datetime(self.created_at_us)
 
     @property
     def recorded_at(self) -> datetime:
-        """When the vault recorded it, in UTC."""
+        """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
     def to_dict(self) -> dict[str, Any]:
@@ -264,7 +264,7 @@ class Neighbor(Struct, frozen=True):
 
     @property
     def created_at(self) -> datetime | None:
-        """When the chunk was written or happened, in UTC."""
+        """Time of the event or of writing, UTC."""
         return utc_datetime(self.created_at_us)
 
     @property
@@ -319,7 +319,7 @@ class Cause(Struct, frozen=True):
 
     @property
     def created_at(self) -> datetime | None:
-        """When the chunk was written or happened, in UTC."""
+        """Time of the event or of writing, UTC."""
         return utc_datetime(self.created_at_us)
 
     def to_dict(self) -> dict[str, Any]:
@@ -394,7 +394,7 @@ class Fact(Struct, frozen=True):
 
     @property
     def recorded_at(self) -> datetime:
-        """When the vault recorded it, in UTC."""
+        """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
     def to_dict(self) -> dict[str, Any]:
@@ -532,7 +532,7 @@ class StoryChunk(Struct, frozen=True):
 
     @property
     def created_at(self) -> datetime | None:
-        """When it was written or happened, in UTC."""
+        """Time of the event or of writing, UTC."""
         return utc_datetime(self.created_at_us)
 
     def to_dict(self) -> dict[str, Any]:
@@ -611,12 +611,12 @@ class Session(Struct, frozen=True):
 
     @property
     def started_at(self) -> datetime | None:
-        """When it began, in UTC."""
+        """Start, UTC."""
         return utc_datetime(self.started_at_us)
 
     @property
     def ended_at(self) -> datetime | None:
-        """When it ended, in UTC."""
+        """End, UTC."""
         return utc_datetime(self.ended_at_us)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The one place that names Numba: the lazy ``kernel`` decorator, warming, and the cache folder.
+"""Numba wrapper: the lazy ``kernel`` decorator, warming, and the cache folder.
 
 Importing a kernel costs nothing: the decorator keeps the plain function, and Numba is imported and the kernel
 compiled at its first call (or on a thread, by `warm`). Three rules follow from facts about Numba:
@@ -72,7 +72,7 @@ class Kernel(Generic[P, R_co]):
 
     @property
     def ready(self) -> bool:
-        """Whether a call would run at once, with nothing to import or compile."""
+        """True once a call needs no import and no compilation."""
         return self._entry is not None
 
     @property
@@ -87,7 +87,7 @@ class Kernel(Generic[P, R_co]):
 
     @property
     def _numba_type_(self) -> Type:
-        """What Numba asks a global for its type: a kernel that names another kernel sees its dispatcher."""
+        """Numba type of the dispatcher, for kernels that call this one."""
         from numba import types
 
         return types.Dispatcher(self._helper())
@@ -158,7 +158,7 @@ def kernel(
 def kernel(
     function: Callable[P, R] | None = None, /, *, examples: Iterable[Example] = (), fastmath: Iterable[str] = ()
 ) -> Kernel[P, R] | Callable[[Callable[P, R]], Kernel[P, R]]:
-    """Decorate a function to be compiled lazily: nopython, without the GIL, cached on disk, strict floating point.
+    """Compile a function on its first call: nopython, without the GIL, cached, strict floats.
 
     Parameters
     ----------
@@ -181,12 +181,12 @@ def kernel(
 
 
 def is_ready(kernel: Kernel[..., object]) -> bool:
-    """Return whether calling ``kernel`` would run at once; if not, a small input is better served by the NumPy twin."""
+    """Return True if ``kernel`` is compiled; until then the NumPy twin serves small inputs."""
     return kernel.ready
 
 
 def compiled_before(kernels: Iterable[Kernel[..., object]]) -> bool:
-    """Return whether each kernel is ready, or was compiled by an earlier process and loads in a moment. Imports Numba."""
+    """Return True if each kernel is ready or in the cache folder. Imports Numba."""
     pending = [each for each in kernels if not each.ready]
     if not pending or _jit_disabled():
         return True
@@ -232,7 +232,7 @@ def warm(kernels: Iterable[Kernel[..., object]]) -> threading.Thread:
 
 
 class _Settings(Protocol):
-    """The part of ``numba.config`` used here; Numba fills that module at run time, so no checker sees its names."""
+    """Typed view of ``numba.config``, whose names Numba fills at run time."""
 
     CACHE_DIR: str
     DISABLE_JIT: int
@@ -270,7 +270,7 @@ def _read_only(kind: Type) -> Type:
 
 
 def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
-    """Give arrays inside tuple arguments as read-only views; Numba converts them by itself only outside tuples."""
+    """Pass arrays in tuple arguments read-only; Numba does so only outside tuples."""
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs and not any(map(_is_writeable, args)):  # as a rule: the blocks of a vault are read-only
@@ -305,7 +305,7 @@ def _frozen(arg: object) -> object:
 
 @functools.cache
 def _cache_folder() -> Path | None:
-    """Return the folder for this version of the kernels, made and writable; None when there is no such place."""
+    """Return the writable cache folder of this version of the kernels, or None."""
     import tempfile  # 6 ms, which only a compilation repays
 
     chosen = os.environ.get("NUMBA_CACHE_DIR")
@@ -327,7 +327,7 @@ def _user_cache() -> Path:
 
 
 def _digest() -> str:
-    """Name a version of the kernels: sources, Numba, and the settings that change code but not Numba's own key."""
+    """Hash the sources, Numba's version and the settings missing from Numba's own key."""
     import numba
 
     state = hashlib.sha256(numba.__version__.encode())

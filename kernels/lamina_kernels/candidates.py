@@ -1,4 +1,4 @@
-"""The candidate set of a recall: the rows of two lanes and the chunk before each, joined and scored.
+"""Candidate set: rows of two lanes and the chunk before each, joined and scored.
 
 Each kernel has a NumPy twin of the same bits: the first answers of a process come before Numba, and must not differ.
 
@@ -46,7 +46,7 @@ class Joined(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What the score of each candidate is made of, float64 (n,) each; see `match_candidates`."""
+    """Score components of the candidates, float64 (n,) each; see `match_candidates`."""
 
     coverage: F64
     own: F64
@@ -157,7 +157,7 @@ def _score_examples() -> tuple[object, ...]:
 
 @kernel
 def _sort(out_rows: I64, size: int) -> None:
-    """Sort the first rows by Shell's method: some hundred of them, and Numba's own sort takes seconds to compile."""
+    """Sort the first rows by Shell's method; Numba's own sort takes seconds to compile."""
     gap = 1
     while gap < size // 3:
         gap = 3 * gap + 1

@@ -1,4 +1,4 @@
-"""Similarity of vectors: fast dot products that find candidates, and exact ones that score them.
+"""Dot products of vectors: fast ones find candidates, exact ones score them.
 
 Unit rows are assumed wherever a dot product is called a cosine. The fast forms sum in float32 in whatever order the
 machine likes; they choose candidates, and no score that a user sees comes from them. `exact_dots` is the score.
@@ -31,7 +31,7 @@ _REORDER = ("reassoc", "contract")
 
 
 def exact_dots(matrix: F32, query: F32) -> F32:
-    """Dot product of each row with the query: the value that scores, equal on every path and in every batch.
+    """Dot product of each row with the query, equal on every path and in every batch.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _block_sum(row: F32, query: F64, start: int, stop: int, lanes: F64) -> float
 
 @kernel
 def _touch(matrix: F32, rows: I64) -> np.float32:
-    """Read one number of every cache line of some rows; the result keeps the compiler from leaving the reads out."""
+    """Prefetch rows by reading each cache line; the sum keeps the compiler from dropping it."""
     total = np.float32(0.0)
     for i in range(rows.size):
         for j in range(0, matrix.shape[1], _LINE):

@@ -57,7 +57,7 @@ def maximal_marginal_relevance(relevance: F64, vectors: F32, lam: float, k: int)
 
 
 def slotted_lambda(lam: float, slots: float, enough: float) -> float:
-    """Return λ for a budget that has room for so many rows: rising evenly to 1 where they are fewer than enough.
+    """Return λ for a budget: rises evenly to 1 while fewer rows fit than are enough.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def slotted_lambda(lam: float, slots: float, enough: float) -> float:
 
 
 def fitting_relevance(relevance: F64, vectors: F32, sizes: I64, budget: int, lam: float, k: int) -> I64:
-    """Choose rows one by one, each relevant, unlike those already chosen, and not larger than what is left.
+    """Select rows by maximal marginal relevance within a size budget.
 
     Parameters
     ----------

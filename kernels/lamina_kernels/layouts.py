@@ -72,7 +72,7 @@ class TermRows(NamedTuple):
 
 
 class Csr(NamedTuple):
-    """Typed, weighted links by the node they start at (or, transposed, the node they end at). n nodes, m links.
+    """Compressed sparse rows: typed, weighted links by source (transposed: by target).
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Csr(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Nodes that a walk reached, in the order in which it took them, each with the link it came by.
+    """Nodes in the order a walk took them, each with its incoming link.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Walk(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Rows in a metric space: each row times its own factor is a point, and distances are Euclidean.
+    """Points of a Euclidean space: each row times its own factor.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Points(NamedTuple):
 
 
 class Neighbors(NamedTuple):
-    """The nearest rows of each row that are known for certain, and how near an unknown one may be.
+    """Certified nearest rows of each row, with a bound on the distance of any other.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class SpanningTree(NamedTuple):
 
 
 class MergeTree(NamedTuple):
-    """A dendrogram: rows are nodes 0 to n − 1, and node n + i joins two or more nodes at one height.
+    """Dendrogram: rows are nodes 0 to n − 1; node n + i joins two or more at one height.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Where any of many literals of four characters begin in a block of text, without regard to case.
+"""Search for many literals of four characters at once, ignoring case.
 
 One look into a small table a byte; what passes it is looked up exactly. The cost is that of the bytes, whatever the
 number of literals.

@@ -189,7 +189,7 @@ def ages_numpy(created_us: I64, half_life_days: F64, now_s: float, undated_us: f
 
 
 def halve(periods: F64) -> F64:
-    """Return 2^−x, float64 (n,), within 0.51 of a last bit; whole periods give exact powers of two.
+    """Return 2^−x, float64 (n,), within 0.51 ulp; integers give exact powers of two.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _examples() -> tuple[object, ...]:
 
 @kernel
 def _halve(periods: float) -> float:
-    """Return 2^−x by the operations of `halve`; without branches and look-ups, so that LLVM vectorises its loops."""
+    """Return 2^−x as `halve` does, without branches or tables, so that LLVM vectorises it."""
     x = min(periods, _DEEPEST)
     k = math.floor(x + 0.5)
     f = k - x
@@ -256,7 +256,7 @@ def _halve(periods: float) -> float:
 
 @kernel
 def _away(created_us: int, p: Formula) -> float:
-    """Return how far outside the window a date lies, from 0 to 1 at the end of the days of fading."""
+    """Return the distance of a date from the window, 0 inside to 1 at the end of fading."""
     days = _UNDATED_DAYS
     if created_us != UNDATED_US:
         created = float(created_us)
@@ -294,7 +294,7 @@ def _sink(score: F64, created_us: I64, out_heap: I64, size: int) -> None:
 
 @kernel
 def _best(score: F64, created_us: I64, out_order: I64) -> tuple[int, bool]:
-    """Order the best positions with a score above 0 through a heap; return how many, and whether any are tied."""
+    """Select the best positive scores with a heap; return their number, and True on a tie."""
     size, left = 0, 0
     for i in range(score.size):
         if not score[i] > 0.0 or out_order.size == 0:

@@ -1,4 +1,4 @@
-"""The k best of many scores, exactly: higher is better, equal scores by lower row, NaN never.
+"""Exact top-k of scores: higher is better, equal scores by lower row, NaN never.
 
 NumPy partitions; the kernel scans once, in blocks that are skipped when nothing in them beats the k-th best so far,
 and keeps the best in a heap. The skip test is a vectorised comparison, so a scan runs near the speed of memory.
@@ -67,7 +67,7 @@ def _double_examples() -> tuple[object, ...]:
 
 @kernel
 def _sink(rows: I64, scores: NDArray[Score], start: int, size: int) -> None:
-    """Restore the heap below ``start``: the worst entry (lowest score, then highest row) stands at 0."""
+    """Restore the heap below ``start``; the worst entry (low score, high row) is at 0."""
     row, score = rows[start], scores[start]
     i = start
     child = 2 * i + 1

@@ -1,4 +1,4 @@
-"""Rows scaled to unit length, in float64 and one number after the other, so that a row's bytes depend on nothing else."""
+"""Unit-length rows, summed in float64 in order, so a row's bytes depend on itself alone."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class Erasure:
     # ------------------------------------------------------------------ chunks
 
     def chunks(self) -> Iterator[Change]:
-        """Yield the segments of the chunks log that hold their rows, or rows indexed with their words.
+        """Yield segments of the chunks log with erased rows or rows that share their words.
 
         Also those whose dictionaries name what only they had: pieces of one batch share theirs.
         """

@@ -72,7 +72,7 @@ class EvaluationReport(Report):
     """Per measure, float64 (n,): the value of each scored query, in the set's order, for paired comparisons."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report, without the per-query values, as JSON values; the keys are the same for every set."""
+        """Return the report as JSON values, without those of each query; same keys for every set."""
         return {
             "set": self.name,
             "records": self.records,

@@ -1,1 +1,1 @@
-"""Typed links between chunks: what they mean, how they are written and withdrawn, what makes them, what walks them."""
+"""Typed links between chunks: relations, the log, generators, and walks."""

@@ -1,4 +1,4 @@
-"""Chains of causes: what led to a chunk, and what it led to, with the confidence and the reason of each hop."""
+"""Causal chains: causes and effects of a chunk, with confidence and reason per hop."""
 
 from __future__ import annotations
 

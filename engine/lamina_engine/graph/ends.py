@@ -1,4 +1,4 @@
-"""Ids that callers give, in full: many at once, because each lookup costs several NumPy calls."""
+"""Batch resolution of the ids that callers give."""
 
 from __future__ import annotations
 

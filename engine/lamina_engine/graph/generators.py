@@ -172,7 +172,7 @@ def after_add(memory: Memory, added: int) -> BuildReport | None:
 
 
 def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -> BuildReport | None:
-    """Make the links of files once they have been read; None where nothing changed, or too little of a large vault.
+    """Generate links after ingest; None if nothing changed, or too little of a large vault.
 
     Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. In a log of
     more than `MOST_ROWS` chunks entities wait until an eighth of it changes at once (one more document gives every entity

@@ -1,4 +1,4 @@
-"""What a question's intent makes of relations: how much each weighs in a walk, and along which of them mass is pushed.
+"""Intent tables: the weight of each relation in a walk, and the paths of a mass push.
 
 Tables and coefficients are those of ClawMem's adaptive traversal and multi-path propagation.
 """
@@ -37,7 +37,7 @@ PATHS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
 
 
 def gains(names: Iterable[str], intent: str, registry: Registry = STANDARD) -> F64:
-    """Return float64 (256,): exp(0.6 · weight) of each relation code, 0 where a relation never raises a score."""
+    """Return exp(0.6 · weight) by relation code, float64 (256,); 0 if it never raises a score."""
     table = WEIGHTS[intent]
     silent = {relation.name for relation in registry if not relation.raises}
     found = np.full(RELATIONS, np.exp(STRUCTURE))

@@ -1,4 +1,4 @@
-"""What is near a chunk without any link: before and after it in time, and like it by its vector."""
+"""Neighbours of a chunk without links: in time, and by vector."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _nearest(rows: NDArray[np.int64], times: NDArray[np.int64], moment: int, cou
 
 
 def similar(view: View, identity: str, *, k: int = 5) -> list[Neighbor]:
-    """Return the chunks whose vectors are nearest to one's, best first by cosine; equal ones newer first.
+    """Return the chunks nearest by cosine, best first; of equal ones the newer first.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Graph walks: best-first from a few rows, pushed mass, links one hop away; by rows for a recall, by ids for callers.
+"""Graph walks from seeds: best-first, mass push, one hop; by rows for recall, by ids else.
 
 A recall keeps a handful of what walks reach, so ids, paths and dates are read of those alone. Equal scores stand newer
 first, then by id. Removed chunks are neither found nor walked; invalidated ones are, and say so, unless left out.
@@ -40,7 +40,7 @@ CONTRADICTS: Final = "contradicts"
 
 
 class Starts(NamedTuple):
-    """Where walks begin: rows that have links, best first, and rows that have none.
+    """Seeds of walks: rows with links, best first, and rows without.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Starts(NamedTuple):
 
 
 class PushedRows(NamedTuple):
-    """What pushed mass came to, in no order.
+    """Rows reached by a mass push, unordered.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class PushedRows(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What an intent makes of the relations of a graph."""
+    """Weights and directions of a graph's relations for one intent."""
 
     outward: U8
     inward: U8
@@ -84,7 +84,7 @@ class _Plan(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _plan(names: tuple[str, ...], intent: str, registry: Registry, known: int) -> _Plan:
-    """Return the plan of an intent; ``known`` is how many relations are registered, for there may be more later."""
+    """Return the plan of an intent; ``known``, the number of relations, keys the cache."""
     code = {name: i for i, name in enumerate(names)}
     # along a relation that no link has, mass goes nowhere
     paths = tuple(tuple(code[name] for name in takewhile(code.__contains__, path)) for path in PATHS[intent])
@@ -122,7 +122,7 @@ def find_starts(view: View, rows: I64, scores: F64, *, invalidated: bool) -> Sta
 
 
 def latest_rows(view: View, rows: I64, scores: F64) -> tuple[I64, F64]:
-    """Return the current rows of the chunks that rows are versions of, each once; of several scores the last counts."""
+    """Map rows to the current rows of their chunks, each once; the last score counts."""
     found = nodes.current_rows(view, rows)
     latest = dict(zip(found.tolist(), scores.tolist(), strict=True))
     if len(latest) == len(rows):
@@ -144,7 +144,7 @@ def walk_best_first(
     invalidated: bool = True,
     registry: Registry = STANDARD,
 ) -> Walk:
-    """Walk best-first; arguments as for `lamina_engine.graph.walks.traverse`. The lone ones are not part of it."""
+    """Walk best-first, lone seeds left out; arguments as for `traverse`."""
     state = nodes.state_of(view)
     graph = state.graph
     plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
@@ -165,7 +165,7 @@ def push_mass(
     invalidated: bool = True,
     registry: Registry = STANDARD,
 ) -> PushedRows:
-    """Push mass along an intent's paths; the ``budget`` rows with most of it, lone starts included."""
+    """Push mass along an intent's paths; return the ``budget`` best rows, lone seeds included."""
     state = nodes.state_of(view)
     graph = state.graph
     plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
@@ -200,7 +200,7 @@ def select_first(view: View, rows: I64, scores: F64, k: int) -> I64:
 
 
 def reached_rows(view: View, walk: Walk, begin: Starts, budget: int) -> I64:
-    """Return int64 (k,): the row of each position of a walk; -1 for starts, and for what lone starts leave no room for."""
+    """Return the row of each position of a walk, int64 (k,); -1 for seeds and beyond budget."""
     state = nodes.state_of(view)
     rows = state.rows[walk.nodes]
     if len(rows) + len(begin.lone) > budget:
@@ -244,7 +244,7 @@ def trace_path(view: View, walk: Walk, position: int) -> tuple[Step, ...]:
 
 
 def make_step(state: NodeState, entry: int, outward: bool, before: str, name: str) -> Step:
-    """Return a link that was walked from one id to another; ``entry`` as `lamina_kernels.layouts.Walk` has it."""
+    """Return a walked link between two ids; ``entry`` as in `lamina_kernels.layouts.Walk`."""
     links = state.graph.forward if outward else state.graph.backward
     source, target = (before, name) if outward else (name, before)
     return Step(source, target, state.graph.relations[links.relations[entry]], float(links.weights[entry]), outward)
@@ -279,7 +279,7 @@ def _lift(view: View, state: NodeState, vector: F32 | None) -> beam.Lift | None:
 
 
 class AdjacentRows(NamedTuple):
-    """Chunks around some hits: hit after hit, each other chunk once a hit, by the first link that leads to it.
+    """Chunks adjacent to hits, hit by hit; each once per hit, by its first link.
 
     Attributes
     ----------
@@ -314,7 +314,7 @@ class AdjacentRows(NamedTuple):
 
 
 def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Registry = STANDARD) -> AdjacentRows:
-    """Return what the links of some relations lead to from each hit, in both directions, outward ones first.
+    """Return the chunks one link from each hit, in both directions, outward first.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Reg
 
 
 def select_adjacent(view: View, found: AdjacentRows, scores: F64, worth: F64, most: int, *, best: bool) -> I64:
-    """Return which chunks the hits bring along, each once: by score, then the newer link, then id.
+    """Select the adjacent chunks to inject, each once: by score, newer link, then id.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def trace_step(view: View, found: AdjacentRows, position: int) -> Step:
 
 
 def _tie_places(view: View, found: AdjacentRows, wanted: I64) -> I64:
-    """Return the places of some chunks among each other: the newer its link to the hit, the earlier, then by id; else 0."""
+    """Rank chunks by their newest link to the hit, then by id; 0 without ties."""
     newest = (~_newest_links(view, found, wanted)).tolist()  # the other way round: it cannot overflow
     names = view.snapshot.values("chunks", "id", found.rows[wanted])
     keys = list(zip(newest, names, strict=True))
@@ -380,7 +380,7 @@ def _tie_places(view: View, found: AdjacentRows, wanted: I64) -> I64:
 
 
 def _newest_links(view: View, found: AdjacentRows, wanted: I64) -> I64:
-    """Return when the newest link between a hit and each of some chunks came to be, whichever way and relation; us UTC."""
+    """Return the time of the newest link between a hit and each chunk, any way; us UTC."""
     claims = nodes.state_of(view).graph.claims
     here, there = found.hit_nodes[found.owners[wanted]].astype(np.int64), found.nodes[wanted].astype(np.int64)
     ends, others = np.concatenate([here, there]), np.concatenate([there, here])
@@ -407,7 +407,7 @@ def neighbours(
     limit: int = _NEIGHBOUR_LIMIT,
     registry: Registry = STANDARD,
 ) -> list[Neighbor]:
-    """Return what lies within some hops of a chunk, or of several: nearest first, then newer, then by id.
+    """Return the chunks within some hops of others: nearest first, then newer, then by id.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def propagate(
     view: View, anchors: Mapping[str, float] | Sequence[str], *, intent: str | None = None, budget: int = 30,
     invalidated: bool = True, registry: Registry = STANDARD,
 ) -> list[tuple[str, float, tuple[str, ...]]]:  # fmt: skip
-    """Return what mass pushed from anchors along an intent's paths comes to: ids, scores, and the path of relations.
+    """Push mass from anchors along an intent's paths; return ids, scores and paths.
 
     Raises
     ------
@@ -535,7 +535,7 @@ def propagate(
 
 
 def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
-    """Return what of a walk can be among the first, by hops and then newer: before ids are read, which takes longer."""
+    """Preselect the first of a walk by hops, then newer, before reading ids."""
     begun = int(np.count_nonzero(walk.hops == 0))
     if walk.nodes.size <= limit + begun:
         return walk

@@ -1,4 +1,4 @@
-"""Document writer: drafts of changed sources, matched with the chunks they had, in group commits."""
+"""Document writer: drafts of changed sources, matched with their chunks, group-committed."""
 
 from __future__ import annotations
 

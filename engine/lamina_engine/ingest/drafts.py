@@ -1,4 +1,4 @@
-"""Drafts: one source read into chunks, dates, tags, links and problems, before ids and rows exist.
+"""Drafts: one source as chunks, dates, tags, links and problems, before ids and rows.
 
 The order is decode, frontmatter, redact, find blocks, cut. Secrets go before anything is cut or kept, so no border can
 hide one; positions lead back through masks, newlines and encoding to the file's bytes. Frontmatter becomes fields and

@@ -1,4 +1,4 @@
-"""YAML frontmatter, read leniently: unreadable values are reported and kept as text; nothing raises."""
+"""Lenient YAML frontmatter: unreadable values are reported and kept as text."""
 
 from __future__ import annotations
 

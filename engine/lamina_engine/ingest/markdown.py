@@ -1,4 +1,4 @@
-"""Outlines of Markdown, and its tags, wikilinks and embeds (Obsidian's conventions), code exempt.
+"""Markdown outlines, tags, wikilinks and embeds (Obsidian's conventions), code exempt.
 
 A scanner of its own instead of a parser: offsets come for free, it never fails, and it takes a few microseconds a
 line. It follows CommonMark for what decides where to cut (headings, fences, lists, tables, raw HTML); the tests hold

@@ -1,4 +1,4 @@
-"""Outlines of plain text (paragraphs) and of reStructuredText (sections, directives, literal blocks)."""
+"""Outlines of plain text (paragraphs) and reStructuredText (sections, directives, blocks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source reader: the new and changed files of a folder, prepared and passed to the document writer."""
+"""Source reader: new and changed files of a folder, prepared for the document writer."""
 
 from __future__ import annotations
 

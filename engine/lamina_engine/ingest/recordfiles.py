@@ -1,4 +1,4 @@
-"""Files of records: JSON lines, CSV, Parquet and Arrow, read in parts and written in group commits.
+"""Record files: JSON lines, CSV, Parquet and Arrow, read in parts, group-committed.
 
 A file is read as a stream, and no line longer than its limit is held. Unreadable rows are reported
 by line or row.

@@ -1,4 +1,4 @@
-"""Clawpy tasks: task files into chunks and links and back; what came from a file goes back as it was."""
+"""Clawpy tasks: task files into chunks and links, and back unchanged."""
 
 from __future__ import annotations
 

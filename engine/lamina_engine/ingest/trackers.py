@@ -1,4 +1,4 @@
-"""Tracker imports: GitHub and Jira exports into chunks with stable ids, and the kinds read only when named.
+"""Tracker imports: GitHub and Jira exports as chunks with stable ids.
 
 GitHub exports are what ``gh pr list --json ...`` and ``gh issue list --json ...`` print, or its REST interface; Jira
 exports are the answer of a search, a list of issues, or one issue a line. Dates are those of events (opened, merged,

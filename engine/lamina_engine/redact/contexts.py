@@ -1,4 +1,4 @@
-"""Secrets recognised by context: key blocks, URLs, headers, command lines, and values assigned to secret names.
+"""Secrets by context: key blocks, URLs, headers, commands, values of secret names.
 
 Each finder runs where a search literal of its row was found, and returns the spans to mask. What can run far (key
 blocks) is bounded, so a text made of nothing but openings costs time linear in its length.

@@ -1,4 +1,4 @@
-"""Token patterns: kinds, search literals and regular expressions of secrets with a shape of their own.
+"""Token patterns: kind, search literals and expression of each secret with a fixed shape.
 
 Each row names literals of four characters that every match contains at a fixed distance from its start; the search
 looks for those first and runs the expression only where one stands. Expressions are anchored at their start, bounded

@@ -1,4 +1,4 @@
-"""Secret search: candidate literals in one vectorised pass, then expressions only where a literal stands.
+"""Secret search: one vectorised pass for literals, then expressions around each.
 
 A regular expression with a hundred alternatives, or a hundred substring searches, costs the sum of its parts on every
 block that holds none of them. Here every window of four bytes is read as one 32-bit word, folded to lower case and

@@ -1,4 +1,4 @@
-"""Value classifier of ``key = value``: secrets against placeholders, references, words and plain data.
+"""Classifier of assigned values: secrets, placeholders, references, words, plain data.
 
 The rule, from the surest to the weakest sign:
 

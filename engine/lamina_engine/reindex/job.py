@@ -162,7 +162,7 @@ class _Job:
                 )
 
     def _maker(self, space: Space) -> Embedder | None:
-        """Return the embedder of the present vectors: the vault's, the caller's, a bundled one, or None."""
+        """Return the embedder of the current vectors: the vault's, the caller's, bundled, or None."""
         with contextlib.suppress(LaminaError):
             found = self.memory.embedder_for(space)
             if found.identity == space.identity:

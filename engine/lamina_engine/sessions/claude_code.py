@@ -39,7 +39,7 @@ _SENDERS: Final = frozenset({"SendMessage", "SendMessageTool"})
 
 
 class Row(msgspec.Struct, gc=False):  # values of JSON have no cycles
-    """Fields of a line that are read; any value may have any type, so each is checked before use."""
+    """Fields read from a line; a value may have any type, so each is checked before use."""
 
     type: Any = None
     timestamp: Any = None

@@ -89,7 +89,7 @@ class FileReader:
         )
 
     def __call__(self, tasks: Sequence[ReadTask]) -> list[FileContent | str | None]:
-        """Read files at once; None for one that is no transcript, a reason for one that is unreadable."""
+        """Read files in parallel; None for a file that is no transcript, a reason if unreadable."""
         return [self._read_file(task) for task in tasks]
 
     def _read_file(self, task: ReadTask) -> FileContent | str | None:

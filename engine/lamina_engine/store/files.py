@@ -190,7 +190,7 @@ class Files:
         run_in_background(self.delete, paths, on_failure)
 
     def publish(self, path: Name, parts: Iterable[bytes | memoryview]) -> None:
-        """Write aside, flush and rename; a failure keeps the old file. The caller flushes the folder."""
+        """Write a temporary file, flush and rename it; the caller flushes the folder."""
         pending = self.write_pending(path, parts)
         try:
             self.fsync_all([pending])

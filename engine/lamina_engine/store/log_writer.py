@@ -21,7 +21,7 @@ C = TypeVar("C")
 
 
 class LogWriter(ABC, Generic[P, C]):
-    """One batch for one log; checks that need no vault belong in the constructor, before the lock is taken."""
+    """Batch writer of one log; checks that need no vault belong in the constructor."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,1 +1,1 @@
-"""Graph kernels: links as sparse rows, hops, best-first walks, pushed mass, chains, injection."""
+"""Graph kernels: sparse rows, hops, best-first walks, mass pushes, chains, injection."""

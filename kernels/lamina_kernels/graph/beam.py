@@ -1,4 +1,4 @@
-"""Best-first walk in hops of bounded width: what a few anchors lead to, weighed by relation, weight and affinity.
+"""Beam search from anchors, hop by hop, scored by relation, weight and affinity.
 
 For a node u that was taken, a link to v of relation r and weight w, and the affinity a of v to what was asked::
 
@@ -156,7 +156,7 @@ def _hop(
 
 
 def _lifted(lift: Lift, met: I32, room: int, scored: Callable[[F64], tuple[F64, I64]]) -> F64:
-    """Return the lift of the nodes that it can bring among the best, and the least one for the others.
+    """Return each node's lift, exact where it may enter the beam, else the least lift.
 
     Affinities lie in [-1, 1]. So a node whose score with the greatest lift is below what ``room`` others have with the
     least one is not taken whatever its affinity is, and its vector need not be read: that is most of a walk's time.
@@ -204,7 +204,7 @@ def _meet_rows(
     out_owners: I32,
     out_outward: U8,
 ) -> int:
-    """Meet what the rows of a frontier lead to, each node with its best link so far; return how many there are now.
+    """Collect the targets of a frontier's rows with their best links; return the new count.
 
     What `lamina_kernels.graph.hops.gather_hop` and `settle_hop` do one after the other: without affinities to wait for, a
     link need not be written down. It took a third off the time of a walk.
@@ -350,7 +350,7 @@ def meet_hop(
     room: int,
     few: int,
 ) -> tuple[I32, I64, I64, I64, U8, I64]:
-    """Collect the links that lead on, and say which of the nodes they meet can be among the best.
+    """Collect the next hop's links and flag the nodes that may enter the beam.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Chains: what leads up to a few nodes, or follows from them, link by link, each chain within a budget of tokens.
+"""Chain walks backward or forward from seeds, each within a budget of tokens.
 
 Depth first from each seed on its own. A node stands once on the way to it, so a cycle ends; a chain is told where
 nothing leads on, where the way is as long as it may be, or where the next node would exceed the budget. A node that
@@ -32,7 +32,7 @@ UNSIZED_TOKENS = 100
 
 
 class Limits(NamedTuple):
-    """How far a walk goes.
+    """Limits of a chain walk.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ def scores(found: Chains, values: F64) -> tuple[F64, F64]:
 
 
 def best_chain(found: Chains, medians: F64) -> int:
-    """Return the position of the chain of at least two nodes with the highest median, the first of equals; -1: none."""
+    """Return the first chain of two or more nodes with the highest median score, or -1."""
     worth = np.where(found.lengths >= 2, medians, -np.inf)
     return int(np.argmax(worth)) if worth.size and worth.max() > -np.inf else -1
 
@@ -330,7 +330,7 @@ def linear_hop_decay(hops: I32 | I64, hold: float, dies: float) -> F64:
 
 
 def exponential_hop_decay(hops: I32 | I64, base: float, least: float) -> F64:
-    """Weight of what lies some links away: multiplied by the base each hop, and 0 once it is below the least.
+    """Weight by hop count: the base to the power of hops, 0 once below the least.
 
     Parameters
     ----------

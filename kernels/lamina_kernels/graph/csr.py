@@ -52,7 +52,7 @@ def build(n: int, source: I32, target: I32, weight: F32, relation: U8) -> Csr:
 
 
 def build_numpy(n: int, source: I32, target: I32, weight: F32, relation: U8) -> Csr:
-    """Return the links of n nodes by source; the twin of `fill_csr`, with the arguments of `build`."""
+    """Group the links of n nodes by source; twin of `fill_csr`, arguments as for `build`."""
     order = np.argsort(source, kind="stable")
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=n), out=indptr[1:])
@@ -89,7 +89,7 @@ def entries(indptr: I64, nodes: I64) -> tuple[I64, I64]:
 
 
 def replace_rows(links: Csr, nodes: I64, rows: Csr) -> Csr:
-    """Return links in which some rows are others: how recent changes are merged when they are read.
+    """Replace some rows; readers merge recent changes this way.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _spliced(kept: NDArray[Any], patch: NDArray[Any], old: list[tuple[int, int]]
 
 
 def check(links: Csr) -> str | None:
-    """Return what is wrong with links that came from outside, or None: every offset and node is in bounds. O(n + m)."""
+    """Check that every offset and node is in bounds; return the fault, or None. O(n + m)."""
     n, m = links.indptr.size - 1, links.indices.size
     if n < 0 or links.weights.size != m or links.relations.size != m:
         return "its arrays have lengths that do not fit together"
@@ -178,7 +178,7 @@ def _fill_examples() -> tuple[object, ...]:
 def _scatter(
     source: I32, target: I32, weight: F32, relation: U8, out_at: I64, out_keys: I32, out_targets: I32, out_weights: F32
 ) -> None:
-    """Put links into buckets of neighbouring sources; a key is the source within its bucket, and the relation."""
+    """Bucket links by source; a key is the source within its bucket, then the relation."""
     for i in range(source.size):
         bucket = source[i] >> _SHIFT
         at = out_at[bucket]

@@ -1,4 +1,4 @@
-"""Hops: the links that lead on from a frontier, and all nodes within k hops, over chosen relations and directions.
+"""Hops: links out of a frontier, and nodes within k hops, by relation and direction.
 
 A node is taken once, at its least distance, by the first link that leads to it. First is: nodes in the order in which
 they were taken, for each hop all their outward rows before all their inward rows, a row in its own order. So where
@@ -73,7 +73,7 @@ def hop_links(forward: Csr, backward: Csr, frontier: I64, walk_out: U8, walk_in:
 
 
 def first_positions(nodes: I32, scratch: I64) -> I64:
-    """Return where each distinct node first occurs, ascending; ``scratch`` has a place for each node of the graph."""
+    """Return each distinct node's first position, ascending; ``scratch`` is int64 (nodes,)."""
     positions = np.arange(nodes.size)
     scratch[nodes[::-1]] = positions[::-1]  # the last assignment stands, and that is the first occurrence
     return np.flatnonzero(scratch[nodes] == positions)
@@ -82,7 +82,7 @@ def first_positions(nodes: I32, scratch: I64) -> I64:
 def gather_numpy(
     forward: Csr, backward: Csr, taken: I32, start: int, walk_out: U8, walk_in: U8, blocked: U8
 ) -> tuple[HopLinks, I64, I32]:
-    """Return the links that lead on, the slot of each one's node, and the nodes; the twin of `gather_hop`."""
+    """Return a frontier's links, the slot of each target, and the targets; twin of `gather_hop`."""
     n = forward.indptr.size - 1
     wanted = np.unpackbits(blocked, count=n, bitorder="little") == 0
     wanted[taken] = False
@@ -96,7 +96,7 @@ def gather_numpy(
 def settle_numpy(
     forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
 ) -> tuple[F64, I64]:
-    """Return the best score of each node that was met, and the first link that gives it; the twin of `settle_hop`."""
+    """Return each node's best score and the first link that gives it; twin of `score_hop`."""
     outward = links.outward != 0
     relations, weights = np.empty(slots.size, np.uint8), np.empty(slots.size)
     for side, rows in ((outward, forward), (~outward, backward)):
@@ -133,7 +133,7 @@ def _settle_examples() -> tuple[object, ...]:
 
 @kernel
 def _slot_of(node: int, keys: I32) -> int:
-    """Return where a node stands in an open hash table (its size a power of two), or where it would."""
+    """Return a node's slot in an open hash table whose size is a power of two."""
     mask = keys.size - 1
     at = (int(node) * _SPREAD >> 16) & mask
     while keys[at] >= 0 and keys[at] != node:
@@ -143,7 +143,7 @@ def _slot_of(node: int, keys: I32) -> int:
 
 @kernel
 def _count_links(links: Csr, walked: U8, nodes: I32, start: int) -> int:
-    """Return how many entries the rows of nodes from a position on have; 0 where no relation is walked."""
+    """Count the links of the nodes from a position on; 0 if no relation is walked."""
     m = 0
     if walked.any():
         for i in range(start, nodes.size):
@@ -153,7 +153,7 @@ def _count_links(links: Csr, walked: U8, nodes: I32, start: int) -> int:
 
 @kernel
 def _touch_rows(links: Csr, walked: U8, nodes: I32, start: int) -> float:
-    """Read the ends of rows side by side, so that their cache misses overlap; the sum keeps the reads in."""
+    """Prefetch both ends of each row, so that cache misses overlap; the sum keeps the reads."""
     total = 0.0
     if walked.any():
         for i in range(start, nodes.size):
@@ -166,7 +166,7 @@ def _touch_rows(links: Csr, walked: U8, nodes: I32, start: int) -> float:
 
 @kernel
 def _closed_table(taken: I32, more: int) -> tuple[I32, I32]:
-    """Return an open hash table with what was taken, its values below 0, and room for so many nodes more."""
+    """Return an open hash table of the taken nodes (values below 0) with room for more."""
     size = 16
     while size < 2 * (more + taken.size):
         size *= 2
@@ -195,7 +195,7 @@ def _gather_rows(
     out_entries: I64,
     out_outward: U8,
 ) -> tuple[int, int]:
-    """Collect what the rows of a frontier lead to; return how many nodes and links there are now."""
+    """Collect the links of a frontier's rows; return the new counts of nodes and links."""
     for position in range(start, taken.size):
         u = taken[position]
         for i in range(links.indptr[u], links.indptr[u + 1]):
@@ -229,7 +229,7 @@ def gather_hop(
     out_entries: I64,
     out_outward: U8,
 ) -> tuple[int, int]:
-    """Collect the links that lead on from a frontier to nodes that are neither taken nor blocked.
+    """Collect a frontier's links to nodes that are neither taken nor blocked.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def settle_hop(
     out_best: F64,
     out_first: I64,
 ) -> None:
-    """Score what `gather_hop` collected, and keep the best for each node: score · 0.9 + gain · lift · weight.
+    """Score a hop's links, 0.9 · score + gain · lift · weight; keep each node's best.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ _ROOM = 65_536  # nodes to make room for at first: memory for a million costs a 
 
 
 def block(active: BOOL) -> U8:
-    """Return the set of nodes that are not active, uint8 (⌈n / 8⌉,): bit ``v & 7`` of byte ``v >> 3`` is node v."""
+    """Pack the inactive nodes into uint8 (⌈n / 8⌉,): bit ``v & 7`` of byte ``v >> 3``."""
     return np.packbits(~active, bitorder="little")
 
 
@@ -399,7 +399,7 @@ def neighbours(
 def neighbours_numpy(
     forward: Csr, backward: Csr, seeds: I32, walk_out: U8, walk_in: U8, blocked: U8, max_hops: int, limit: int
 ) -> Walk:
-    """Return the seeds and what lies within some hops; the twin of `k_hop`, with the arguments of `neighbours`."""
+    """Return seeds and nodes within k hops; twin of `k_hop`, arguments as for `neighbours`."""
     n = forward.indptr.size - 1
     free = np.unpackbits(blocked, count=n, bitorder="little") == 0
     order = np.empty(n, np.int64)
@@ -448,7 +448,7 @@ def _take_rows(
     out_entries: I64,
     out_outward: U8,
 ) -> int:
-    """Take what the rows of nodes at positions ``start`` to ``stop`` lead to; return how many there are now."""
+    """Take the targets of the nodes at ``start`` to ``stop``; return the new count."""
     all_walked = walked.all()  # then relations need not be read: a cache miss a row
     begins, ends, firsts = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int32)
     for base in range(start, stop, _AHEAD):

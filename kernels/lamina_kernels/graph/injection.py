@@ -1,4 +1,4 @@
-"""Neighbour injection: links one hop from each hit, which of them each hit brings, and what walks add to scores.
+"""Neighbour injection: links one hop from each hit, their selection, and walk scores.
 
 `gather_neighbours` collects, `choose_neighbours` decides; scores are computed by the caller in between. Two kernels for
 all hits at once, because a few calls for each hit cost more than the work of all of them. `merge_walk_scores` gives
@@ -20,7 +20,7 @@ from lamina_kernels.layouts import F64, I32, I64, U8, Csr
 
 
 class HitLinks(NamedTuple):
-    """Links from hits to what may be brought in: hit after hit, each other node once a hit, by the first link to it.
+    """Candidate links of the hits, hit by hit; each other node once per hit, by its first link.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def _gather_one(
     links: Csr, walked: U8, closed: U8, direction: int, node: int, owner: int, m: int, out_keys: I32, out_stamps: I64,
     out_owners: I64, out_nodes: I32, out_entries: I64, out_outward: U8,
 ) -> int:  # fmt: skip
-    """Collect what one row leads to and was not met from this hit before; return how many links there are now."""
+    """Collect one row's links to nodes new to this hit; return the new count."""
     for i in range(links.indptr[node], links.indptr[node + 1]):
         v = links.indices[i]
         if walked[links.relations[i]] == 0 or closed[v >> 3] & np.uint8(1 << (v & 7)):
@@ -269,7 +269,7 @@ UNMOVED = -1.0
 
 
 class Shares(NamedTuple):
-    """How much walks count.
+    """Weights of walks in a score.
 
     Attributes
     ----------

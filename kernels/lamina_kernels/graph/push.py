@@ -1,4 +1,4 @@
-"""Mass pushed along paths of given relations: which nodes lie at the end of many strong links of the right kinds.
+"""Personalised mass push along paths of given relations.
 
 A path names one relation for each hop. A seed begins with its score as mass. At each hop a node keeps the share α of
 its mass as its result and divides the rest among the links of the hop's relation, in proportion to their weights, at
@@ -33,7 +33,7 @@ FAN = 10
 
 
 class Pushed(NamedTuple):
-    """What mass came to, best first; equal scores by path, then in the order in which they were met.
+    """Nodes by pushed mass, best first; ties by path, then by first arrival.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def push_numpy(
     blocked: U8,
     budget: int,
 ) -> Pushed:
-    """Push mass from seeds along every path; the twin of `push_paths`, with the arguments of `push`."""
+    """Push mass from seeds along every path; twin of `push_paths`, arguments as for `push`."""
     found = [push_path(forward, backward, seeds, scores, path, inward, blocked) for path in paths]
     nodes = np.concatenate([seeds[:0], *(each for each, _ in found)])
     results = np.concatenate([scores[:0], *(each for _, each in found)])
@@ -118,7 +118,7 @@ def push_numpy(
 def push_path(
     forward: Csr, backward: Csr, seeds: I32, scores: F64, path: Sequence[int], inward: U8, blocked: U8
 ) -> tuple[I32, F64]:
-    """Return nodes in the order in which mass met them, and their results; parameters as for `push`."""
+    """Return nodes in order of first arrival, and their mass; parameters as for `push`."""
     met, mass = seeds, scores
     all_nodes, all_results = [seeds], [scores * ALPHA]
     for relation in path:
@@ -219,7 +219,7 @@ def _sum_by_node(nodes: I32, amounts: F64) -> tuple[I32, F64]:
 
 @kernel
 def _heaviest(links: Csr, node: int, relation: int, blocked: U8, first: int, out_targets: I32, out_weights: F64) -> int:
-    """Put a node's heaviest links of a relation after the first ones, as many as there is room for; return how many there are."""
+    """Append a node's heaviest links of a relation while there is room; return the new count."""
     found = first
     for i in range(links.indptr[node], links.indptr[node + 1]):
         if links.relations[i] != relation:
@@ -270,7 +270,7 @@ def _push_hop(
 
 @kernel
 def _best_of_each(nodes: I32, results: F64, out_rows: I64, out_results: F64) -> int:
-    """Write where the greatest results of distinct nodes stand, best first; of equal ones the first."""
+    """Write the positions of the greatest results of distinct nodes, best first."""
     size = 16
     while size < 2 * nodes.size:
         size *= 2
