@@ -20,7 +20,7 @@ from lamina_engine.profiles import (
     Neighbours,
     Profile,
     Siblings,
-    TimeMeant,
+    TimePreference,
 )
 
 TASK_TIME_CONSTANT_DAYS: Final = 14.0
@@ -29,12 +29,12 @@ TASK_TIME_CONSTANT_DAYS: Final = 14.0
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (
-        Profile("default@1", time=TimeMeant(weight=0.1), facts=FactsLane(weight=0.3)),
+        Profile("default@1", time=TimePreference(weight=0.1), facts=FactsLane(weight=0.3)),
         Profile("lexical@1", vector_share=0.0),
         Profile(
             "temporal@1",
             decay=Decay(semantic_weight=0.7),
-            time=TimeMeant(weight=0.2, filter_confidence=0.9),
+            time=TimePreference(weight=0.2, filter_confidence=0.9),
         ),
         Profile(
             "task@1",
@@ -54,7 +54,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
         Profile("entity@1", fusion="ranks", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0)),
         Profile(
             "episodic@1",
-            time=TimeMeant(weight=0.1),
+            time=TimePreference(weight=0.1),
             diversity=Diversity(mmr=0.7, slots=15),
             boosts=Boosts(recency=0.3, session=1.2, length_tokens=500),
             siblings=Siblings(topics=3),

@@ -107,7 +107,7 @@ class Memory:
         self._indexer: Indexer | None = None
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
-        self._at_hand: dict[str, Embedder] = {}
+        self._embedders: dict[str, Embedder] = {}
         """Embedders by identity that a reindex of this process has had: one space is read while another is new."""
         self._view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
@@ -180,7 +180,7 @@ class Memory:
         """
         if space is None:
             return self.embedder
-        known = self._at_hand.get(space.identity)
+        known = self._embedders.get(space.identity)
         if known is None and self._spec is None:
             present = self._embedder
             known = present if present is not None and present.identity == space.identity else self._follow(space)
@@ -199,12 +199,12 @@ class Memory:
                     return found
         return None
 
-    def keep(self, *embedders: Embedder | None) -> None:
-        """Have embedders at hand for the spaces they made, whichever of them is the one in use."""
-        self._at_hand.update({each.identity: each for each in embedders if each is not None and each.dim})
+    def cache_embedders(self, *embedders: Embedder | None) -> None:
+        """Cache embedders by the identity of their spaces."""
+        self._embedders.update({each.identity: each for each in embedders if each is not None and each.dim})
 
-    def adopt(self, embedder: Embedder) -> None:
-        """Make an embedder the one in use, and read the configuration again."""
+    def set_embedder(self, embedder: Embedder) -> None:
+        """Replace the embedder, and reload the configuration."""
         self._embedder = embedder
         self._spec = (
             embedder if embedder_name(embedder) == "custom" else None
@@ -304,7 +304,7 @@ class Memory:
                 logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)
         self._writes += 1
         if self._writes == _CHECK_AT:
-            self._check_soon()
+            self._check_in_background()
 
     def ensure_space(self, vectors: NDArray[np.float32] | None) -> None:
         """Declare the vault's first embedding space before its first chunk.
@@ -314,7 +314,7 @@ class Memory:
         InvalidArgument
             When vectors are given that do not fit the embedder's dimension; nothing is written then.
         """
-        if _has_begun(self.store.last_seen) or _has_begun(self.store.snapshot()):
+        if _has_content(self.store.last_seen) or _has_content(self.store.snapshot()):
             return
         embedder = self.embedder
         if vectors is not None:
@@ -381,9 +381,9 @@ class Memory:
             from lamina_kernels._jit import warm
 
             warm(KERNELS + WALK_KERNELS if self.store.snapshot().rows("links") else KERNELS)
-            self._check_soon()
+            self._check_in_background()
 
-    def _check_soon(self) -> None:
+    def _check_in_background(self) -> None:
         """Verify, on a thread, index files that were opened unread, in a process that lives on."""
         if self._soundness is None:
             from lamina_engine.index import soundness
@@ -418,8 +418,8 @@ class Memory:
         return msgspec.json.encode(value, order="sorted").decode(), [finding.kind for finding in findings]
 
 
-def _has_begun(snapshot: Snapshot) -> bool:
-    """Tell whether a version has a space or a chunk: every later one then has, too."""
+def _has_content(snapshot: Snapshot) -> bool:
+    """Return True if a version has a space or a chunk: every later one then has, too."""
     return bool(snapshot.manifest.spaces) or snapshot.rows("chunks") > 0
 
 

@@ -141,7 +141,7 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     added_by_push: Share = 0.75
 
 
-class TimeMeant(Struct, frozen=True, forbid_unknown_fields=True):
+class TimePreference(Struct, frozen=True, forbid_unknown_fields=True):
     """Use of a time named in the question; see `lamina_engine.recall.time_window`."""
 
     weight: Share = 0.0
@@ -257,7 +257,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     boosts: Boosts = Boosts()
     siblings: Siblings = Siblings()
     chains: Chaining = Chaining()
-    time: TimeMeant = TimeMeant()
+    time: TimePreference = TimePreference()
     facts: FactsLane = FactsLane()
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""

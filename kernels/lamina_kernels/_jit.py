@@ -283,7 +283,7 @@ def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_writeable(arg: object) -> bool:
-    """Tell whether an argument is a tuple with an array that could be written to."""
+    """Return True if an argument is a tuple with an array that could be written to."""
     if isinstance(arg, tuple):
         for item in arg:
             if isinstance(item, np.ndarray) and item.flags.writeable:

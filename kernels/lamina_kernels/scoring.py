@@ -269,7 +269,7 @@ def _away(created_us: int, p: Formula) -> float:
 
 @kernel
 def _is_worse(score: F64, created_us: I64, i: int, j: int) -> bool:
-    """Tell whether position i comes after position j."""
+    """Return True if position i comes after position j."""
     if score[i] != score[j]:
         return bool(score[i] < score[j])
     if created_us[i] != created_us[j]:

@@ -152,7 +152,7 @@ class FactErasure:
 
 
 def _lists(segment: Segment, names: Mapping[str, set[str]]) -> bool:
-    """Tell whether a dictionary of a segment lists one of some names."""
+    """Return True if a dictionary of a segment lists one of some names."""
     for field, wanted in names.items():
         column = segment.column(field)
         if pa.types.is_dictionary(column.type) and not wanted.isdisjoint(column.dictionary.to_pylist()):
@@ -413,7 +413,7 @@ def _without_vectors(segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordB
 
 
 def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
-    """Tell whether a dictionary of a segment has one of some names though none of its rows does."""
+    """Return True if a dictionary of a segment lists some names that no row uses."""
     for field, wanted in names.items():
         column = segment.column(field)
         here = [code for code, name in enumerate(column.dictionary.to_pylist()) if name in wanted]

@@ -222,7 +222,7 @@ class Budget:
                 raise InvalidArgument(f"{name}={value!r} of a budget must be a whole number from 0 up, or None")
 
     def allows(self, requests: int, tokens: int, next_tokens: int) -> bool:
-        """Tell whether another request fits after so many of them."""
+        """Return True if another request fits after so many of them."""
         fits = self.tokens is None or tokens + next_tokens <= self.tokens
         return fits and (self.requests is None or requests < self.requests)
 

@@ -29,7 +29,7 @@ from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 
 if TYPE_CHECKING:
-    from lamina_engine.profiles import TimeMeant
+    from lamina_engine.profiles import TimePreference
     from lamina_engine.recall.request import Request
     from lamina_engine.recall.understand import TimeExpression
 
@@ -108,7 +108,13 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
 
 
 def make_window(
-    settings: TimeMeant, start_us: int, end_us: int, confidence: float, phrase: str, mode: str, event: str | None = None
+    settings: TimePreference,
+    start_us: int,
+    end_us: int,
+    confidence: float,
+    phrase: str,
+    mode: str,
+    event: str | None = None,
 ) -> TimeWindow:
     """Return a window with the weight and the fading of a profile."""
     sure = settings.filter_confidence is not None and confidence >= settings.filter_confidence

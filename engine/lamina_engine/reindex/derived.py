@@ -70,10 +70,10 @@ class IndexBuilder:
     """Builder of one version's indexes in a separate folder."""
 
     def __init__(
-        self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, tell: ProgressReporter
+        self, memory: Memory, place: Path, snapshot: Snapshot, executor: Executor, progress: ProgressReporter
     ) -> None:
         self._place, self._snapshot = place, snapshot
-        self._executor, self._tell = executor, tell
+        self._executor, self._progress = executor, progress
         self._tables = memory.tables  # of this version, whatever is forgotten meanwhile
         self._folder = memory.tables.folder
         self._version = f"{snapshot.version:010d}r"
@@ -96,7 +96,7 @@ class IndexBuilder:
         (self._folder / TERMS).mkdir(parents=True, exist_ok=True)
         try:
             for done in self._analyse_texts():
-                self._tell("lexical", done, rows)
+                self._progress("lexical", done, rows)
         finally:
             _local.analyzer = None
         if rows < textbuilder.BLOCK_ROWS:
@@ -144,12 +144,14 @@ class IndexBuilder:
     def vectors(self, blocks: VectorBlocks, space: str) -> None:
         """Build the codes of a space's vectors, or wait for those that were begun."""
         rows = blocks.rows
-        self._tell("vectors", 0, rows)
+        self._progress("vectors", 0, rows)
         if self._coding is None:
-            index = QuantisedIndex.build(blocks, rows, progress=lambda done, total: self._tell("vectors", done, total))
+            index = QuantisedIndex.build(
+                blocks, rows, progress=lambda done, total: self._progress("vectors", done, total)
+            )
         else:
             index = self._coding.result()
-            self._tell("vectors", rows, rows)
+            self._progress("vectors", rows, rows)
         self.codes = index
         if index is None:
             self.records[VECTORS] = None
@@ -162,7 +164,7 @@ class IndexBuilder:
     def keys(self, blocks: VectorBlocks, space: str) -> None:
         """Build the indexes of ids and versions."""
         wanted = self._snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS
-        self._tell("keys", 0, wanted)
+        self._progress("keys", 0, wanted)
         if not wanted:
             self.records[KEYS] = None
             return
@@ -173,7 +175,7 @@ class IndexBuilder:
             has = rows[rows < blocks.rows]
             present = blocks.present(has) if len(has) else np.zeros(0, np.bool_)
             versions = versions.extend(hash_versions(self._snapshot.values("chunks", "version", has)), present=present)
-            self._tell("keys", int(rows[-1]) + 1, wanted)
+            self._progress("keys", int(rows[-1]) + 1, wanted)
         names = {kind: f"{KEYS}-{kind}-{wanted:012d}-{self._version}.keys" for kind in ("ids", "versions")}
         for index, name in ((ids, names["ids"]), (versions, names["versions"])):
             index.save(self._place / name)

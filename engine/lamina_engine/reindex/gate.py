@@ -71,19 +71,19 @@ def _spread_rows(n: int, wanted: int) -> NDArray[np.int64]:
     return np.arange(picked, dtype=np.int64) * n // max(picked, 1)
 
 
-def vector_recall(view: View, embedder: Embedder, queries: Sequence[Query], tell: Callable[[int], None]) -> float:
+def vector_recall(view: View, embedder: Embedder, queries: Sequence[Query], progress: Callable[[int], None]) -> float:
     """Return the share of questions that a view's vectors answer among the ten best."""
     return _recall(
-        view, queries, lambda text: vector_lane(view, embedder.embed_query(text), _selection(view), K).rows, tell
+        view, queries, lambda text: vector_lane(view, embedder.embed_query(text), _selection(view), K).rows, progress
     )
 
 
-def lexical_recall(view: View, profile: Profile, queries: Sequence[Query], tell: Callable[[int], None]) -> float:
+def lexical_recall(view: View, profile: Profile, queries: Sequence[Query], progress: Callable[[int], None]) -> float:
     """Return the share of questions that a view's words answer among the ten best."""
     p, analyzer = profile.lexical, Analyzer()
     bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
     return _recall(
-        view, queries, lambda text: Words(view, analyzer.query(text), bm25).lane(_selection(view), K).rows, tell
+        view, queries, lambda text: Words(view, analyzer.query(text), bm25).lane(_selection(view), K).rows, progress
     )
 
 
@@ -93,7 +93,7 @@ def _selection(view: View) -> Selection:
 
 
 def _recall(
-    view: View, queries: Sequence[Query], ask: Callable[[str], NDArray[np.int64]], tell: Callable[[int], None]
+    view: View, queries: Sequence[Query], ask: Callable[[str], NDArray[np.int64]], progress: Callable[[int], None]
 ) -> float:
     answered = 0
     for done, query in enumerate(queries, 1):
@@ -103,7 +103,7 @@ def _recall(
             (query.title is not None and title == query.title) or (query.source is not None and source == query.source)
             for title, source in zip(titles, sources, strict=True)
         )
-        tell(done)
+        progress(done)
     return answered / len(queries) if queries else 1.0
 
 

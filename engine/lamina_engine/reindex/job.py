@@ -105,11 +105,11 @@ class _Job:
 
     def __init__(
         self, memory: Memory, embedder: Embedder, engine: str | None, accept: bool, tolerance: float, batch_rows: int,
-        executor: Executor, tell: ProgressReporter, *, resume: bool,
+        executor: Executor, progress: ProgressReporter, *, resume: bool,
     ) -> None:  # fmt: skip
         self.memory, self.embedder, self.engine = memory, embedder, engine
         self.accept, self.tolerance, self.batch_rows = accept, tolerance, batch_rows
-        self.executor, self.tell = executor, tell
+        self.executor, self.progress = executor, progress
         self.resume = resume
         self.snapshot = memory.store.snapshot()
         self.former = self.snapshot.manifest.space
@@ -134,7 +134,7 @@ class _Job:
         if space_builder is not None:
             space_builder.catch_up()
         self.snapshot = self.memory.store.snapshot()
-        derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.tell)
+        derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.progress)
         self._build(derived, space_builder)
         self._gate(derived, space_builder)
         if space_builder is not None:
@@ -193,7 +193,7 @@ class _Job:
             if not known or not self.resume:
                 transaction.set_space(self.space, space, default=False)
         space_builder = SpaceBuilder(
-            self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.tell
+            self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.progress
         )
         space_builder.index_texts()
         return space_builder
@@ -260,7 +260,7 @@ class _Job:
         total = 2 * len(queries)
 
         def gate_progress(start: int) -> Any:
-            return lambda done: self.tell("gate", start + done, total)
+            return lambda done: self.progress("gate", start + done, total)
 
         if self.engine in (None, "lexical"):
             profile = self.memory.profiles.get("lexical")
@@ -298,8 +298,10 @@ class _Job:
     def _swap(self, derived: IndexBuilder, space_builder: SpaceBuilder | None, *, drop_old: bool) -> None:
         """Make the new generation the one that serves, in one commit, under the lock."""
         memory = self.memory
-        memory.keep(self.before, self.embedder)  # whichever version a reader of this process has, its model is at hand
-        self.tell("swap", 0, 1)
+        memory.cache_embedders(
+            self.before, self.embedder
+        )  # whichever version a reader of this process has, its model is at hand
+        self.progress("swap", 0, 1)
         with memory.store.exclusive(memory.lock_timeout_s):
             with memory.store.transaction() as transaction:
                 present = transaction.snapshot.manifest
@@ -321,7 +323,7 @@ class _Job:
             self.snapshot = memory.store.snapshot()
             self.tidy()
         self.report.generation, self.report.swapped = self.snapshot.version, True
-        self.tell("swap", 1, 1)
+        self.progress("swap", 1, 1)
 
     def tidy(self) -> None:
         """Remove forward lists that no version needs."""
@@ -337,4 +339,4 @@ class _Job:
             path = self.memory.root / configuration.FILE
             self.memory.store.files.publish(path, [text.encode()])
             self.memory.store.files.flush_folder(self.memory.root)
-        self.memory.adopt(self.embedder)
+        self.memory.set_embedder(self.embedder)

@@ -126,13 +126,13 @@ class SpaceBuilder:
         executor: Executor,
         batch_rows: int,
         report: ReindexReport,
-        tell: ProgressReporter,
+        progress: ProgressReporter,
     ) -> None:
         self._memory, self._embedder = memory, embedder
         self._dim = embedder.dim
         self._log = vector_log(name)
         self._batch_rows = batch_rows
-        self._report, self._tell = report, tell
+        self._report, self._progress = report, progress
         self._keys = KeyIndex()
         travels = executor.remote and type(embedder).__module__ in _BUNDLED
         self._executor: Executor = executor if travels else InlineExecutor()
@@ -151,7 +151,7 @@ class SpaceBuilder:
         for at in range(0, stop, _MATCHED_AT_ONCE):
             rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
             self._index_texts(embedded_texts(snapshot, rows), blocks.present(rows))
-            self._tell("matching", int(rows[-1]) + 1, stop)
+            self._progress("matching", int(rows[-1]) + 1, stop)
 
     def catch_up(self) -> None:
         """Append until few rows are missing; embedding runs outside the lock of each commit.
@@ -163,11 +163,11 @@ class SpaceBuilder:
             start, stop = snapshot.rows(self._log), snapshot.rows("chunks")
             if start >= stop or (again and stop - start <= _FEW):
                 return
-            self._tell("embedding", start, stop)
+            self._progress("embedding", start, stop)
             for batch, vectors in self._embed_batches(snapshot, start, stop):
                 with self._memory.store.transaction(self._memory.lock_timeout_s) as transaction:
                     self._append(transaction, batch, vectors)
-                self._tell("embedding", batch.start + len(batch.own), stop)
+                self._progress("embedding", batch.start + len(batch.own), stop)
 
     def finish(self, transaction: Transaction) -> None:
         """Append the last few rows, in the transaction that makes the space the default."""

@@ -69,11 +69,6 @@ class Transaction:
         self._now_us += n
         return stamps
 
-    @property
-    def last_stamp(self) -> int:
-        """The newest stamp handed out, or the newest of the vault."""
-        return self._now_us - 1
-
     def rows(self, log: str) -> int:
         """Return the number of rows of a log, pending ones included."""
         pending: int = sum(batch.num_rows for batch in self._pending.get(log, ()))

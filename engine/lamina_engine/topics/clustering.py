@@ -106,9 +106,9 @@ class _Run:
 
     def partition(self, rows: I64, threshold: float | None, *, sample: bool = False) -> Partition:
         """Return the topics of some rows; their vectors are read as often as is needed."""
-        tell = self._of_sample if sample and self.progress is not None else self.progress
+        progress = self._of_sample if sample and self.progress is not None else self.progress
         return partition_lazily(
-            lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=tell
+            lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=progress
         )
 
     def report_step(self, stage: Literal["words", "agreement", "naming"], done: int, total: int) -> None:
@@ -117,7 +117,7 @@ class _Run:
             self.progress(Progress(stage, done, total))
 
     def _of_sample(self, step: Progress) -> None:
-        """Tell of a step of the sample's clustering: one stage for all of it."""
+        """Report a step of the sample's clustering: one stage for all of it."""
         self.report_step("agreement", step.done, step.total)
 
     def labels(self, vectors: F32, found: Partition) -> I64:
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_same(before: Detail, run: _Run) -> bool:
-    """Tell whether a generation was made with these settings, in the space in use."""
+    """Return True if a generation was made with these settings, in the space in use."""
     wanted = run.settings
     same_threshold = before.auto if wanted.threshold is None else before.threshold == wanted.threshold
     return same_threshold and (
@@ -269,7 +269,7 @@ def _cluster_all(run: _Run, before: Detail | None) -> _Draft:
     generation = before.generation + 1 if before is not None else 1
     described = describe(
         view, run.rows, vectors, found, old, generation=generation, plain=settings.selection != "topics",
-        tell=partial(run.report_step, "words"),
+        progress=partial(run.report_step, "words"),
     )  # fmt: skip
     detail = Detail(
         generation, settings.min_cluster_size, settings.min_samples, settings.method, settings.selection,
@@ -298,8 +298,8 @@ def _with_names(
     known = tuple(name for name in (before.named if before is not None else ()) if name in ids)
     if chat is None:
         return replace(draft, detail=msgspec.structs.replace(draft.detail, named=known))
-    tell = partial(run.report_step, "naming")
-    found = name_topics(run.view, draft.topics, known, chat, budget=budget, clean=memory.redact, tell=tell)
+    progress = partial(run.report_step, "naming")
+    found = name_topics(run.view, draft.topics, known, chat, budget=budget, clean=memory.redact, progress=progress)
     detail = msgspec.structs.replace(draft.detail, named=found.named)
     return replace(draft, detail=detail, topics=found.topics, named=found.fresh, note=found.note)
 

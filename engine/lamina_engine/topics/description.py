@@ -71,7 +71,7 @@ def make_topic_id(chunks: Set[str], generation: int, used: Set[str]) -> str:
         attempt += 1
 
 
-Tell = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
 class FormerTopics(NamedTuple):
@@ -131,7 +131,7 @@ def describe(
     *,
     generation: int,
     plain: bool,
-    tell: Tell = lambda done, total: None,
+    progress: ProgressCallback = lambda done, total: None,
 ) -> Description:
     """Return the topic rows and members of a partition."""
     chunks = chunk_ids(view.snapshot, rows)
@@ -148,7 +148,7 @@ def describe(
         [tree.ids[tree.lowest[label]] for label in labels[inside].tolist()], [chunks[i] for i in inside.tolist()],
         rows[inside], probabilities[inside], origins[inside].tolist(),
     )  # fmt: skip
-    return Description(_topics(view, rows, vectors, chunks, tree, labels, before.names, tell), members, kept)
+    return Description(_topics(view, rows, vectors, chunks, tree, labels, before.names, progress), members, kept)
 
 
 def _match_names(chunks: list[str], found: Partition, before: FormerTopics, generation: int) -> tuple[_Tree, int]:
@@ -191,11 +191,11 @@ def _topics(
     tree: _Tree,
     labels: I64,
     names: Mapping[str, str],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> list[TopicRow]:
     inside = _inside(tree, labels)
     centroids = _centroids(tree, vectors, labels)
-    words = _words(view, rows, vectors, tree, inside, centroids, tell)
+    words = _words(view, rows, vectors, tree, inside, centroids, progress)
     largest = sorted(range(len(tree.ids)), key=lambda i: (-inside[i].size, i))  # so wider ones before their parts
     called = make_names(words, [names.get(identity) for identity in tree.ids], largest)
     topics = []
@@ -252,13 +252,13 @@ def _nearest(vectors: F32, positions: I64, centroid: F32, most: int) -> I64:
 
 
 def _words(
-    view: View, rows: I64, vectors: F32, tree: _Tree, inside: list[I64], centroids: F32, tell: Tell
+    view: View, rows: I64, vectors: F32, tree: _Tree, inside: list[I64], centroids: F32, progress: ProgressCallback
 ) -> list[list[str]]:
     """Return the words of each topic, from the texts nearest to the lowest centroids."""
     reader, most = WordReader(), sample_size(tree.lowest.size)
     counts = [WordCounts() for _ in tree.ids]
     for done, position in enumerate(tree.lowest.tolist()):
-        tell(done, tree.lowest.size)
+        progress(done, tree.lowest.size)
         read = rows[_nearest(vectors, inside[position], centroids[position], most)]
         titles = view.snapshot.values("chunks", "title", read)
         texts = view.snapshot.values("chunks", "text", read)

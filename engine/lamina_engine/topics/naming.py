@@ -67,7 +67,7 @@ def name_topics(
     *,
     budget: Budget | None = None,
     clean: Callable[[str], str] = str,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Naming:
     """Ask a model for the names of topics that have none from a model yet."""
     waiting = [topic for topic in topics if topic.topic not in known]
@@ -75,7 +75,7 @@ def name_topics(
     found: dict[str, str] = {}
 
     def ask(start: int, purse: BudgetedChat) -> None:
-        tell(start, len(waiting))
+        progress(start, len(waiting))
         part = waiting[start : start + ASKED_AT_ONCE]
         answer = purse.ask(PROMPT, _question(view, part), partial(parse_names, topics=len(part)))
         for number, given in (answer or {}).items():

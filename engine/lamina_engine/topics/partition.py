@@ -173,7 +173,7 @@ def make_layers(tree: CondensedTree, chosen: BOOL) -> Layers:
         count[tree.parent[c]] += count[c]
     above = (count >= 2) & ~chosen & (steady >= PERSISTENCE) & (tree.size <= _TOO_LARGE * tree.size[:1].sum())
     above[:1] = False
-    clusters = np.flatnonzero(_telling(tree, above, chosen))
+    clusters = np.flatnonzero(_distinct_clusters(tree, above, chosen))
     place = np.full(chosen.size, -1)
     place[clusters] = np.arange(clusters.size)
     parents = np.full(clusters.size, -1)
@@ -185,7 +185,7 @@ def make_layers(tree: CondensedTree, chosen: BOOL) -> Layers:
     return Layers(clusters, parents, chosen[clusters], steady[clusters])
 
 
-def _telling(tree: CondensedTree, above: BOOL, chosen: BOOL) -> BOOL:
+def _distinct_clusters(tree: CondensedTree, above: BOOL, chosen: BOOL) -> BOOL:
     """Return the topics and those parents of which no single part is nearly all."""
     kept = chosen | above
     largest = np.zeros(chosen.size, np.int64)

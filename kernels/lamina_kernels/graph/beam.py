@@ -38,8 +38,8 @@ from lamina_kernels.graph.hops import (
     empty_walk,
     gather_hop,
     gather_numpy,
-    settle_hop,
-    settle_numpy,
+    score_hop,
+    score_numpy,
 )
 from lamina_kernels.layouts import F64, I32, I64, U8, Csr, Walk
 from lamina_kernels.topk import top_k, top_k_scan
@@ -121,7 +121,7 @@ def beam(
         links, slots, met = gather_numpy(forward, backward, out.nodes[:at], start, walk_out, walk_in, blocked)
 
         def scored(lifted: F64) -> tuple[F64, I64]:
-            return settle_numpy(forward, backward, links, slots, out.scores[start:at], gain, lifted)  # noqa: B023
+            return score_numpy(forward, backward, links, slots, out.scores[start:at], gain, lifted)  # noqa: B023
 
         best, first = scored(np.ones(met.size) if lift is None else _lifted(lift, met, room, scored))
         taken = top_k(best, room).rows
@@ -206,7 +206,7 @@ def _meet_rows(
 ) -> int:
     """Collect the targets of a frontier's rows with their best links; return the new count.
 
-    What `lamina_kernels.graph.hops.gather_hop` and `settle_hop` do one after the other: without affinities to wait for, a
+    What `lamina_kernels.graph.hops.gather_hop` and `score_hop` do one after the other: without affinities to wait for, a
     link need not be written down. It took a third off the time of a walk.
     """
     for position in range(start, taken.size):
@@ -400,12 +400,12 @@ def meet_hop(
         return met[:c], slots, owners, entries, outward, np.arange(c)
     leads_out = outward != 0
     best, first = np.empty(c), np.empty(c, np.int64)
-    settle_hop(
+    score_hop(
         forward, backward, slots, owners, entries, leads_out, scores, gain, np.full(c, 1.0 / most_lift), best, first
     )
     rows, tops = np.empty(room, np.int64), np.empty(room)
     top_k_scan(best, np.empty(0, np.uint8), rows, tops)
-    settle_hop(forward, backward, slots, owners, entries, leads_out, scores, gain, np.full(c, most_lift), best, first)
+    score_hop(forward, backward, slots, owners, entries, leads_out, scores, gain, np.full(c, most_lift), best, first)
     return met[:c], slots, owners, entries, outward, np.flatnonzero(best >= tops[room - 1])
 
 
@@ -469,7 +469,7 @@ def take_hop(
     O(e + c), serial.
     """
     best, first = np.empty(met.size), np.empty(met.size, np.int64)
-    settle_hop(forward, backward, slots, owners, entries, outward != 0, out_scores[start:at], gain, lift, best, first)
+    score_hop(forward, backward, slots, owners, entries, outward != 0, out_scores[start:at], gain, lift, best, first)
     rows, tops = np.empty(room, np.int64), np.empty(room)
     found = top_k_scan(best, np.empty(0, np.uint8), rows, tops)
     for j in range(found):

@@ -93,7 +93,7 @@ def gather_numpy(
     return links, scratch[links.nodes], met
 
 
-def settle_numpy(
+def score_numpy(
     forward: Csr, backward: Csr, links: HopLinks, slots: I64, scores: F64, gain: F64, lift: F64
 ) -> tuple[F64, I64]:
     """Return each node's best score and the first link that gives it; twin of `score_hop`."""
@@ -123,7 +123,7 @@ def _gather_examples() -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _settle_examples() -> tuple[object, ...]:
+def _score_examples() -> tuple[object, ...]:
     long = np.zeros(1, np.int64)
     return (
         csr_example(), csr_example(), long, long, long, np.ones(1, np.bool_), np.ones(1), np.ones(RELATIONS),
@@ -277,8 +277,8 @@ def gather_hop(
     return met, e
 
 
-@kernel(examples=[_settle_examples])
-def settle_hop(
+@kernel(examples=[_score_examples])
+def score_hop(
     forward: Csr,
     backward: Csr,
     slots: I64,

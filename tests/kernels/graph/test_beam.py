@@ -206,7 +206,7 @@ def test_what_is_left_out_could_not_have_been_taken(case: Case, width: int, few:
     assert outward.tolist() == links.outward.tolist()
     assert met.size > max(few, width) or open_.tolist() == list(range(met.size))
     lift = np.exp(np.random.default_rng(seed).uniform(-0.4, 0.4, met.size))
-    best, first = hops.settle_numpy(forward, backward, links, slots, out.scores[:at], HOP_GAIN, lift)
+    best, first = hops.score_numpy(forward, backward, links, slots, out.scores[:at], HOP_GAIN, lift)
     ref = sorted(range(met.size), key=lambda i: (-best[i], i))[:width]
     assert set(ref) <= set(open_.tolist())
     known: F64 = np.full(met.size, 1.0 / MOST)
