@@ -279,7 +279,7 @@ def test_what_is_wrong_with_the_vault_is_not_said_of_a_file(
 ) -> None:
     commit, times = writing.SessionWriter._commit, iter([None, error])
 
-    def failing(self: writing.SessionWriter, batch: object) -> None:
+    def failing(self: writing.SessionWriter, batch: object, *_: object) -> None:
         wrong = next(times, None)
         if wrong is not None:
             raise wrong
