@@ -13,7 +13,7 @@ from bench.peers import skip_unless
 from bench.timing import describe, repeat
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet, evaluate, load_set
-from lamina_engine.known_profiles import BUILT_IN
+from lamina_engine.profiles import BUILT_IN
 
 SETS = {"locomo-dev": "LoCoMo", "multihop-dev": "HotpotQA"}
 MEASURE = "recall@10"

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, Self
 
 import lamina
 from bench.corpus import NOW_S, PROJECTS, Corpus, K, Query
-from lamina_engine.known_profiles import BUILT_IN
+from lamina_engine.profiles import BUILT_IN
 
 
 class System(Protocol):

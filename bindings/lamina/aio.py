@@ -71,10 +71,8 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.freshness.report import FreshnessReport
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.redact.redactor import Redactor
-    from lamina_engine.reindex.report import ReindexReport
-    from lamina_engine.reports import Progress
+    from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import (
         Cause,
         Chunk,

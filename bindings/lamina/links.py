@@ -359,7 +359,7 @@ class Links:
         >>> [(cause.id, cause.direction) for cause in vault.links.causes("db")]
         [('outage', 'caused_by')]
         """
-        from lamina_engine.graph.causes import causes
+        from lamina_engine.graph.links import causes
         from lamina_engine.results import Cause
 
         return Results(causes(self._memory.view(), id, direction=direction, depth=depth), Cause)

@@ -57,7 +57,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     facts: FactsConfig = FactsConfig()
     sessions: SessionsConfig = SessionsConfig()
     profiles: dict[str, dict[str, Any]] = {}
-    """See `lamina_engine.known_profiles.Profiles`."""
+    """See `lamina_engine.profiles.Profiles`."""
     settings: dict[str, Any] = {}
     """``[settings]``: see `lamina_engine.settings`."""
 

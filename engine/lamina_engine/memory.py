@@ -25,7 +25,7 @@ from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgume
 from lamina_engine.index import native
 from lamina_engine.index.tables import NO_MORE, VECTORS, BulkHint, Tables
 from lamina_engine.index.view import View
-from lamina_engine.known_profiles import Profiles
+from lamina_engine.profiles import Profiles
 from lamina_engine.settings import load as load_settings
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S

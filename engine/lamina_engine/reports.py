@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,3 +63,68 @@ class ProgressReporter:
         remaining = (total - done) / rate if rate > 0 else (0.0 if done >= total else None)
         rounded = None if remaining is None else round(remaining, 1)
         self._listener(Progress(stage, done, total, round(rate, 1), rounded))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that went wrong with one source; the run goes on."""
+
+    source: str
+    """Path or name of the source."""
+    code: str
+    """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, redacted_skip, ..."""
+    message: str
+    """Finding and consequence, such as "not valid UTF-8; skipped"."""
+
+
+@dataclass(slots=True)
+class IngestReport(Report):
+    """Counts of the sources of one ingest, each counted once, and its problems."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    removed: int = 0
+    skipped: int = 0
+    """Not taken: unreadable, binary, too large, empty, or outside; each has its problem."""
+    links: int = 0
+    """Wikilinks and embeds that were found to lead to a source."""
+    chunks: int = 0
+    """Chunks written: new ones and new versions."""
+    embedded: int = 0
+    """Texts that the embedder was given."""
+    redactions: int = 0
+    """Secrets masked."""
+    seconds: float = 0.0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ReindexReport(Report):
+    """Report of a reindex."""
+
+    engine: str
+    """``all``, ``lexical``, ``vectors`` or ``keys``: what was made again."""
+    space: str
+    """Name of the embedding space that recall uses now; empty where there is none."""
+    model: str
+    """Identity of its embedder."""
+    generation: int = 0
+    """Version of the vault that serves the new indexes."""
+    rows: int = 0
+    """Rows of the chunks log."""
+    embedded: int = 0
+    """Texts that the embedder was given by this run."""
+    cached: int = 0
+    """Rows of this run that took the vector of an equal text."""
+    resumed: int = 0
+    """Rows whose vectors an earlier run had made."""
+    unmatched: int = 0
+    """Rows of this run whose version is the hash of no text the log can give; title, headings and text were embedded."""
+    seconds: float = 0.0
+    rate: float = 0.0
+    """Rows a second."""
+    gate: dict[str, Any] = field(default_factory=dict)
+    """See `lamina_engine.reindex.gate.judge`."""
+    swapped: bool = False

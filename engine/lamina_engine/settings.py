@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lamina_engine.errors import InvalidConfig
-from lamina_engine.known_profiles import Adjustments, parse_type_half_lives
+from lamina_engine.profiles import Adjustments, parse_type_half_lives
 
 T = TypeVar("T")
 DOTENV: Final = ".env"

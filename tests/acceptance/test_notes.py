@@ -18,7 +18,7 @@ from lamina import FixedClock, Vault
 from lamina_engine.embed.resolve import resolve
 from lamina_engine.ingest import pipeline, reader, sources
 from lamina_engine.ingest.git import find_repository
-from lamina_engine.ingest.report import IngestReport
+from lamina_engine.reports import IngestReport
 from tests.notes import settle
 
 

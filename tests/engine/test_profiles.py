@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from lamina_engine.errors import InvalidArgument, InvalidConfig
-from lamina_engine.known_profiles import BUILT_IN, Profiles, parse_type_half_lives
-from lamina_engine.profiles import TYPE_HALF_LIFE_DAYS, Decay
+from lamina_engine.profiles import BUILT_IN, TYPE_HALF_LIFE_DAYS, Decay, Profiles, parse_type_half_lives
 from lamina_engine.recall.score import half_life_days
 
 

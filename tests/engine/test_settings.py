@@ -7,8 +7,7 @@ import pytest
 
 import lamina
 from lamina_engine.errors import InvalidConfig
-from lamina_engine.known_profiles import Profiles
-from lamina_engine.profiles import COLLECTION_HALF_LIFE_DAYS, TYPE_HALF_LIFE_DAYS
+from lamina_engine.profiles import COLLECTION_HALF_LIFE_DAYS, TYPE_HALF_LIFE_DAYS, Profiles
 from lamina_engine.settings import NAMES, Decay, Injection, Settings, load
 
 NOWHERE = Path("/nonexistent/.env")

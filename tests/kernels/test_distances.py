@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels import distances
-from lamina_kernels.distances import exact_dots, gather_exact_dots, pairwise_plan
+from lamina_kernels.distances import exact_dots, gather_exact_dots, pairwise_plan, unit_rows, unit_rows_numpy
 from lamina_kernels.layouts import F32, I64
 from tests.oracles import distances as oracle
 
 
-def unit_rows(n: int, d: int, seed: int = 0) -> F32:
+def random_units(n: int, d: int, seed: int = 0) -> F32:
     rows = np.random.default_rng(seed).standard_normal((n, d))
     units: F32 = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return units
@@ -32,7 +34,7 @@ def gather_kernel(matrix: F32, rows: I64, query: F32) -> F32:
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("d", [1, 7, 64, 257])
 def test_every_way_equals_oracle(n: int, d: int) -> None:
-    matrix, query = unit_rows(n, d), unit_rows(1, d, 1)[0]
+    matrix, query = random_units(n, d), random_units(1, d, 1)[0]
     ref = [oracle.dot(row.tolist(), query.tolist()) for row in matrix]
     tolerance = 1e-6  # float32 sums of unit rows in any order
     np.testing.assert_allclose(row_kernel(matrix, query), ref, rtol=0, atol=tolerance)
@@ -46,7 +48,7 @@ def test_every_way_equals_oracle(n: int, d: int) -> None:
 
 @pytest.mark.parametrize("d", [1, 8, 100, 256, 1000])
 def test_exact_value_depends_on_nothing_but_the_row(d: int) -> None:
-    matrix, query = unit_rows(1100, d), unit_rows(1, d, 1)[0]  # more than one block
+    matrix, query = random_units(1100, d), random_units(1, d, 1)[0]  # more than one block
     whole = distances.exact_dots(matrix, query)
     chosen = np.array([0, 3, 512, 1023, 1024, 1099])
     singly = np.concatenate([distances.exact_dots(matrix[i : i + 1], query) for i in chosen])
@@ -105,3 +107,41 @@ def test_a_plan_takes_every_number_once_and_leaves_one_sum(d: int) -> None:
 
 def test_no_rows() -> None:
     assert compiled(np.zeros((2, 3), np.float32), np.empty(0, np.int64), np.zeros(3, np.float32)).size == 0
+
+
+NUMBERS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+def kernel_rows(rows: F32) -> F32:
+    out = np.full(rows.shape, 9, np.float32)
+    assert unit_rows(rows, out) == -1
+    return out
+
+
+def unit_oracle(row: list[float]) -> list[float]:
+    squares = 0.0
+    for value in row:
+        squares += value * value
+    length = math.sqrt(squares)
+    return [value / length if length > 0 else 0.0 for value in row]
+
+
+@given(st.integers(0, 5).flatmap(lambda d: st.lists(st.lists(NUMBERS, min_size=d, max_size=d), max_size=4)))
+def test_twins_are_equal_to_the_byte_and_equal_the_oracle(values: list[list[float]]) -> None:
+    rows = np.array(values, np.float32).reshape(len(values), -1 if values and values[0] else 0)
+    got = kernel_rows(rows)
+    assert got.tobytes() == unit_rows_numpy(rows).tobytes()
+    ref = np.array([unit_oracle(row) for row in rows.astype(np.float64).tolist()], np.float32).reshape(rows.shape)
+    np.testing.assert_array_equal(got, ref)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_the_first_row_that_is_not_finite_is_told(wrong: float) -> None:
+    rows = np.ones((4, 3), np.float32)
+    rows[2, 1] = rows[3, 0] = wrong
+    assert unit_rows(rows, np.empty_like(rows)) == 2
+
+
+def test_the_greatest_numbers_do_not_overflow() -> None:
+    rows = np.full((1, 300), np.finfo(np.float32).max)
+    np.testing.assert_allclose(np.linalg.norm(kernel_rows(rows).astype(np.float64)), 1.0, rtol=1e-6)

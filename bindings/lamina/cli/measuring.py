@@ -18,7 +18,7 @@ from lamina.cli.terminal import bold, printable
 from lamina.progress import reporter
 from lamina.vault import Vault, open_vault
 from lamina_engine.clock import format_instant, parse_instant
-from lamina_engine.known_profiles import BUILT_IN
+from lamina_engine.profiles import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

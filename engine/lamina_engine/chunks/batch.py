@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.zones import date_words
 from lamina_kernels._jit import is_ready
-from lamina_kernels.unit import unit_rows, unit_rows_numpy
+from lamina_kernels.distances import unit_rows, unit_rows_numpy
 
 _FIELD = "\x1f"
 _PERSON = b"lamina chunk id"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Problem
 
 
 @dataclass(frozen=True, slots=True)

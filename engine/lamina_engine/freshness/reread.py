@@ -20,14 +20,14 @@ from lamina_engine.ingest.drafts import KINDS, kind_of
 from lamina_engine.ingest.origins import read_file
 from lamina_engine.ingest.pipeline import settings_digest
 from lamina_engine.ingest.reader import SourceReader
-from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.sources import Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry
+from lamina_engine.reports import IngestReport
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.ingest.report import Problem
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import Problem
 
 SAME: Final = "unchanged"
 CHANGED: Final = "superseded"

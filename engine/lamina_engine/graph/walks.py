@@ -17,9 +17,8 @@ from lamina_engine.arguments import ids_of
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph.ends import find_ends
-from lamina_engine.graph.intents import AFFINITY, PATHS, gains
-from lamina_engine.graph.registry import STANDARD, Direction, Registry
+from lamina_engine.graph.links import find_ends
+from lamina_engine.graph.registry import AFFINITY, PATHS, STANDARD, Direction, Registry, gains
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES
 from lamina_engine.profiles import WHAT, check_intent

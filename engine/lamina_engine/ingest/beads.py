@@ -17,8 +17,7 @@ from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest.report import Problem
-from lamina_engine.reports import Report
+from lamina_engine.reports import Problem, Report
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

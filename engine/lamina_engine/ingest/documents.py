@@ -19,8 +19,8 @@ from lamina_engine.ingest.sources import SourceRows
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import IngestReport
 
 _DIFF_LIMIT = 4_000
 """Sources of more chunks are matched by content and order alone: the diff is quadratic at worst."""

@@ -19,8 +19,8 @@ from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import Rules, classify, clean_type
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
-from lamina_engine.ingest.report import Problem
 from lamina_engine.redact.redactor import Masked, Redactor, mask
+from lamina_engine.reports import Problem
 from lamina_engine.time.dates import date_in_path, date_span, date_value
 
 

@@ -20,10 +20,9 @@ from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
 from lamina_engine.ingest.reader import SourceReader, apply_overrides
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
-from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
-from lamina_engine.reports import Progress, ProgressListener
+from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

@@ -17,15 +17,15 @@ from lamina_engine.ingest.drafts import KINDS, SourceDraft, read_source
 from lamina_engine.ingest.git import Repository
 from lamina_engine.ingest.origins import Repositories
 from lamina_engine.ingest.recordfiles import RecordWriter
-from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
+from lamina_engine.reports import Problem
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.recordfiles import RecordChunk
-    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import IngestReport
 
 logger = logging.getLogger(__name__)
 

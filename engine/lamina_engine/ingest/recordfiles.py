@@ -24,11 +24,11 @@ from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
-from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Problem
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import IngestReport
 
 READ_KINDS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 MAX_LINE_BYTES = 16 * 2**20

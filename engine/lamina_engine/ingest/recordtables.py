@@ -30,7 +30,7 @@ from lamina_engine.ingest.records import (
     python_values,
     shown,
 )
-from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Problem
 
 _MIN_US, _MAX_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 to 9999
 _UNITS_PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

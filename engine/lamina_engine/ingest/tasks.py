@@ -21,9 +21,8 @@ from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.registry import IMPORTED, STANDARD, Registry
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
-from lamina_engine.ingest.report import Problem
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
-from lamina_engine.reports import Report
+from lamina_engine.reports import Problem, Report
 from lamina_engine.results import Chunk, Link
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.adding import redact
-from lamina_engine.ingest.report import IngestReport, Problem
-from lamina_engine.reports import Report
+from lamina_engine.reports import IngestReport, Problem, Report
 
 if TYPE_CHECKING:
     from lamina_engine.chunks.writing import ChunkCounts

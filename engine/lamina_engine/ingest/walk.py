@@ -26,7 +26,7 @@ from pathlib import Path
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest.decoding import is_unicode
-from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Problem
 
 MAX_BYTES = 50 * 2**20
 """Default limit for a file that is read as a whole."""

@@ -25,8 +25,8 @@ from lamina_engine.errors import (
     VaultLocked,
 )
 from lamina_engine.ingest.pipeline import ingest
-from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.walk import SKIPPED_FOLDERS
+from lamina_engine.reports import IngestReport, Problem
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lamina_engine.ingest.drafts import SourceLink
-from lamina_engine.ingest.report import Problem
+from lamina_engine.reports import Problem
 
 NOTE_SUFFIXES = (".md", ".markdown")
 """Suffixes that a link may leave out, in order of preference."""

@@ -22,9 +22,8 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.warming import KERNELS
 from lamina_engine.reindex import gate
 from lamina_engine.reindex.derived import BUILDING, IndexBuilder, build_dir, drop_unnamed_terms
-from lamina_engine.reindex.report import ReindexReport
 from lamina_engine.reindex.space import SpaceBuilder
-from lamina_engine.reports import ProgressListener, ProgressReporter
+from lamina_engine.reports import ProgressListener, ProgressReporter, ReindexReport
 from lamina_engine.store.manifest import Space
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels._jit import compiled_before, warm

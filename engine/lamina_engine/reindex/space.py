@@ -27,8 +27,7 @@ from lamina_engine.index.keys import KeyIndex, hash_versions
 from lamina_engine.index.state import FORGOTTEN
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import date_words
-from lamina_engine.reindex.report import ReindexReport
-from lamina_engine.reports import ProgressReporter
+from lamina_engine.reports import ProgressReporter, ReindexReport
 from lamina_engine.schema import vector_log
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.store.transaction import Transaction

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
-from lamina_engine.ingest.report import IngestReport, Problem
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
-from lamina_engine.reports import Progress, ProgressListener
+from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener
 from lamina_engine.sessions import chats, plainlog
 from lamina_engine.sessions.cutting import SessionLimits
 from lamina_engine.sessions.events import Thread

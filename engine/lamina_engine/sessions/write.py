@@ -17,8 +17,8 @@ from lamina_engine.sessions.events import Thread
 from lamina_engine.sessions.turns import ChunkPack
 
 if TYPE_CHECKING:
-    from lamina_engine.ingest.report import IngestReport
     from lamina_engine.memory import Memory
+    from lamina_engine.reports import IngestReport
 
 Place = tuple[str, str, int, int, bool]
 """Session, agent, turn and piece of a chunk, or number of a summary; whether it is one."""

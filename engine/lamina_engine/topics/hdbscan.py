@@ -22,10 +22,9 @@ from lamina_engine.topics.points import Metric, as_points
 from lamina_kernels._jit import is_ready
 from lamina_kernels.hdbscan.certified import nearest
 from lamina_kernels.hdbscan.dense import MOST_ROWS, dense_tree
-from lamina_kernels.hdbscan.hierarchy import condense, merge_tree
+from lamina_kernels.hdbscan.hierarchy import Method, choose, condense, flatten, merge_tree, outlier_scores
 from lamina_kernels.hdbscan.neighbors import uncertain_share
 from lamina_kernels.hdbscan.packed import Arithmetic, Packed, fastest, pack, pack_rows
-from lamina_kernels.hdbscan.selection import Method, choose, flatten, outlier_scores
 from lamina_kernels.hdbscan.spanning_tree import spanning_tree
 from lamina_kernels.hdbscan.survey import PairBounds
 from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Points, SpanningTree

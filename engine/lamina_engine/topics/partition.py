@@ -25,9 +25,8 @@ from lamina_engine.topics.assignment import assign_positions, calibrate, directi
 from lamina_engine.topics.hdbscan import EXACT_ROWS, Way, check_cut, grow
 from lamina_engine.topics.points import as_points, unit_rows
 from lamina_kernels.hdbscan.certified import nearest
-from lamina_kernels.hdbscan.hierarchy import condense, descendants
+from lamina_kernels.hdbscan.hierarchy import choose, condense, descendants, flatten, peaks, stabilities
 from lamina_kernels.hdbscan.packed import Arithmetic, fastest, pack
-from lamina_kernels.hdbscan.selection import choose, flatten, peaks, stabilities
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64, CondensedTree
 from lamina_kernels.threads import ThreadTeam
 

@@ -203,7 +203,7 @@ import sys
 from pathlib import Path
 from lamina_engine.memory import Memory
 from lamina_engine.graph.walks import neighbours, propagate, traverse
-from lamina_engine.graph.causes import causes
+from lamina_engine.graph.links import causes
 view = Memory(Path(sys.argv[1]), mode="r", embedder="none").view()
 assert len(traverse(view, ["a"], intent="why")) == 3
 assert len(neighbours(view, "a", hops=2)) == 2 and propagate(view, ["a"]) and causes(view, "a")

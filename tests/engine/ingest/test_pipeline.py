@@ -16,9 +16,8 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles
-from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.walk import read_entry
-from lamina_engine.reports import Progress
+from lamina_engine.reports import IngestReport, Progress
 from tests.notes import CountingEmbedder, prose, state, write
 
 

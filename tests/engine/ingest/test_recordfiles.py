@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import io
@@ -21,7 +19,7 @@ from lamina_engine.errors import IngestError, InvalidArgument, SchemaMismatch
 from lamina_engine.ingest import recordfiles
 from lamina_engine.ingest.recordfiles import MAX_PROBLEMS, RecordChunk, RecordWriter, arrow_batches, read_records
 from lamina_engine.ingest.records import normalise_record
-from lamina_engine.ingest.report import IngestReport
+from lamina_engine.reports import IngestReport
 from tests.notes import CountingEmbedder, ids_by_text, settle, write
 
 

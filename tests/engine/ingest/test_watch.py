@@ -14,8 +14,8 @@ import pytest
 
 from lamina import EmbedderMismatch, EmbeddingError, IngestError, InvalidArgument, MissingExtra, Vault, VaultLocked
 from lamina_engine.ingest.pipeline import ingest
-from lamina_engine.ingest.report import IngestReport
 from lamina_engine.ingest.watch import follow, watch_roots
+from lamina_engine.reports import IngestReport
 from tests.notes import write
 
 pytest.importorskip("watchfiles")

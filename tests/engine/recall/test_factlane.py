@@ -11,8 +11,8 @@ from lamina import FixedClock
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.log import Draft, write
-from lamina_engine.known_profiles import BUILT_IN
 from lamina_engine.memory import Memory
+from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.results import Hit

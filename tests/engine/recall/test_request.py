@@ -7,7 +7,7 @@ import pytest
 
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.known_profiles import BUILT_IN
+from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.request import MAX_QUERY_CHARS, Request, make_request
 
 CLOCK_US = parse_instant("2026-03-01")

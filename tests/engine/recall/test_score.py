@@ -18,8 +18,7 @@ from lamina import FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import MISSING_US, US_PER_DAY, parse_instant
 from lamina_engine.embed.remote import CallableEmbedder
-from lamina_engine.known_profiles import BUILT_IN, Profiles
-from lamina_engine.profiles import Decay
+from lamina_engine.profiles import BUILT_IN, Decay, Profiles
 from lamina_engine.recall import score as c
 from lamina_engine.recall import score as formulas
 from lamina_engine.recall.explain import recompute

@@ -15,7 +15,7 @@ import lamina
 from bench.stories import CAUSES, fill, measure, plant
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina_engine.embed.remote import CallableEmbedder
-from lamina_engine.known_profiles import Profiles
+from lamina_engine.profiles import Profiles
 from lamina_engine.recall.pipeline import matched, recall
 from lamina_engine.recall.stories import angular_match, hop_weights
 from lamina_engine.results import Story

@@ -4,7 +4,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, InvalidArgument, InvalidConfig, Vault
-from lamina_engine.known_profiles import Profiles
+from lamina_engine.profiles import Profiles
 from lamina_engine.recall.explain import recompute
 
 NOW = "2026-08-12T14:30:00Z"

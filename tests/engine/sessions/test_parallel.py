@@ -18,9 +18,9 @@ import pytest
 from lamina import FixedClock
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.executor import Executor, InlineExecutor
-from lamina_engine.ingest.report import IngestReport
 from lamina_engine.memory import Memory
 from lamina_engine.redact.redactor import Redactor
+from lamina_engine.reports import IngestReport
 from lamina_engine.sessions import parallel as opening
 from lamina_engine.sessions import write as writing
 from lamina_engine.sessions.ingest import ingest_sessions

@@ -11,8 +11,8 @@ from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.graph import sessions
 from lamina_engine.graph.links import claims_of
 from lamina_engine.index.state import ACTIVE
-from lamina_engine.ingest.report import IngestReport
 from lamina_engine.memory import Memory
+from lamina_engine.reports import IngestReport
 from lamina_engine.sessions.cutting import SessionLimits
 from lamina_engine.sessions.ingest import ingest_sessions
 from lamina_engine.sessions.reading import SessionOptions

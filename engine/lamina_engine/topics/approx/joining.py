@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine.topics.approx.cells import nearest_cells
-from lamina_engine.topics.approx.probing import Probed
+from lamina_engine.topics.approx.probing import Probed, nearest_cells
 from lamina_kernels.hdbscan.approx.probing import list_queries
 from lamina_kernels.hdbscan.forest import UNKNOWN, BestEdges, Forest, find_best_edges, single_rows, take_edges
 from lamina_kernels.hdbscan.neighbors import TILE_COLUMNS, TILE_ROWS, Tiles, make_tiles

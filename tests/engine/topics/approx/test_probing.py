@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lamina_engine.reports import Progress
-from lamina_engine.topics.approx import cells, joining
+from lamina_engine.topics.approx import joining, probing
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.drift import adjusted_rand
 from lamina_engine.topics.hdbscan import Hierarchy, cut, grow
@@ -128,10 +128,10 @@ def test_the_cells_nearest_to_each_row() -> None:
     rows = sphere(600)
     points = as_points(rows, "cosine")
     frame = make_frame(points, "float32", centred=False)
-    centres = cells.make_cells(points, frame, 20, ThreadTeam(2))
+    centres = probing.make_cells(points, frame, 20, ThreadTeam(2))
     assert len(centres) == 30
     some = np.arange(0, 600, 7)
-    got = cells.nearest_cells(points, frame, some, pack_others(frame, centres), 5, ThreadTeam(2))
+    got = probing.nearest_cells(points, frame, some, pack_others(frame, centres), 5, ThreadTeam(2))
     far = ((rows[some, None].astype(np.float64) - centres[None]) ** 2).sum(axis=2)
     assert np.mean(got == np.argsort(far, axis=1)[:, :5]) > 0.99  # estimates may exchange equally near ones
 

@@ -7,7 +7,7 @@ import pytest
 from lamina_engine.chunks import lifecycle
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import log
-from lamina_engine.graph.causes import causes
+from lamina_engine.graph.links import causes
 from lamina_engine.graph.log import Draft
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import fill, tie
