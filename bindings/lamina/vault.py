@@ -746,12 +746,12 @@ class Vault:
         >>> [chunk.id for chunk in vault.list({"project": "api"})]
         ['db']
         """
-        from lamina_engine.recall.pipeline import listed
+        from lamina_engine.recall.pipeline import list_chunks
         from lamina_engine.results import Chunk
 
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
-        return Results(listed(self._memory, where, limit), Chunk)
+        return Results(list_chunks(self._memory, where, limit), Chunk)
 
     def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.

@@ -129,7 +129,7 @@ def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None,
         if not ids_of(ids):
             raise InvalidArgument("forget was given no ids; name the chunks that are to be forgotten")
         return None
-    node = filters.parse(where, tz)
+    node = filters.parse_filter(where, tz)
     if not filters.fields_of(node):
         raise InvalidArgument(
             f"where={where!r} names no field, so it accepts every chunk; to forget all of them delete the vault's folder"

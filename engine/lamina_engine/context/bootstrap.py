@@ -13,7 +13,7 @@ from lamina_engine.context.journal import RESETS, read_state, record_turn
 from lamina_engine.context.memories import item_of_chunk, newest_chunks, scope_filter
 from lamina_engine.context.rendering import ContextBlock, Item, age_text
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.pipeline import listed, recall
+from lamina_engine.recall.pipeline import list_chunks, recall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ class _Bootstrap:
         if found and found[0].source and found[0].ordinal >= 0:
             where: dict[str, Any] = {"type": _HANDOFF, "source": found[0].source}
             found = sorted(
-                listed(self._memory, where, _MOST_CHUNKS, now_us=self._now_us), key=lambda chunk: chunk.ordinal
+                list_chunks(self._memory, where, _MOST_CHUNKS, now_us=self._now_us), key=lambda chunk: chunk.ordinal
             )
         self._handoff = found
         return [item_of_chunk(chunk, "handoff", self._now_us) for chunk in found]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
 from lamina_engine.context.rendering import Item, age_text
-from lamina_engine.recall.pipeline import listed
+from lamina_engine.recall.pipeline import list_chunks
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -33,7 +33,7 @@ def newest_chunks(
     memory: Memory, type_: str, limit: int, *, project: str | None = None, agent: str | None = None
 ) -> list[Chunk]:
     """Return the newest chunks of a type, by their date; none that is snoozed."""
-    return listed(memory, scope_filter({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
+    return list_chunks(memory, scope_filter({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
 
 
 def scope_filter(where: Mapping[str, Any], project: str | None, agent: str | None = None) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _old_rows(
     tz: str,
 ) -> Rows:
     """Return active rows, unpinned and awake, not written, dated or recalled within their limit."""
-    node = where.parse(filter_, tz)
+    node = where.parse_filter(filter_, tz)
     candidates = np.equal(view.state.status, ACTIVE) & (view.state.pinned == 0)
     candidates[view.state.asleep(now_us)] = False
     rows = np.flatnonzero(mask.evaluate(node, view, candidates))

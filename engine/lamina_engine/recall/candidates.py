@@ -1,4 +1,4 @@
-"""The candidate table: every row that a lane found and the chunk before each, matched and scored."""
+"""Candidate table: the rows of every lane and the chunk before each, with match and score."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.recall.lanes import Words, completed, cosines
+from lamina_engine.recall.lanes import Words, complete_scores, cosines
 from lamina_engine.recall.score import score_rows, status_factors
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.recall.factlane import Held
+    from lamina_engine.recall.factlane import FactHit
     from lamina_engine.recall.fuse import Lane
     from lamina_engine.recall.lanes import Selection
     from lamina_engine.recall.request import Request
@@ -27,7 +27,7 @@ _NO_SCORES: Final = np.empty(0)
 
 
 class Candidates(Struct, frozen=True):
-    """The candidates, column by column; those that a lane found ascend by row, appended ones stand after them."""
+    """Candidates as columns: rows from the lanes ascend, appended rows follow."""
 
     rows: I64
     bm25: F64
@@ -61,30 +61,16 @@ def score_candidates(
     query: F32 | None,
     share: float,
     selection: Selection,
-    held: Mapping[int, Held],
+    fact_hits: Mapping[int, FactHit],
 ) -> tuple[Candidates, list[int]]:
-    """Score every row that a lane found, and the chunk before each short one: the one whose words it was indexed with.
-
-    Parameters
-    ----------
-    lanes : (Lane, Lane)
-        Words, and vectors.
-    share : float
-        The vector lane's part of the score.
-    held : mapping of int to Held
-        By row, what the facts lane found.
-
-    Returns
-    -------
-    (candidates, order)
-        ``order`` has the positions with a score above 0, best first.
-    """
+    """Score the rows of both lanes; return them and the positions above 0, best first."""
+    # a short chunk was indexed with the words of the chunk before it, which receives part of its match
     profile, (lexical, vector) = request.profile, lanes
     live = _NO_MASK if selection.live is None else selection.live.view(np.uint8)
     joined = join_lanes(lexical.rows, vector.rows, view.previous if profile.spread else _NO_ROWS, live)
     rows = joined.rows
-    bm25 = words.completed(rows)
-    cosine = completed(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
+    bm25 = words.complete_scores(rows)
+    cosine = complete_scores(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )
@@ -93,18 +79,16 @@ def score_candidates(
         rows, bm25, parts.coverage, cosine, joined.lexical_rank, joined.vector_rank, parts.own, parts.received,
         parts.semantic, _NO_SCORES, _NO_SCORES,
     )  # fmt: skip
-    if held:
-        found = _add_facts(view, request, words, query, share, found, held)
+    if fact_hits:
+        found = _add_facts(view, request, words, query, share, found, fact_hits)
     factor = status_factors(view, profile, found.rows)
     score, order = score_rows(view, request, found.rows, found.semantic, factor)
     return msgspec.structs.replace(found, factor=factor, score=score), order
 
 
 def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, list[int]]:
-    """Score rows for a question with nothing but a time in it: each matches fully, and time decides.
-
-    One call scores them all, a whole vault if need be; the best ``request.pool`` become candidates.
-    """
+    """Score rows for a question that holds only a time: each matches fully, and time ranks them."""
+    # one call scores them all, every row of a vault if need be; the best become candidates
     ones, factor = np.ones(len(rows)), status_factors(view, request.profile, rows)
     score, best = score_rows(view, request, rows, ones, factor, most=request.pool)
     ascending = np.sort(best)
@@ -119,10 +103,8 @@ def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, 
 
 
 def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept: list[int], first: int) -> Candidates:
-    """Return the candidates with the own match of those appended from a position on, where they are kept.
-
-    It changes no score, so it is computed for the few that are shown.
-    """
+    """Fill in the own match of shown candidates appended at position ``first`` or later."""
+    # it changes no score, so it is computed for the few that are shown
     new = np.array([position for position in kept if position >= first], np.int64)
     if not new.size:
         return c
@@ -134,7 +116,7 @@ def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept
 
 
 def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant: float) -> F64:
-    """Return reciprocal ranks fused, divided by what first places in both lanes give."""
+    """Return reciprocal-rank fusion of both lanes, scaled so that two first places give 1."""
     fused = reciprocal_rank_fusion([lexical.rows, vector.rows], [1.0 - share, share], rank_constant=constant)
     out = np.zeros(len(rows))
     out[np.searchsorted(rows, fused.rows)] = fused.scores * (constant + 1.0)
@@ -142,14 +124,20 @@ def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant:
 
 
 def _add_facts(
-    view: View, request: Request, words: Words, query: F32 | None, share: float, c: Candidates, held: Mapping[int, Held]
+    view: View,
+    request: Request,
+    words: Words,
+    query: F32 | None,
+    share: float,
+    c: Candidates,
+    fact_hits: Mapping[int, FactHit],
 ) -> Candidates:
-    """Return the candidates with the chunks that hold facts, and their semantic scores; rows ascend."""
-    by_row = np.array(list(held), np.int64)
+    """Add the chunks of the facts lane and mix its share into the semantic scores; rows ascend."""
+    by_row = np.array(list(fact_hits), np.int64)
     new = np.setdiff1d(by_row, c.rows)
     bm25, cosine = words.score(new), cosines(view, query, new)
     coverage = bm25 / words.ceiling if words.ceiling else np.zeros(len(new))
-    # in a fusion by ranks a row without any has nothing of its own
+    # under rank fusion a row without a rank has no match of its own
     is_ranked = request.profile.fusion == "ranks"
     own = np.zeros(len(new)) if is_ranked else (1.0 - share) * coverage + share * np.maximum(cosine, 0.0)
     fresh = slice(len(c.rows), None)
@@ -159,6 +147,6 @@ def _add_facts(
         column[fresh] = values
     c = c.take(np.argsort(c.rows, kind="stable"))
     parts = np.zeros(len(c.rows))
-    parts[np.searchsorted(c.rows, by_row)] = [fact.part for fact in held.values()]
+    parts[np.searchsorted(c.rows, by_row)] = [fact.part for fact in fact_hits.values()]
     semantic = np.minimum((1.0 - request.profile.facts.share) * (c.own + c.received) + parts, 1.0)
     return msgspec.structs.replace(c, semantic=semantic)

@@ -1,4 +1,4 @@
-"""Diversity of the hits: repeats folded, maximal marginal relevance, and choosing within a token budget."""
+"""Diversity of hits: folded duplicates, maximal marginal relevance, slots in a token budget."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from lamina_engine.recall.request import Request
 
 _REORDERED: Final = 4
-"""Times k: how far down hits are looked at for repetition."""
+"""Times k: depth down to which hits are checked for repeats."""
 _ROUNDING: Final = 1e-5
 _KEPT_VERSIONS: Final = 16_384
 """Some 2 MB."""
 _MOST: Final = 512
-"""Candidates among which variety is looked for; those after them are taken in order."""
+"""Candidates that are diversified; later ones are taken in order."""
 _BELOW: Final = 1.0 - 1e-9
 _NO_BUDGET: Final = 2**62
 
@@ -91,7 +91,7 @@ def _fold(
 
 
 def _versions(view: View, rows: I64) -> list[bytes]:
-    """Return the content hash of some rows; remembered, as the heads of many questions share their rows."""
+    """Return content hashes of some rows; cached, because many questions share their top rows."""
     kept = view.tables.contents
     found = [kept.get(row) for row in rows.tolist()]
     if None in found:
@@ -106,7 +106,7 @@ def _versions(view: View, rows: I64) -> list[bytes]:
 
 
 def head_vectors(view: View, rows: I64) -> F32 | None:
-    """Return float32 (n, d): vectors of some rows, zero where a row has none; None where the vault has none."""
+    """Return vectors of some rows, float32 (n, d), zero if missing; None in vaults without any."""
     if not view.vector_rows:
         return None
     out = np.zeros((len(rows), view.vectors.dim), np.float32)
@@ -116,15 +116,15 @@ def head_vectors(view: View, rows: I64) -> F32 | None:
 
 
 def arrange(
-    view: View, request: Request, candidates: Candidates, order: list[int], brought: Mapping[int, LinkedHit]
+    view: View, request: Request, candidates: Candidates, order: list[int], linked: Mapping[int, LinkedHit]
 ) -> tuple[list[int], Candidates, Mapping[int, LinkedHit]]:
-    """Return at most k hits that fit the budget together.
+    """Return at most k hits whose total size fits the budget.
 
     Parameters
     ----------
     order : list of int
         Positions among the candidates, best first.
-    brought : mapping of int to LinkedHit
+    linked : mapping of int to LinkedHit
         By position.
     """
     settings, budget = request.profile.diversity, request.token_budget
@@ -148,11 +148,11 @@ def arrange(
         chosen = varied.tolist()
         rest = _fit_budget(sizes[len(head) :], left - int(sizes[varied].sum()), request.k - len(chosen))
         chosen += [len(head) + i for i in rest]
-    return _lower_siblings(candidates, [order[i] for i in chosen], brought)
+    return _lower_siblings(candidates, [order[i] for i in chosen], linked)
 
 
 def _fit_budget(sizes: I64, budget: int, k: int) -> list[int]:
-    """Return at most k positions in order, passing over what does not fit the rest of the budget."""
+    """Return at most k positions in order, skipping those that exceed the remaining budget."""
     kept: list[int] = []
     for position, size in enumerate(sizes.tolist()):
         if len(kept) >= k:
@@ -164,14 +164,14 @@ def _fit_budget(sizes: I64, budget: int, k: int) -> list[int]:
 
 
 def _lower_siblings(
-    candidates: Candidates, kept: list[int], brought: Mapping[int, LinkedHit]
+    candidates: Candidates, kept: list[int], linked: Mapping[int, LinkedHit]
 ) -> tuple[list[int], Candidates, Mapping[int, LinkedHit]]:
-    """Return the hits with topic siblings below all direct ones: their scores say what their places say."""
-    siblings = [position for position in kept if position in brought and brought[position].sibling]
+    """Rank topic siblings below all direct hits, lowering their scores to match."""
+    siblings = [position for position in kept if position in linked and linked[position].sibling]
     if not siblings:
-        return (kept, candidates, brought)
+        return (kept, candidates, linked)
     direct = [position for position in kept if position not in siblings]
-    score, known = candidates.score.copy(), dict(brought)
+    score, known = candidates.score.copy(), dict(linked)
     if direct:
         ceiling = float(score[direct].min()) * _BELOW
         for position in siblings:

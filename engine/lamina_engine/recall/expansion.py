@@ -1,6 +1,6 @@
-"""Graph expansion of the top hits: neighbours, a best-first walk with pushed mass, and topic siblings.
+"""Graph expansion of the top hits: neighbours, best-first walk, pushed mass, topic siblings.
 
-A chunk that only a link brought in never passes the best hit of the question itself, but for the ``task`` profile, whose
+A chunk that only a link adds never passes the best direct hit, except in the ``task`` profile, whose
 formula lets a fresh neighbour pass an old hit. A topic sibling counts as much as its hit, times one less its angular
 distance to the topic's centre, and stands below every direct hit. Nothing is added for having been an expansion before:
 in the system this comes from, such feedback outgrew every score.
@@ -45,7 +45,7 @@ STRONG: Final = 0.5
 
 
 class LinkedHit(Struct, frozen=True):
-    """Why a chunk is where it is: by a link, and not by its own match alone."""
+    """A hit that a link or a topic added or raised, with the path to it."""
 
     row: int
     semantic: float
@@ -55,13 +55,13 @@ class LinkedHit(Struct, frozen=True):
     path: tuple[dict[str, Any], ...]
     contradicts: bool
     sibling: bool = False
-    """True where a topic, and no link, brought it in: it stands below every direct hit."""
+    """True where a topic, not a link, added it: it ranks below every direct hit."""
     ceiling: float | None = None
     """Score that it was lowered to for that."""
 
 
 class ExpansionBatch(NamedTuple):
-    """Rows that one thing brings in, each once.
+    """Rows added by one kind of expansion, each once.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ExpansionBatch(NamedTuple):
     semantic : float64 (m,)
         What takes the place of their own semantic scores.
     describe : callable
-        Gives the whole of one by its position; it reads ids.
+        Makes the `LinkedHit` of a position; reads ids.
     """
 
     rows: I64
@@ -78,7 +78,7 @@ class ExpansionBatch(NamedTuple):
 
 
 class LazyLinkedHits(Mapping[int, LinkedHit]):
-    """What was brought in, by position among the candidates; each is told when it is first asked for.
+    """Linked hits by candidate position, each described on first access.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def expand(
 
     Returns
     -------
-    (candidates, order, brought)
-        ``brought`` has, by position, what was added or raised. What was added has no match of its own yet: see
+    (candidates, order, linked)
+        ``linked`` has the added or raised hits by position. Added ones have no match of their own yet: see
         `lamina_engine.recall.candidates.match_shown`.
     """
     profile = request.profile
@@ -148,8 +148,8 @@ def expand(
     factor[at] = status_factors(view, profile, merged.rows[at])
     score[hits], best = score_rows(view, request, rows, semantic, factor[hits])
     places = [(batch.describe, place) for batch in found for place in range(len(batch.rows))]
-    brought = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))
-    return replace(merged, factor=factor, score=score), hits[best].tolist(), brought
+    linked = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))
+    return replace(merged, factor=factor, score=score), hits[best].tolist(), linked
 
 
 # ---------------------------------------------------------------------- neighbours
@@ -158,7 +158,7 @@ def expand(
 def _find_neighbours(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64
 ) -> ExpansionBatch | None:
-    """Return the best neighbours of each hit: combined score, then newest link, then id; no hit, and none twice."""
+    """Return the best neighbours of each hit by score, newest link, id; no hits, no repeats."""
     from lamina_engine.graph.walks import find_adjacent, select_adjacent
 
     settings = request.profile.neighbours
@@ -189,7 +189,7 @@ def _batch_hits(found: Sequence[LinkedHit]) -> ExpansionBatch | None:
 
 
 def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, I64]:
-    """Return the candidates with what links and topics bring in, and the position of each; a later batch overrides."""
+    """Append the batches' rows; return the table and their positions. Later batches override."""
     rows = np.concatenate([batch.rows for batch in found])
     at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
     fresh = np.flatnonzero(c.rows[at] != rows)
@@ -209,7 +209,7 @@ def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, 
 def _walk_links(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64, query: F32 | None, intent: str
 ) -> ExpansionBatch | None:
-    """Return what links lead to from the best hits, and what mass pushed from them comes to; None where nothing moves.
+    """Walk links from the best hits and push mass along them; None without a change.
 
     Parameters
     ----------
@@ -225,24 +225,24 @@ def _walk_links(
     if top <= 0.0 or not first.size:
         return None
     keep = request.profile.invalidated > 0.0
-    begun, scores = c.rows[first], c.semantic[first] / top
+    anchors, scores = c.rows[first], c.semantic[first] / top
     if not view.all_active:
-        begun, scores = walks.latest_rows(view, begun, scores)
-    begin = walks.find_starts(view, begun, scores, invalidated=keep)
+        anchors, scores = walks.latest_rows(view, anchors, scores)
+    starts = walks.find_starts(view, anchors, scores, invalidated=keep)
     walk = walks.walk_best_first(
-        view, begin, intent=intent, depth=settings.depth, beam_width=settings.beam, budget=settings.budget,
+        view, starts, intent=intent, depth=settings.depth, beam_width=settings.beam, budget=settings.budget,
         vector=query, invalidated=keep,
     )  # fmt: skip
     pushed = _NOTHING
     if settings.pushed:
-        pushed = walks.push_mass(view, begin, intent=intent, budget=settings.pushed, invalidated=keep)
-    rows = np.concatenate([walks.reached_rows(view, walk, begin, settings.budget), pushed.rows])
+        pushed = walks.push_mass(view, starts, intent=intent, budget=settings.pushed, invalidated=keep)
+    rows = np.concatenate([walks.reached_rows(view, walk, starts, settings.budget), pushed.rows])
     semantic = merge_walk_scores(
         c.rows, c.semantic, top,
         Shares(settings.strong, settings.raised, settings.added, settings.raised_by_push, settings.added_by_push),
-        _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), begun,
+        _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), anchors,
         rows[: walk.nodes.size], walk.scores, walks.mark_contradicted(view, walk),
-        float(max(walk.scores.max(initial=0.0), begin.lone_scores.max(initial=0.0))),
+        float(max(walk.scores.max(initial=0.0), starts.lone_scores.max(initial=0.0))),
         pushed.rows, pushed.scores, float(pushed.scores.max(initial=0.0)),
     )  # fmt: skip
     places = np.flatnonzero(semantic >= 0.0)
@@ -258,12 +258,12 @@ def _walk_links(
 def _describe_walked(
     view: View, walk: Walk, paths: Sequence[tuple[str, ...]], along: I64, places: I64, rows: I64, semantic: F64, i: int
 ) -> LinkedHit:
-    """Return what was led to, with the way there; of pushed mass only the relations are known."""
+    """Describe a walked row by its path; of pushed mass only the relations are known."""
     row, score, place = int(rows[i]), float(semantic[i]), int(places[i])
     if place < walk.nodes.size:
         return describe_path(row, score, walks.trace_path(view, walk, place))
-    said = f"{' -> '.join(paths[along[place - walk.nodes.size]])} from the best hits"
-    return LinkedHit(row, score, said, (), contradicts=False)
+    text = f"{' -> '.join(paths[along[place - walk.nodes.size]])} from the best hits"
+    return LinkedHit(row, score, text, (), contradicts=False)
 
 
 # ---------------------------------------------------------------------- topic siblings
@@ -302,7 +302,7 @@ class TopicTable:
         return int(self.lowest[found]) if found >= 0 else -1
 
     def members(self, view: View, topic: int, threshold: float) -> tuple[I64, F64]:
-        """Return rows of a topic and their angular distances to its centre, nearest first; equals by row."""
+        """Return a topic's rows and angular distances to its centre, nearest first, ties by row."""
         if topic not in self._near:
             from lamina_engine.topics.assignment import angular
             from lamina_engine.topics.points import unit_rows
@@ -320,7 +320,7 @@ class TopicTable:
 def _find_siblings(
     view: View, request: Request, selection: Selection, candidates: Candidates, order: list[int]
 ) -> list[LinkedHit]:
-    """Return what the topics of the hits bring along, none of it a candidate already.
+    """Return topic siblings of the hits that are not candidates yet.
 
     Parameters
     ----------
@@ -386,12 +386,12 @@ def _sibling_hits(view: View, topic: TopicRow, hit: int, rows: I64, distances: F
 
 
 def describe_path(row: int, semantic: float, path: Sequence[Step]) -> LinkedHit:
-    """Return what a path of links brought in."""
+    """Return the linked hit at the end of a path."""
     start = path[0].source if path[0].outward else path[0].target
-    said = start
+    text = start
     for step in path:
         at = step.target if step.outward else step.source
-        said += f" -{step.relation}-> {at}" if step.outward else f" <-{step.relation}- {at}"
+        text += f" -{step.relation}-> {at}" if step.outward else f" <-{step.relation}- {at}"
     record = tuple(
         {
             "source": step.source, "target": step.target, "relation": step.relation, "weight": step.weight,
@@ -399,19 +399,19 @@ def describe_path(row: int, semantic: float, path: Sequence[Step]) -> LinkedHit:
         }
         for step in path
     )  # fmt: skip
-    return LinkedHit(row, semantic, said, record, contradicts=any(step.relation == CONTRADICTS for step in path))
+    return LinkedHit(row, semantic, text, record, contradicts=any(step.relation == CONTRADICTS for step in path))
 
 
 def mask_allowed(selection: Selection, rows: I64) -> BOOL:
-    """Return bool (n,): which rows a request may return."""
+    """Return bool (n,), True for rows that the request may return."""
     allowed = rows >= 0
     if selection.live is not None:
-        allowed &= selection.live[rows]  # -1 reads the last row, which is no matter
+        allowed &= selection.live[rows]  # -1 reads the last row; the line above has excluded it
     return allowed
 
 
 def isin_sorted(ascending: I64, rows: I64) -> BOOL:
-    """Return bool (n,): which rows are among some others, of which there is one at least."""
+    """Return bool (n,), membership of rows in a non-empty ascending array."""
     found: BOOL = ascending[np.minimum(np.searchsorted(ascending, rows), len(ascending) - 1)] == rows
     return found
 
@@ -428,7 +428,7 @@ def traverse_question(
     without: Sequence[str] = (),
     invalidated: bool = True,
 ) -> list[Neighbor]:
-    """Return what a question, or anchors, lead to; see `lamina_engine.graph.walks.traverse`.
+    """Traverse links from the hits of a question or from given anchors.
 
     Parameters
     ----------

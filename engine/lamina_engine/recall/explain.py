@@ -1,4 +1,4 @@
-"""Results that know why they are there: the terms of every score, and the score from its terms."""
+"""Explanation of hits: the terms of each score, and the score recomputed from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lamina_engine.chunks.reading import fields_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.expansion import LinkedHit
-from lamina_engine.recall.factlane import Held
+from lamina_engine.recall.factlane import FactHit
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts, recompute_composite
@@ -25,9 +25,9 @@ def explain(
     words: Words,
     folded: dict[int, list[str]],
     share: float,
-    brought: Mapping[int, LinkedHit],
+    linked: Mapping[int, LinkedHit],
     composite: Mapping[int, dict[str, Any]],
-    held: Mapping[int, Held],
+    fact_hits: Mapping[int, FactHit],
     by_time: bool,
 ) -> list[Hit]:
     """Return the kept candidates with every term of their scores."""
@@ -77,20 +77,20 @@ def explain(
         }
         if boost is not None:
             record["boosts"] = boost
-        if request.meant is not None:
-            record["time"] = time_term(request.meant, chunk["created_at_us"])
+        if request.window is not None:
+            record["time"] = time_term(request.window, chunk["created_at_us"])
         if position in composite:
             record["composite"] = composite[position]
         via = None if lexical_rank or vector_rank else "following"
         if by_time:
             record["by_time"], via = True, "time"
-        if held:
+        if fact_hits:
             record |= {"facts_share": profile.facts.share, "fact": 0.0}
-        fact = held.get(int(c.rows[position]))
+        fact = fact_hits.get(int(c.rows[position]))
         if fact is not None:
             record |= fact.terms
             via = fact.via if via else None
-        link = brought.get(position)
+        link = linked.get(position)
         if link is not None:
             via = link.via
             record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
@@ -115,8 +115,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
-        ``facts_share``)·(own + received) + ``fact``). What a link brought in has ``linked`` as its semantic score, and 1
-        what time alone scored (``by_time``).
+        ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
+        score; one scored by time alone (``by_time``) has 1.
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.score.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
         the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.score`; and never more than

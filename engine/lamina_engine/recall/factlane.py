@@ -1,8 +1,8 @@
-"""The facts lane: where a question names an entity, the chunks that say what is asked of it.
+"""Facts lane: chunks that hold the answer to a question about a named entity.
 
-Facts are scored by phases (95 to 40), words by BM25, meaning by cosine: three scales that are not added up. A chunk gets
-a share of the semantic score by its answer's *rank* where the profile fuses ranks, and otherwise by its phase as a part
-of 100, beside coverage and cosine, which are parts of 1 too.
+Facts are scored by phases (95 to 40), words by BM25, meaning by cosine: three scales that cannot be summed. A chunk gets a
+share of the semantic score by the *rank* of its answer where the profile fuses ranks, otherwise by its phase divided by
+100, on the same scale as coverage and cosine.
 """
 
 from __future__ import annotations
@@ -24,56 +24,40 @@ if TYPE_CHECKING:
 
 _FULL: Final = 100.0
 _MOST: Final = 50
-"""Answers that are looked up; of a file with many only the first counts."""
+"""Answers looked up; only the first of each chunk counts."""
 
 
-class Held(Struct, frozen=True):
-    """Why a chunk is among the hits, or higher: a fact that it holds."""
+class FactHit(Struct, frozen=True):
+    """A chunk that holds an answer, with its contribution to the score."""
 
     row: int
     rank: int
     """Of the answer among those of other chunks, from 1."""
     part: float
-    """What it adds to the semantic score."""
+    """Added to the semantic score."""
     answer: Answer
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The numbers and what is said, for `lamina_engine.recall.explain`."""
-        said = self.answer
+        """Score terms and the fact, for `lamina_engine.recall.explain`."""
+        answer = self.answer
         return {
             "fact": self.part,
             "fact_rank": self.rank,
-            "fact_score": said.score,
-            "fact_method": said.method,
-            "fact_says": [said.subject, said.predicate, said.object],
-            "fact_contradicted": list(said.contradicted),
+            "fact_score": answer.score,
+            "fact_method": answer.method,
+            "fact_says": [answer.subject, answer.predicate, answer.object],
+            "fact_contradicted": list(answer.contradicted),
         }
 
     @property
     def via(self) -> str:
-        """The fact, in words."""
+        """The fact as text."""
         return f"fact: {self.answer.subject} -{self.answer.predicate}-> {self.answer.object}"
 
 
-def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> dict[int, Held]:
-    """Return the chunks that hold answers to the question.
-
-    Parameters
-    ----------
-    view : View
-        The version, or a past moment of it; only facts known then count.
-    request : Request
-    selection : Selection
-        Which rows may be returned.
-    config : FactsConfig
-        Who "I" is, and what questions ask about.
-
-    Returns
-    -------
-    dict of int to Held
-        By row of the chunks log; empty where the profile has no such lane, the vault no facts, or the question no answer.
-    """
+def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> dict[int, FactHit]:
+    """Return chunks that hold answers to the question, by row; the view limits the facts."""
     settings = request.profile.facts
     if not settings.weight or "facts" not in request.lanes or not view.snapshot.rows("facts"):
         return {}
@@ -85,12 +69,12 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
         intents=intents_from(config.intents), least=settings.least,
     )  # fmt: skip
     answers = [answer for answer in found if answer.score >= settings.least]
-    held: dict[int, Held] = {}
+    fact_hits: dict[int, FactHit] = {}
     for answer, row in zip(answers, _rows_of(view, answers), strict=True):
-        if row >= 0 and row not in held and (selection.live is None or selection.live[row]):
-            rank = len(held) + 1
-            held[row] = Held(row, rank, _part(request.profile, answer.score, rank), answer)
-    return held
+        if row >= 0 and row not in fact_hits and (selection.live is None or selection.live[row]):
+            rank = len(fact_hits) + 1
+            fact_hits[row] = FactHit(row, rank, _part(request.profile, answer.score, rank), answer)
+    return fact_hits
 
 
 def _part(profile: Profile, score: float, rank: int) -> float:
@@ -107,7 +91,7 @@ def _part(profile: Profile, score: float, rank: int) -> float:
 
 
 def _rows_of(view: View, answers: Sequence[Answer]) -> list[int]:
-    """Return the row of the chunk that says each answer; -1 where it came from nothing that the vault holds."""
+    """Return the chunk row of each answer; -1 where its source is not in the vault."""
     chunks = [answer.chunk or "" for answer in answers]
     rows: list[int] = view.rows_of_ids(chunks).tolist()
     for place, answer in enumerate(answers):
@@ -117,17 +101,17 @@ def _rows_of(view: View, answers: Sequence[Answer]) -> list[int]:
 
 
 def _row_of_source(view: View, answer: Answer) -> int:
-    """Return the chunk of a file that has the answer's value in it, else the file's first; a bare name will do."""
+    """Return the source's row that contains the value, else its first; bare names match too."""
     rows = _by_source(view).get(answer.source.casefold(), [])
     if len(rows) > 1:
-        wanted = answer.value.casefold()
+        value = answer.value.casefold()
         texts = view.snapshot.values("chunks", "text", np.array(rows, np.int64))
-        return next((row for row, text in zip(rows, texts, strict=True) if wanted in text.casefold()), rows[0])
+        return next((row for row, text in zip(rows, texts, strict=True) if value in text.casefold()), rows[0])
     return rows[0] if rows else -1
 
 
 def _by_source(view: View) -> dict[str, list[int]]:
-    """Return the active rows of each file, by its path and by its bare name; made once for a version. O(rows)."""
+    """Return active rows by source path and by bare file name; cached per version. O(rows)."""
 
     def make() -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

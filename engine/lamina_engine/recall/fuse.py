@@ -1,4 +1,4 @@
-"""A lane: what one way of looking found, ranked."""
+"""Lane results: rows ranked by one retrieval method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Rows = NDArray[np.int64]
 
 
 class Lane(Struct, frozen=True):
-    """What one lane found: rows best first, with the lane's own scores."""
+    """Rows of one lane, best first, with the lane's own scores."""
 
     rows: Rows
     scores: F64
@@ -20,8 +20,8 @@ class Lane(Struct, frozen=True):
 EMPTY = Lane(np.empty(0, np.int64), np.empty(0, np.float64))
 
 
-def ranked(rows: Rows, scores: F64, limit: int) -> Lane:
-    """Return rows by score, equal scores by higher row (the newer one) first, at most ``limit``; zero scores left out."""
+def rank_rows(rows: Rows, scores: F64, limit: int) -> Lane:
+    """Return at most ``limit`` rows with a score above 0, best first; ties to the newer row."""
     least = 0.0
     if len(scores) > 2 * limit:  # sort only what can be among the best
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]

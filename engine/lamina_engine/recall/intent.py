@@ -1,7 +1,7 @@
-"""What a question is after: why, when, who or which thing, or what; by its words alone.
+"""Intent of a question (why, when, entity or what), classified by its words.
 
-Each family of words that a question holds adds 3 to its intent, a phrase of time 2 to *when*, and a leading question
-word 2 to its own. The tables are those of ClawMem's classifier, with whole words in place of prefixes.
+Each family of words in the question adds 3 points to its intent, a time phrase 2 to *when*, and a leading question word
+2 to its own. The tables are those of ClawMem's classifier, matched on full words instead of prefixes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from lamina_engine.profiles import INTENTS, WHAT
 
 SURE: Final = 0.8
-"""From this confidence on a question is taken at its word."""
+"""Least confidence at which the intent is acted upon."""
 _FAMILY: Final = 3
 _HINT: Final = 2
 _LEAST_SURE: Final = 0.6
@@ -52,7 +52,7 @@ _LEADING: Final = {"why": "why", "when": "when", "who": "entity"}
 
 @functools.cache
 def _words() -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Compile the families when a question is first classified: every recall imports this module, few ask it."""
+    """Compile the families on first use: every recall imports this module, few classify."""
     return {
         intent: tuple(re.compile(rf"(?<![\w-])(?:{family})(?![\w-])", re.IGNORECASE) for family in families)
         for intent, families in _FAMILIES.items()
@@ -60,7 +60,7 @@ def _words() -> dict[str, tuple[re.Pattern[str], ...]]:
 
 
 class Intent(NamedTuple):
-    """An intent, and how sure it is, 0 to 1."""
+    """An intent with its confidence, 0 to 1."""
 
     name: str
     confidence: float
@@ -68,17 +68,8 @@ class Intent(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def classify(question: str) -> Intent:
-    """Return what a question is after.
-
-    Parameters
-    ----------
-    question : str
-
-    Returns
-    -------
-    Intent
-        Confidence min(0.95, 0.6 + 0.1 · points), 0.6 for ``what``, where no word says anything; ties go to why, when, entity.
-    """
+    """Classify a question; confidence is min(0.95, 0.6 + 0.1 · points)."""
+    # without any points the intent is ``what`` at 0.6; ties go to why, then when, then entity
     points = {
         intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _words().items()
     }

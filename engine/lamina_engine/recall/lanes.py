@@ -1,7 +1,7 @@
-"""The two lanes: words through the text index and the forward lists, meaning through FAISS and the vectors of the log.
+"""Retrieval lanes: BM25 over text index and forward lists, cosine over FAISS and vectors.
 
-Each gives rows with its own exact scores. A filter reaches both: what an index cannot filter is over-fetched, and few
-rows are scored one and all, so that no filter starves a lane.
+Each returns rows with exact scores. Filters apply inside both lanes: where an index cannot filter, more rows are
+fetched, and a small selection is scored exhaustively, so no filter starves a lane.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.tail import Matches
 from lamina_engine.index.textindex import ROUNDING, Hits, TextIndexDamaged, TextPart, encodable
 from lamina_engine.index.view import View
-from lamina_engine.recall.fuse import EMPTY, Lane, ranked
+from lamina_engine.recall.fuse import EMPTY, Lane, rank_rows
 from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
 _NO_ROWS: Final[I64] = np.empty(0, np.int64)
 DEPTHS: Final = (300, 1_000, 4_000, 16_000)
-"""Rows asked of each part of the text index, until those that were not seen are proved to be worse."""
+"""Rows requested from each part of the text index, until every unseen row is proved worse."""
 _SPARE: Final = 1.5
-"""Rows asked for first, for each that is wanted: half as many more prove that the others are worse, nearly always."""
+"""Over-fetch of the first request: half as many rows more nearly always complete the proof."""
 _CHUNK: Final = 16
-"""Rows scored beyond those that are wanted, before the first look at who can still be among the best."""
+"""Extra rows scored before the first check of the bounds."""
 _MOST_TERMS: Final = 256
 _MOST_FACET_CHARS: Final = 1_000
 
 
 class Selection(Struct, frozen=True):
-    """Which rows a recall may return."""
+    """Rows that a recall may return."""
 
     live: Mask | None
-    """bool (rows,); None where every row is."""
+    """bool (rows,); None for every row."""
     count: int
-    """How many rows that is."""
+    """Number of selected rows."""
     must: tuple[str, ...]
-    """Facets that every one of them has."""
+    """Facets that every selected row has."""
     must_is_all: bool
-    """True where nothing but those facets and being alive was asked for."""
+    """True where these facets and the live status are the only conditions."""
 
 
 class Words:
-    """A query's words, weighed by the statistics of a view.
+    """Lexical lane of a query, its terms weighed by the statistics of a view.
 
-    What the lane gives is what a scan of every row would give, bit for bit, whatever part of the rows stands in the
-    text index: that proposes rows with a bound on their scores, and is asked for more until no row that it has not
-    proposed can be among the best. Where that cannot be proved, every row is scored.
+    The result equals a scan of every row, bit for bit, however many rows the text index covers. The index proposes rows
+    with upper bounds on their scores, and is searched deeper until no other row can be among the best. Where that cannot
+    be proved, every row is scored.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ class Words:
         view = self.view
         self._index = view.tables.text(view.snapshot)
         self.indexed = 0 if self._index is None else min(self._index.rows, view.rows)
-        """Rows below this are found through the text index; the others, the tail, are scanned."""
+        """Rows below this are in the text index; the rest, the tail, are scanned."""
         self._tail: Matches | None = None
-        """Where the terms stand in the tail."""
+        """Postings of the terms in the tail."""
         if self.indexed < view.rows and len(self._keys):
             self._tail = view.tables.tail(view.snapshot, self.indexed).match(self._keys, view.rows)
         try:
@@ -92,10 +92,10 @@ class Words:
             self._drop_index(error)
             return
         self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (self.bm25.k1 + 1.0) if len(self.query.idf) else 0.0
-        """What no score can exceed: every word, as often as one likes."""
+        """Upper bound of any score: every term, at unlimited frequency."""
 
     def _drop_index(self, error: TextIndexDamaged) -> None:
-        """Go on without the text index, which turned out to be damaged."""
+        """Continue without the damaged text index."""
         self.view.tables.distrust(str(self.view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
         self._weigh_terms()
 
@@ -106,9 +106,9 @@ class Words:
         if self._index is not None and len(stems):
             total += self._index.frequencies(stems, self.indexed)
         if self._tail is not None:
-            held = np.bincount(self._tail.terms, minlength=len(self._keys))
+            in_tail = np.bincount(self._tail.terms, minlength=len(self._keys))
             place = {key: i for i, key in enumerate(self._keys.tolist())}
-            total += held[[place[key] for key in self._stems]]
+            total += in_tail[[place[key] for key in self._stems]]
         counts: list[int] = total.tolist()
         return counts
 
@@ -118,8 +118,8 @@ class Words:
             return np.zeros(len(rows))
         return self.view.forward.score(rows, self.query, self.bm25, self._average)
 
-    def completed(self, rows: I64) -> F64:
-        """Return the score of some ascending rows after `lane`, float64 (n,): what it has computed, the rest now."""
+    def complete_scores(self, rows: I64) -> F64:
+        """Return scores of ascending rows, float64 (n,), reusing those that `lane` computed."""
         out = np.zeros(len(rows))
         rest = np.ones(len(rows), np.bool_)
         known = self._scored
@@ -140,7 +140,7 @@ class Words:
         return [{name: part for name, part in zip(names, row, strict=True) if part} for row in parts.tolist()]
 
     def lane(self, selection: Selection, depth: int) -> Lane:
-        """Return the rows that hold the query's words best, at most ``depth``."""
+        """Return at most ``depth`` rows by BM25."""
         if not len(self.query.idf) or not selection.count:
             return EMPTY
         try:
@@ -153,10 +153,10 @@ class Words:
             return self._scan(selection, depth)
         order = np.argsort(found.rows)
         self._scored = Lane(found.rows[order], found.scores[order])
-        return ranked(found.rows, found.scores, depth)
+        return rank_rows(found.rows, found.scores, depth)
 
     def _search(self, selection: Selection, depth: int) -> Lane | None:
-        """Return rows with their scores, the ``depth`` best among them; None where all are to be scored."""
+        """Return rows that include the ``depth`` best; None where every row must be scored."""
         index, live = self._index, selection.live
         best = _Best(self, depth)
         if index is None or not self.indexed:
@@ -189,7 +189,7 @@ class Words:
         return None
 
     def _tail_hits(self) -> Hits:
-        """Return the rows of the tail that hold any of the words; no score exceeds the weights of a row's words."""
+        """Return tail rows that hold any term, bounded by the summed weights of their terms."""
         if self._tail is None:
             return Hits(_NO_ROWS, np.empty(0), 0.0)
         weights = dict(zip(self.query.hashes.tolist(), self.query.idf.tolist(), strict=True))
@@ -205,23 +205,23 @@ class Words:
         scores = self.view.forward.scan(live, self.query, self.bm25, self._average)
         rows = np.flatnonzero(scores)
         self._scored = Lane(rows, scores[rows])
-        return ranked(rows, scores[rows], depth)
+        return rank_rows(rows, scores[rows], depth)
 
 
 class _Probe:
-    """How far one part of the text index has been searched."""
+    """Search state of one part of the text index."""
 
     __slots__ = ("part", "ratio", "rest", "seen")
 
     def __init__(self, part: TextPart, ratio: float) -> None:
         self.part, self.ratio = part, ratio
         self.rest = math.inf
-        """No row that it has not proposed has a higher score; 0 where there is none."""
+        """Upper bound of the rows not proposed yet; 0 where none is left."""
         self.seen = _NO_ROWS
 
 
 class _Best:
-    """The best rows so far: those that may be among them are scored, in the order of their bounds."""
+    """Top rows so far; rows that may be among them are scored in the order of their bounds."""
 
     def __init__(self, words: Words, depth: int) -> None:
         self._words, self._depth = words, depth
@@ -229,10 +229,10 @@ class _Best:
         self._waiting: I64 = _NO_ROWS
         self._bounds: F64 = np.empty(0)
         self.least = 0.0
-        """Score that a row must reach to be among the best; 0 while there are too few."""
+        """Score of the last of the top rows; 0 while there are too few."""
 
     def offer(self, hits: Hits, live: Mask | None, seen: I64 | None = None) -> None:
-        """Take rows that may be among the best; those that were offered before are passed over."""
+        """Queue rows that may be among the best, skipping those in ``seen``."""
         rows, bounds = hits.rows, hits.bounds
         if live is not None:
             kept = live[rows]
@@ -244,7 +244,7 @@ class _Best:
         self._bounds = np.concatenate([self._bounds, bounds])
 
     def score(self) -> None:
-        """Score the rows whose bounds reach `least`, the most promising first."""
+        """Score the rows whose bounds reach `least`, highest bound first."""
         order = np.argsort(-self._bounds, kind="stable")
         rows, bounds = self._waiting[order], self._bounds[order]
         at, stop = 0, max(self._depth - len(self.rows), 0) + _CHUNK
@@ -269,7 +269,7 @@ def _kth(scores: F64, depth: int) -> float:
 
 
 def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lane:
-    """Return the rows nearest to a vector by cosine, at most ``depth``; those at a right angle or beyond are left out."""
+    """Return at most ``depth`` rows with a cosine above 0, nearest first."""
     rows = view.vector_rows
     if not rows or not selection.count:
         return EMPTY
@@ -281,20 +281,9 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
     return Lane(found.rows[:positive], scores[:positive])
 
 
-def completed(rank: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
-    """Return the lane's score of every candidate: what the lane has computed already, the rest now.
-
-    A row's score does not depend on the rows beside it, so both are the same number.
-
-    Parameters
-    ----------
-    rank : int64 (n,)
-        Place of each candidate in the lane, from 1; 0 where the lane did not find it.
-    lane : Lane
-        What the lane found.
-    score : callable
-        Gives the scores of some positions.
-    """
+def complete_scores(rank: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
+    """Return the lane's scores by rank (from 1; 0 for absent rows), computing those it lacks."""
+    # a row's score does not depend on the batch, so both ways give the same number
     out = np.empty(len(rank))
     has = np.flatnonzero(rank)
     out[has] = lane.scores[rank[has] - 1]
@@ -305,7 +294,7 @@ def completed(rank: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
 
 
 def cosines(view: View, query: F32 | None, rows: I64) -> F64:
-    """Return the exact cosine of some rows to a query, float64 (n,); 0 for rows without a vector."""
+    """Return exact cosines of some rows to a query, float64 (n,); 0 without a vector."""
     out = np.zeros(len(rows))
     if query is not None and view.vector_rows:
         has = rows < view.vector_rows

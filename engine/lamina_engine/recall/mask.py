@@ -1,4 +1,4 @@
-"""Row masks: a parsed filter, a time window and the state of each row, evaluated over all rows."""
+"""Row masks: parsed filter, time window and row status, evaluated over all rows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _CHEAP: Final = (
 )  # fmt: skip
 
 
-class Rows(Protocol):
-    """What a filter needs to see of the vault."""
+class FilterView(Protocol):
+    """The part of a view that filters read."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """The version."""
+        """The version that is read."""
         ...
 
     @property
@@ -47,31 +47,24 @@ class Rows(Protocol):
 
     @property
     def freshness(self) -> Freshness:
-        """What scans and reviews say of every row."""
+        """Tier and review flag of every row."""
         ...
 
     @property
     def rows(self) -> int:
-        """How many rows of the chunks log there are."""
+        """Number of rows in the chunks log."""
         ...
 
 
-def evaluate(node: Node, view: Rows, within: Mask) -> Mask:
-    """Return bool (n,): rows of ``within`` that a filter accepts.
-
-    O(n) for narrow columns; O(rows left) for text and metadata.
-
-    Raises
-    ------
-    InvalidArgument
-        When the filter names a field that no chunk of the vault has.
-    """
+def evaluate(node: Node, view: FilterView, within: Mask) -> Mask:
+    """Return bool (n,), the rows of ``within`` that a filter accepts; unknown fields raise."""
+    # O(n) for narrow columns, O(remaining rows) for text and metadata
     for field in sorted(where.fields_of(node)):
-        _check_known(field, view)
+        _check_field(field, view)
     return _evaluate(node, view, within)
 
 
-def _evaluate(node: Node, view: Rows, within: Mask) -> Mask:
+def _evaluate(node: Node, view: FilterView, within: Mask) -> Mask:
     if isinstance(node, All):
         for part in sorted(node.parts, key=_cost):
             within = _evaluate(part, view, within)
@@ -83,7 +76,7 @@ def _evaluate(node: Node, view: Rows, within: Mask) -> Mask:
         return found
     if isinstance(node, Not):
         return within & ~_evaluate(node.part, view, within)
-    return within & _predicate(node, view, within)
+    return within & _match(node, view, within)
 
 
 def _cost(node: Node) -> int:
@@ -91,7 +84,7 @@ def _cost(node: Node) -> int:
     return 0 if all(f in _CHEAP for f in fields) else 1 if not any(f.startswith(where.METADATA) for f in fields) else 2
 
 
-def _predicate(test: Predicate, view: Rows, within: Mask) -> Mask:
+def _match(test: Predicate, view: FilterView, within: Mask) -> Mask:
     if test.field in CATEGORY_FIELDS:
         return _by_code(test, view)
     if test.field == "status":
@@ -112,25 +105,25 @@ def _predicate(test: Predicate, view: Rows, within: Mask) -> Mask:
 
 
 def _by_table(test: Predicate, values: Sequence[Any], codes: NDArray[np.uint8]) -> Mask:
-    """Apply a test to each of a few values, and look rows up."""
-    return np.array([where.test(test.operator, value, test.value) for value in values], np.bool_)[codes]
+    """Evaluate a predicate once per distinct value, then index by code."""
+    return np.array([where.compare_values(test.operator, value, test.value) for value in values], np.bool_)[codes]
 
 
-def _by_snooze(test: Predicate, view: Rows) -> Mask:
-    found = np.full(view.rows, where.test(test.operator, None, test.value), np.bool_)
+def _by_snooze(test: Predicate, view: FilterView) -> Mask:
+    found = np.full(view.rows, where.compare_values(test.operator, None, test.value), np.bool_)
     for row, until_us in view.state.snoozed.items():
-        found[row] = where.test(test.operator, until_us, test.value)
+        found[row] = where.compare_values(test.operator, until_us, test.value)
     return found
 
 
-def _by_code(test: Predicate, view: Rows) -> Mask:
+def _by_code(test: Predicate, view: FilterView) -> Mask:
     codes = view.categories.column(view.snapshot, test.field)[: view.rows]
     values = view.categories.values(test.field)
-    table = np.array([where.test(test.operator, v, test.value) for v in [*values, None]], np.bool_)
+    table = np.array([where.compare_values(test.operator, v, test.value) for v in [*values, None]], np.bool_)
     return table[codes]  # NO_VALUE is -1: the last entry, that of None
 
 
-def _by_instant(test: Predicate, view: Rows) -> Mask:
+def _by_instant(test: Predicate, view: FilterView) -> Mask:
     if test.value is None:
         return np.zeros(view.rows, np.bool_)
     stamps = view.snapshot.column("chunks", test.field, convert=lambda s: s.numbers(test.field, MISSING_US))[
@@ -140,16 +133,16 @@ def _by_instant(test: Predicate, view: Rows) -> Mask:
     return np.asarray(compare(stamps, test.value) & (stamps != MISSING_US), np.bool_)
 
 
-def _by_string(test: Predicate, view: Rows) -> Mask:
+def _by_string(test: Predicate, view: FilterView) -> Mask:
     import pyarrow as pa
     import pyarrow.compute as pc  # 30 ms once: only for filters on text columns
 
-    wanted = [v for v in (test.value if test.operator == "in" else (test.value,)) if v is not None]
+    values = [v for v in (test.value if test.operator == "in" else (test.value,)) if v is not None]
     absent = test.operator == "in" and None in test.value
 
     def matches(segment: Segment) -> NDArray[np.bool_]:
         column = segment.column(test.field)
-        found = pc.is_in(column, value_set=pa.array(wanted, pa.string()))
+        found = pc.is_in(column, value_set=pa.array(values, pa.string()))
         if absent:
             found = pc.or_(found, pc.is_null(column))
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
@@ -158,19 +151,19 @@ def _by_string(test: Predicate, view: Rows) -> Mask:
     return found.astype(np.bool_)
 
 
-def _by_value(test: Predicate, view: Rows, within: Mask) -> Mask:
-    """Python's own comparison, row by row, over the rows that are left."""
+def _by_value(test: Predicate, view: FilterView, within: Mask) -> Mask:
+    """Compare the remaining rows one by one in Python."""
     found = np.zeros(len(within), np.bool_)
     rows = np.flatnonzero(within)
     column, read = _reader(test.field)
     values = view.snapshot.values("chunks", column, rows)
     for row, value in zip(rows.tolist(), values, strict=True):
-        found[row] = where.test(test.operator, read(value), test.value)
+        found[row] = where.compare_values(test.operator, read(value), test.value)
     return found
 
 
 def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
-    """Return the column to read for a field, and how to get its value."""
+    """Return the column of a field and a function that extracts its value."""
     if field == "tags":
         return field, lambda value: value or None
     if field == "ordinal":
@@ -190,8 +183,8 @@ def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
     return "metadata", read
 
 
-def _check_known(field: str, view: Rows) -> None:
-    """Refuse a misspelt field: one that is neither a column nor a metadata key of any chunk that the view sees."""
+def _check_field(field: str, view: FilterView) -> None:
+    """Reject a field that is neither a column nor a metadata key of any chunk in the view."""
     if not field.startswith(where.METADATA) or view.rows == 0:
         return
     import pyarrow.compute as pc  # 30 ms once: only for filters on metadata
@@ -212,24 +205,21 @@ def _check_known(field: str, view: Rows) -> None:
     )
 
 
-def alive(view: View, node: Node, *, invalidated: bool, now_us: int | None = None) -> Mask:
-    """Return bool (rows,): what may be returned before any filter.
-
-    Active rows, and invalidated ones where the profile keeps them; everything but tombstones where the filter itself
-    speaks of status. What is snoozed at ``now_us`` is left out unless the filter speaks of that.
-    """
+def live_mask(view: View, node: Node, *, invalidated: bool, now_us: int | None = None) -> Mask:
+    """Return bool (rows,), the rows that may be returned before any filter."""
+    # a filter on status takes over from the status rules (only tombstones stay out), one on snoozed_until from snoozing
     status = view.state.status
-    if where.mentions(node, "status"):
+    if where.mentions_field(node, "status"):
         return np.not_equal(status, FORGOTTEN)
     live = np.equal(status, ACTIVE)
     if invalidated:
         live |= np.equal(status, INVALIDATED)
-    if now_us is not None and view.state.snoozed and not where.mentions(node, "snoozed_until"):
+    if now_us is not None and view.state.snoozed and not where.mentions_field(node, "snoozed_until"):
         live[view.state.asleep(now_us)] = False
     return live
 
 
-def select(
+def select_rows(
     view: View,
     node: Node,
     since_us: int | None,
@@ -238,17 +228,11 @@ def select(
     invalidated: bool,
     now_us: int | None = None,
 ) -> Selection:
-    """Return the rows that a request may return; at ``now_us``, for what is snoozed.
-
-    Raises
-    ------
-    InvalidArgument
-        When the filter names a field that no chunk has.
-    """
+    """Select the rows that a request may return; those snoozed at ``now_us`` are left out."""
     unfiltered = isinstance(node, All) and not node.parts and since_us is None and until_us is None
     if unfiltered and view.all_active:
         return Selection(None, view.rows, (), must_is_all=True)
-    live = alive(view, node, invalidated=invalidated, now_us=now_us)
+    live = live_mask(view, node, invalidated=invalidated, now_us=now_us)
     if not unfiltered:
         live = evaluate(node, view, live)
         live = _window(view, live, since_us, until_us)
@@ -258,7 +242,7 @@ def select(
 
 
 def _window(view: View, live: Mask, since_us: int | None, until_us: int | None) -> Mask:
-    """Keep rows with since <= created_at < until; undated ones are in no window."""
+    """Keep rows with since <= created_at < until; undated rows are never inside."""
     if since_us is None and until_us is None:
         return live
     created = view.created_us

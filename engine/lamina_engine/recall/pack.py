@@ -1,4 +1,4 @@
-"""Token counts, and the cut to k hits or a token budget."""
+"""Token counts, and packing of hits into k places or a token budget."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ _WIDE: Final = 0x2E80
 """From here on (CJK and beyond) a character counts as a token of its own."""
 _UNKNOWN: Final = -1
 _SPARE: Final = 8
-"""Room for an eighth more rows is left where the counts are copied to grow."""
+"""The array of counts grows by an eighth beyond the log."""
 _lock = after_fork.make_lock()
 
 
 def count_tokens(text: str) -> int:
-    """Estimate how many tokens a language model sees in a text, offline and without a model's own tokenizer.
-
-    One for every four characters of alphabetic scripts, rounded up, and one for every character of CJK and later blocks.
-    English prose is over-counted by about a tenth by this, so a budget is kept.
-    """
+    """Estimate a language model's tokens of a text: 1 per 4 characters, 1 per CJK character."""
+    # no model's tokenizer is needed; English prose is over-counted by about a tenth, so budgets hold
     if text.isascii():
         return -(-len(text) // _CHARS_PER_TOKEN)
     wide = sum(ord(char) >= _WIDE for char in text)
@@ -35,19 +32,7 @@ def count_tokens(text: str) -> int:
 
 
 def pack(rows: Sequence[int], k: int, budget: int | None, text_of: Callable[[int], str]) -> list[int]:
-    """Return the positions that are kept: in order, at most ``k``, skipping what does not fit the rest of the budget.
-
-    Parameters
-    ----------
-    rows : sequence of int
-        Ranked rows.
-    k : int
-        Most hits.
-    budget : int, optional
-        Tokens; no text is cut to fit.
-    text_of : callable
-        Gives the text that is shown for a row.
-    """
+    """Return at most ``k`` positions in order, skipping texts that exceed the remaining budget."""
     if budget is None:
         return list(range(min(k, len(rows))))
     kept: list[int] = []
@@ -62,7 +47,7 @@ def pack(rows: Sequence[int], k: int, budget: int | None, text_of: Callable[[int
 
 
 def count_row_tokens(view: View, rows: I64) -> I32:
-    """Return int32 (n,): tokens of the text of some rows; see `lamina_engine.recall.pack.count_tokens`."""
+    """Return token counts of some rows' texts, int32 (n,), cached."""
     counts = _counts_of(view)
     found = counts[rows]
     unknown = np.unique(rows[found == _UNKNOWN])
@@ -74,7 +59,7 @@ def count_row_tokens(view: View, rows: I64) -> I32:
 
 
 def _counts_of(view: View) -> I32:
-    """Return the counts of all rows as far as they are known; the array grows with the log."""
+    """Return the cached counts of all rows, grown to the length of the log."""
     rows = view.snapshot.rows("chunks")
     counts: I32 | None = view.tables.peek_cached("token counts")
     if counts is None or len(counts) < rows:

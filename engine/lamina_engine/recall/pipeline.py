@@ -1,4 +1,4 @@
-"""A recall, one way through: understand, lanes, fuse, score, diversify, pack, explain."""
+"""Recall pipeline: understand, retrieve, score, diversify, expand, pack, explain."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lamina_engine.recall import mask, where
 from lamina_engine.recall.candidates import Candidates, match_shown, score_by_time, score_candidates
 from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
-from lamina_engine.recall.factlane import Held, fact_lane
+from lamina_engine.recall.factlane import FactHit, fact_lane
 from lamina_engine.recall.fuse import EMPTY, Lane
 from lamina_engine.recall.lanes import Selection, Words, vector_lane
-from lamina_engine.recall.mask import alive, select
+from lamina_engine.recall.mask import live_mask, select_rows
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import score_composite
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from lamina_engine.recall.expansion import LinkedHit
 
 _PARALLEL_ROWS: Final = 8_192
-"""From here on the lanes take longer than handing one of them to a thread."""
+"""Least rows at which a second thread for one lane pays off."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 _local = threading.local()
 
 
 class Outcome(Struct, frozen=True):
-    """What a recall gave."""
+    """Result of a recall."""
 
     hits: list[Hit]
     profile: str
@@ -54,39 +54,39 @@ class Outcome(Struct, frozen=True):
     trace: dict[str, Any]
 
 
-class _Ranked(Struct, frozen=True):
-    """The hits of a question, and what ranked them."""
+class _Ranking(Struct, frozen=True):
+    """Ranked hits of a question, with the inputs of their scores."""
 
     selection: Selection
     query: F32 | None
     share: float
-    """The vector lane's part of the score; 0 without a query vector."""
+    """Share of the vector lane in the score; 0 without a query vector."""
     words: Words
     lanes: tuple[Lane, Lane]
     """Words, and vectors."""
-    held: Mapping[int, Held]
-    """By row, what the facts lane found."""
+    fact_hits: Mapping[int, FactHit]
+    """Hits of the facts lane by row."""
     candidates: Candidates
     kept: list[int]
     """Positions of the hits among them, best first."""
     folded: dict[int, list[str]]
-    brought: Mapping[int, LinkedHit]
-    """By position, what expansion added or raised."""
+    linked: Mapping[int, LinkedHit]
+    """Hits that expansion added or raised, by position."""
     composite: Mapping[int, dict[str, Any]]
-    """By position, the terms of composite scoring."""
+    """Terms of composite scoring by position."""
     intent: str | None
     by_time: bool
-    """Whether time alone scored them."""
+    """True where time alone scored them."""
 
 
-class Matched(Struct, frozen=True):
-    """The hits of a recall, by row."""
+class HitRows(Struct, frozen=True):
+    """Rows of the hits of a recall."""
 
     view: View
     rows: I64
     """Best first."""
     matches: F64
-    """How well each matches, whatever its rank: coverage and cosine, weighed as the lanes are."""
+    """Match of each, whatever its rank: coverage and cosine, weighted like the lanes."""
 
 
 def recall(
@@ -108,14 +108,14 @@ def recall(
     view, request = _read_request(memory, text, profile, tz, as_of, options)
     ranked = _rank(memory, view, request)
     found = explain(
-        view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.brought,
-        ranked.composite, ranked.held, ranked.by_time,
+        view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
+        ranked.composite, ranked.fact_hits, ranked.by_time,
     )  # fmt: skip
     took_ms = (time.perf_counter() - started) * 1e3
     return Outcome(found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked))
 
 
-def matched(
+def recall_rows(
     memory: Memory,
     text: str,
     *,
@@ -123,19 +123,19 @@ def matched(
     tz: str | None = None,
     as_of: Any = None,
     **options: Any,
-) -> Matched:
-    """Run one recall and return the rows of its hits only; see `recall`."""
+) -> HitRows:
+    """Run one recall and return only the rows of its hits."""
     view, request = _read_request(memory, text, profile, tz, as_of, options)
     ranked = _rank(memory, view, request)
     share, found, kept = ranked.share, ranked.candidates, ranked.kept
     matches = (1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0)
-    return Matched(view, found.rows[kept], matches)
+    return HitRows(view, found.rows[kept], matches)
 
 
 def _read_request(
     memory: Memory, text: str, profile: str | Profile | None, tz: str | None, as_of: Any, options: Mapping[str, Any]
 ) -> tuple[View, Request]:
-    """Return the version that is read and the checked request, the question's time window included."""
+    """Return the view to read and the checked request, with the question's time window."""
     memory.count_recall()
     view = memory.view()
     if not isinstance(profile, Profile):
@@ -148,41 +148,41 @@ def _read_request(
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
     window = find_window(view, request)
-    return view, request if window is None else msgspec.structs.replace(request, meant=window)
+    return view, request if window is None else msgspec.structs.replace(request, window=window)
 
 
-def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
-    """Ask the lanes, score what they find, and choose the hits."""
+def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
+    """Run the lanes, score the candidates and select the hits."""
     profile, window = request.profile, (request.since_us, request.until_us)
-    selection = select(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
+    selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
     share = _vector_share(memory, view, request)
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
     words, lanes = _ask_lanes(view, request, selection, query)
-    held: Mapping[int, Held] = {}
+    fact_hits: Mapping[int, FactHit] = {}
     if profile.facts.weight and view.snapshot.rows("facts"):
-        held = fact_lane(view, request, selection, memory.config.facts)
-    near = _near_rows(view, request, selection) if not held else _NO_ROWS
+        fact_hits = fact_lane(view, request, selection, memory.config.facts)
+    near = _near_rows(view, request, selection) if not fact_hits else _NO_ROWS
     if near.size:
         candidates, order = score_by_time(view, request, near)
         scored = 0
     else:
-        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, held)
+        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, fact_hits)
         scored = len(candidates.rows)
     order, folded = diversify(view, profile, candidates, order, request.k)
-    if request.meant is not None and request.meant.strict:
-        order = filter_window(view, request.meant, candidates.rows, order, request.k)
-    brought: Mapping[int, LinkedHit] = {}
+    if request.window is not None and request.window.strict:
+        order = filter_window(view, request.window, candidates.rows, order, request.k)
+    linked: Mapping[int, LinkedHit] = {}
     composite: Mapping[int, dict[str, Any]] = {}
     intent = _intent(request)
     if order and (profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents):
         from lamina_engine.recall.expansion import expand  # walks are no part of most recalls
 
-        candidates, order, brought = expand(view, request, selection, query, candidates, order, intent)
+        candidates, order, linked = expand(view, request, selection, query, candidates, order, intent)
     if profile.composite.on:
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     if profile.diversity.slots:
-        kept, candidates, brought = arrange(view, request, candidates, order, brought)
+        kept, candidates, linked = arrange(view, request, candidates, order, linked)
     else:
         kept = order[: request.k] if request.token_budget is None else _pack(view, request, candidates, order)
     candidates = match_shown(view, words, query, candidates, kept, scored)
@@ -190,15 +190,15 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranked:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
 
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
-    return _Ranked(
-        selection, query, share, words, lanes, held, candidates, kept, folded, brought, composite, intent,
+    return _Ranking(
+        selection, query, share, words, lanes, fact_hits, candidates, kept, folded, linked, composite, intent,
         bool(near.size),
     )  # fmt: skip
 
 
 def _near_rows(view: View, request: Request, selection: Selection) -> I64:
-    """Return the rows near the time window of a question that holds nothing but a time; else none."""
-    window = request.meant
+    """Return rows near the window of a question that holds only a time; otherwise none."""
+    window = request.window
     if window is None or not window.alone or not {"lexical", "vector"} & set(request.lanes):
         return _NO_ROWS
     return WindowCandidates(view, selection, window, enough=0).near()
@@ -212,8 +212,8 @@ def _pack(view: View, request: Request, candidates: Candidates, order: list[int]
     return [order[i] for i in pack(order, request.k, request.token_budget, text_of)]
 
 
-def _trace(view: View, request: Request, ranked: _Ranked) -> dict[str, Any]:
-    """Return what ``Hits.explain`` shows beside the hits."""
+def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
+    """Return the recall-level record of ``Hits.explain``."""
     lexical, vector = ranked.lanes
     counts = {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(ranked.candidates.rows)}
     trace: dict[str, Any] = {
@@ -222,28 +222,28 @@ def _trace(view: View, request: Request, ranked: _Ranked) -> dict[str, Any]:
         "rows": view.rows,
         "words": list(ranked.words.query.terms),
         "folded": sum(map(len, ranked.folded.values())),
-        "brought": len(ranked.brought),
+        "brought": len(ranked.linked),
         "intent": ranked.intent,
     }
-    if ranked.held:
-        counts["facts"] = len(ranked.held)
-    if request.meant is not None:
-        trace["time"] = request.meant.trace()
+    if ranked.fact_hits:
+        counts["facts"] = len(ranked.fact_hits)
+    if request.window is not None:
+        trace["time"] = request.window.trace()
     return trace
 
 
-def listed(
+def list_chunks(
     memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None, *, now_us: int | None = None
 ) -> list[Chunk]:
-    """Return the chunks that a filter accepts, newest first; see ``Vault.list``. With a moment, none that is snoozed then."""
+    """List the chunks that a filter accepts, newest first, without those snoozed at ``now_us``."""
     view = memory.view()
-    node = where.parse(filter_, memory.config.tz)
-    live = mask.evaluate(node, view, alive(view, node, invalidated=False, now_us=now_us))
+    node = where.parse_filter(filter_, memory.config.tz)
+    live = mask.evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
     return select_chunks(view, np.flatnonzero(live), limit)
 
 
 def _vector_share(memory: Memory, view: View, request: Request) -> float:
-    """Return the vector lane's part of the score."""
+    """Return the vector lane's share of the score."""
     if request.lanes == ("facts",):
         return 0.0
     if "lexical" not in request.lanes:
@@ -273,7 +273,7 @@ def _intent(request: Request) -> str | None:
 
 
 def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
-    """Return the query's vector: the caller's, else the embedder's; None where it has no direction."""
+    """Return the caller's query vector or embed the text; None for a zero vector."""
     vector = request.vector
     if vector is None:
         memory.check_space(view.snapshot, None)
@@ -284,7 +284,7 @@ def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
 def _ask_lanes(
     view: View, request: Request, selection: Selection, query: F32 | None
 ) -> tuple[Words, tuple[Lane, Lane]]:
-    """Run the lanes of words and vectors, side by side where they are long."""
+    """Run the word and vector lanes, in parallel in larger vaults."""
     depth = request.pool
     later: Future[Lane] | None = None
     if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
@@ -297,8 +297,8 @@ def _ask_lanes(
         vector = later.result()
     else:
         vector = vector_lane(view, query, selection, depth) if query is not None else EMPTY
-    if request.meant is not None:
-        near = WindowCandidates(view, selection, request.meant, enough=2 * request.k)
+    if request.window is not None:
+        near = WindowCandidates(view, selection, request.window, enough=2 * request.k)
         lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
         if query is not None:
             nearest = query
@@ -307,7 +307,7 @@ def _ask_lanes(
 
 
 def _analyzer() -> Analyzer:
-    """Return this thread's analyzer: its memory of words is not shared."""
+    """Return this thread's analyzer; its word cache is not shared."""
     found: Analyzer | None = getattr(_local, "analyzer", None)
     if found is None:
         found = _local.analyzer = Analyzer()
@@ -320,7 +320,7 @@ def _bm25(p: Lexical) -> Bm25:
 
 
 def _pool() -> ThreadPoolExecutor:
-    """Return the process's one helper thread; a forked child makes its own."""
+    """Return the process's helper thread; a forked child starts its own."""
     global _executor
     import os
 

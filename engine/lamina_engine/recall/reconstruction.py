@@ -165,7 +165,7 @@ def _render_chunk(record: dict[str, Any]) -> str:
     head = " · ".join(
         part for part in (_moment(record["created_at"]), _plain(record["agent"]), _type_label(record["type"])) if part
     )
-    return f"[{head}]\n{_indented(record['text'])}"
+    return f"[{head}]\n{_indent(record['text'])}"
 
 
 def _type_label(type_: str) -> str:
@@ -197,7 +197,7 @@ def _briefing(view: View, sessions: Sequence[SessionRows], budget: int) -> tuple
 def _brief(view: View, session: SessionRows) -> str:
     lines = [_heading(session.info)]
     if session.info.summary is not None:
-        lines.append(_indented(session.info.summary))
+        lines.append(_indent(session.info.summary))
     else:
         first, last = view.snapshot.values("chunks", "text", session.rows[[0, -1]])
         lines += [f"began: {_excerpt(first)}"]
@@ -253,7 +253,7 @@ def _plain(text: str | None) -> str:
     return " ".join(text.split()) if text else ""
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" if line.strip() else "" for line in text.rstrip().splitlines())
 
 

@@ -1,4 +1,4 @@
-"""What a recall asks for, checked before any work is done."""
+"""Recall request: the arguments of a recall, validated before any work."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
 from lamina_engine.recall.time_window import TimeWindow, check_mode
-from lamina_engine.recall.where import Node, Where, parse
+from lamina_engine.recall.where import Node, Where, parse_filter
 
 LANES = ("lexical", "vector", "facts")
 MAX_K = 10_000
 MAX_QUERY_CHARS = 20_000
-"""Longer queries are cut: nobody asks in more words, and a pasted log must not take seconds."""
+"""Longer queries are truncated: a pasted log must not take seconds."""
 
 
 class Request(Struct, frozen=True):
-    """One recall, fully specified."""
+    """Validated arguments of one recall."""
 
     text: str
     k: int
@@ -35,21 +35,21 @@ class Request(Struct, frozen=True):
     vector: NDArray[np.float32] | None
     intent: str | None = None
     identity: str | None = None
-    """Who "I" is, where the vault's own configuration does not say; see `lamina_engine.facts`."""
+    """Entity that "I" refers to, over that of the vault's configuration."""
     session: str | None = None
-    """The session that asks, for profiles that prefer what it knows already."""
+    """Current session, for profiles that prefer its chunks."""
     time: str | None = None
-    meant: TimeWindow | None = None
-    """The time that the question means, where one is heeded; found once the vault is at hand."""
+    window: TimeWindow | None = None
+    """Time window of the question, set once the vault is open; None without one."""
 
     @property
     def aged_us(self) -> int:
-        """The moment that ages are counted to: now, or the end of the past that the question means: new was what was new then."""
-        return self.now_us if self.meant is None else min(self.now_us, self.meant.end_us)
+        """Reference time of ages: now, or the end of the question's window if that is past."""
+        return self.now_us if self.window is None else min(self.now_us, self.window.end_us)
 
     @property
     def pool(self) -> int:
-        """Candidates that a lane gives: the profile's depth, or more for a large k."""
+        """Candidates per lane: the profile's depth, more for a large k."""
         return max(self.profile.depth, 50, 5 * self.k)
 
 
@@ -74,28 +74,7 @@ def make_request(
     dim: int | None = None,
     tz: str = "UTC",
 ) -> Request:
-    """Check the arguments of a recall.
-
-    Parameters
-    ----------
-    text : str
-        The query.
-    profile : Profile
-        Parameters.
-    now_us : int
-        The clock's time, us; ``now`` takes its place.
-    k : int
-        How many hits.
-    where, since, until, as_of, now, token_budget, lanes, vector, intent, identity, session, time, tz
-        As in ``Vault.recall``.
-    dim : int, optional
-        Dimension of the vault's space; None without one.
-
-    Raises
-    ------
-    InvalidArgument
-        For the first argument that cannot be used.
-    """
+    """Validate the arguments of ``Vault.recall``; ``dim`` is the dimension of the vault's space."""
     if not isinstance(text, str):
         raise InvalidArgument(f"query must be text, not {type(text).__name__}")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
@@ -115,7 +94,7 @@ def make_request(
         text=text[:MAX_QUERY_CHARS],
         k=k,
         profile=profile,
-        where=parse(where, tz),
+        where=parse_filter(where, tz),
         tz=tz,
         now_us=_now(now, as_of, now_us, tz),
         since_us=since_us,
@@ -132,7 +111,7 @@ def make_request(
 
 
 def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> int:
-    """Return the moment ages are counted to: the caller's, else that of the past being asked for, else the clock's."""
+    """Return the recall's present: the caller's ``now``, else ``as_of``, else the clock's time."""
     if now is not None:
         return parse_instant(now, tz, what="now")
     return clock_us if as_of is None else parse_instant(as_of, tz, what="as_of")

@@ -1,11 +1,11 @@
-"""Scores of candidates: match and age, the time window, boosts, ties; and composite scoring, which is an option.
+"""Candidate scores: match, age, time window, boosts and ties; optional composite scoring.
 
     score = factor · (w·semantic + (1 − w)·0.5^(age/half-life)) · window · recency boost · session · length
 
 computed by one call (`lamina_kernels.scoring`) in float64 and one order of operations. The boosts are Causantic's; in
-its profile recency adds up to 0.3 with a half-life of 48 hours, the asking session counts 1.2, and a chunk of more than
-500 tokens is divided by 1 + log2(tokens/500). Composite scoring is ClawMem's: match, age and confidence blended, then
-quality, length, repetition, pin and co-use. It is no default: ranking by the match alone measured better.
+its profile recency adds up to 0.3 with a half-life of 48 hours, chunks of the current session count 1.2 times, and one
+of more than 500 tokens is divided by 1 + log2(tokens/500). Composite scoring is ClawMem's: match, age and confidence blended, then
+quality, length, repetition, pin and co-use. It is not the default: ranking by match alone measured better.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ SECONDS_PER_DAY: Final = 86_400.0
 _MANY_ROWS: Final = 4_096
 _NO_HALF_LIVES: Final = np.empty(0)
 _TRAIT_COLUMNS: Final = ("id", "type", "text", "tags", "project", "headings", "metadata")
-_ASKED_FOR_INVALIDATED: Final = 0.5
-"""Factor of an invalidated chunk that only a filter on status brings in."""
+_SHOWN_INVALIDATED: Final = 0.5
+"""Factor of an invalidated chunk that only a filter on status selects."""
 
 
-class Dated(Protocol):
+class DatedView(Protocol):
     """The part of a view that ages are read from."""
 
     @property
@@ -67,7 +67,7 @@ class Dated(Protocol):
 
     @property
     def accesses(self) -> Accesses:
-        """How often rows were recalled."""
+        """Recall counts of rows."""
         ...
 
 
@@ -119,9 +119,9 @@ def score_rows(
 
 
 def blend_rows(view: View, request: Request, rows: I64, semantic: F64) -> F64:
-    """Return match and recency of some rows blended, without window and boosts, float64 (n,)."""
+    """Blend match and recency of some rows without window or boosts, float64 (n,)."""
     decay = request.profile.decay
-    formula = Formula(decay.semantic_weight, _whole_seconds(request.aged_us), _stand_in(decay.missing_created_at))
+    formula = Formula(decay.semantic_weight, _floor_seconds(request.aged_us), _default_us(decay.missing_created_at))
     half_lives = half_lives_of(view, rows, decay, request.aged_us) if decay.semantic_weight < 1.0 else _NO_HALF_LIVES
     factor, none = status_factors(view, request.profile, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
@@ -132,12 +132,12 @@ def status_factors(view: View, profile: Profile, rows: I64) -> F64:
     if view.all_active:
         return np.ones(len(rows))
     invalidated = view.state.status[rows] == INVALIDATED
-    return np.where(invalidated, profile.invalidated or _ASKED_FOR_INVALIDATED, 1.0)
+    return np.where(invalidated, profile.invalidated or _SHOWN_INVALIDATED, 1.0)
 
 
 def _formula(request: Request, weight: float) -> Formula:
-    decay, boosts, window = request.profile.decay, request.profile.boosts, request.meant
-    aged, undated = _whole_seconds(request.aged_us), _stand_in(decay.missing_created_at)
+    decay, boosts, window = request.profile.decay, request.profile.boosts, request.window
+    aged, undated = _floor_seconds(request.aged_us), _default_us(decay.missing_created_at)
     found = Formula(weight, aged, undated)
     if window is not None:
         found = found._replace(
@@ -147,13 +147,13 @@ def _formula(request: Request, weight: float) -> Formula:
     if boosts.recency:
         found = found._replace(
             boost=float(boosts.recency), boost_half_life_hours=float(boosts.recency_half_life_hours),
-            now_s=_whole_seconds(request.now_us),
+            now_s=_floor_seconds(request.now_us),
         )  # fmt: skip
     return found
 
 
 def _by_id(view: View, rows: I64, created: I64, scored: scoring.Scored) -> I64:
-    """Return the order with equal rows by id; ids are read of those alone that need them."""
+    """Order rows with ties by id, reading the ids of tied rows only."""
     positions = np.flatnonzero(scored.score > 0.0)
     worse, older = -scored.score[positions], ~created[positions]
     order = np.lexsort((older, worse))
@@ -178,7 +178,7 @@ class Ages(Struct, frozen=True):
     recency : float64 (n,)
         0.5^(age/half-life), in [0, 1].
     dated : bool (n,)
-        False where created_at is unknown and the profile's stand-in was used.
+        False where created_at is unknown and the profile's default was used.
     """
 
     age_s: F64
@@ -187,11 +187,11 @@ class Ages(Struct, frozen=True):
     dated: BOOL
 
 
-def ages(view: Dated, rows: I64, decay: Decay, now_us: int) -> Ages:
-    """Return the ages of some rows at a moment, which is cut to whole seconds; the numbers that `score_rows` uses."""
+def ages(view: DatedView, rows: I64, decay: Decay, now_us: int) -> Ages:
+    """Return ages of some rows at a moment cut to seconds, equal to those in `score_rows`."""
     created = view.created_us[rows]
     age_s, half_life_s = scoring.ages_numpy(
-        created, half_lives_of(view, rows, decay, now_us), _whole_seconds(now_us), _stand_in(decay.missing_created_at)
+        created, half_lives_of(view, rows, decay, now_us), _floor_seconds(now_us), _default_us(decay.missing_created_at)
     )
     return Ages(age_s, half_life_s, scoring.halve(age_s / half_life_s), created != MISSING_US)
 
@@ -205,8 +205,8 @@ def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> f
     return decay.half_life_days
 
 
-def half_lives_of(view: Dated, rows: I64, decay: Decay, now_us: int) -> F64:
-    """Return half-lives of some rows in days, float64 (n,): one look-up for each distinct (type, collection).
+def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
+    """Return half-lives of some rows in days, float64 (n,), by type, collection and use.
 
     References
     ----------
@@ -237,11 +237,11 @@ def half_lives_of(view: Dated, rows: I64, decay: Decay, now_us: int) -> F64:
 
 
 @functools.cache
-def _stand_in(moment: str) -> float:
+def _default_us(moment: str) -> float:
     return float(parse_instant(moment))
 
 
-def _whole_seconds(us: int) -> float:
+def _floor_seconds(us: int) -> float:
     return float(math.floor(us / US_PER_S))
 
 
@@ -249,19 +249,19 @@ def _whole_seconds(us: int) -> float:
 
 
 def length_penalty(tokens: I64, anchor: int) -> F64:
-    """Return 1 / (1 + log2(max(1, tokens / anchor))): 1 up to the anchor, a half at twice as many tokens."""
+    """Return 1 / (1 + log2(max(1, tokens / anchor))), 1 up to the anchor, 0.5 at twice that."""
     penalty: F64 = 1.0 / (1.0 + np.log2(np.maximum(tokens.astype(np.float64) / anchor, 1.0)))
     return penalty
 
 
 def boost_terms(view: View, request: Request, rows: I64) -> list[dict[str, Any]] | None:
-    """Return the term ``boosts`` of each row, from which `recompute_boosts` works; None where the profile has none."""
+    """Return the explanation term ``boosts`` of each row; None in profiles without boosts."""
     settings = request.profile.boosts
     if not (settings.recency or settings.length_tokens or settings.session != 1.0):
         return None
     asks, created = request.session, view.created_us[rows]
     same = _is_of_session(view, asks, rows).tolist() if asks is not None else [False] * len(rows)
-    age = np.maximum(_whole_seconds(request.now_us) - created.astype(np.float64) / US_PER_S, 0.0) / 3_600.0
+    age = np.maximum(_floor_seconds(request.now_us) - created.astype(np.float64) / US_PER_S, 0.0) / 3_600.0
     columns = zip(
         age.tolist(), (created == MISSING_US).tolist(), same, _token_counts(view, rows).tolist(), strict=True
     )  # fmt: skip
@@ -276,7 +276,7 @@ def boost_terms(view: View, request: Request, rows: I64) -> list[dict[str, Any]]
 
 
 def recompute_boosts(terms: Mapping[str, Any]) -> float:
-    """Return the factor of one of `boost_terms`."""
+    """Recompute the factor from a term of `boost_terms`."""
     age = terms["age_hours"]
     factor = float(terms["session"])
     if age is not None:
@@ -324,10 +324,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "antipattern": Kind(math.inf, 0.75),
     }
 )
-"""By type; any other is as a note."""
+"""By type; any other type counts as a note."""
 _OTHER: Final = KINDS["note"]
 ATTENTIVE: Final = frozenset({"decision", "deductive", "hub", "research", "antipattern", "preference"})
-"""Types that do not fade for want of attention."""
+"""Types exempt from `attention`."""
 
 UNKNOWN_RECENCY: Final = 0.5
 _EXTENSION: Final = 0.3
@@ -357,7 +357,7 @@ class Weights(NamedTuple):
 BALANCED: Final = Weights()
 BY_MATCH: Final = Weights(0.7, 0.15, 0.15)
 BY_RECENCY: Final = Weights(0.1, 0.7, 0.2)
-"""Of a question that asks for what is newest; it takes the place of the others."""
+"""For questions that ask for the newest; replaces the profile's weights."""
 
 _RECENT: Final = re.compile(
     r"(?<![\w-])(?:recent(?:ly)?|latest|last (?:session|time|week|month|few days)|left off|where (?:was|were) (?:we|i)"
@@ -366,16 +366,16 @@ _RECENT: Final = re.compile(
 )
 
 
-_LISTED: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s", re.MULTILINE)
-_DECIDED: Final = re.compile(
+_LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s", re.MULTILINE)
+_DECISION: Final = re.compile(
     r"(?<![\w-])(?:decided|decisions?|chose|chosen|agreed|approved|instead of|rationale|trade-?offs?)(?![\w-])",
     re.IGNORECASE,
 )
-_MENDED: Final = re.compile(
+_FIX: Final = re.compile(
     r"(?<![\w-])(?:fix(?:e[sd])?|solved|solution|resolved|root cause|workaround|bugs?)(?![\w-])", re.IGNORECASE
 )
 NEWEST_FIRST: Final = frozenset({"handoff", "decision", "progress"})
-"""Types that come before all others where a question asks for what is newest."""
+"""Types ranked before all others where a question asks for the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +390,7 @@ class Traits:
     age_days : float or None
         None or NaN where its date is not known; below 0 counts as 0.
     accesses : int
-        How often it was recalled.
+        Times it was recalled.
     days_since_access : float or None
         None where that is not known, or only filled in.
     stored_confidence : float
@@ -424,7 +424,7 @@ class Composite:
     score: float
     recency: float
     half_life_days: float
-    """As use has extended it."""
+    """Extended by use."""
     confidence: float
     blend: float
     """Before the factors."""
@@ -432,7 +432,7 @@ class Composite:
     length: float
     repetition: float
     pin: float
-    """What the pin added."""
+    """Added by the pin."""
 
 
 def composite(traits: Traits, weights: Weights = BALANCED, boost: float = 1.0) -> Composite:
@@ -442,9 +442,9 @@ def composite(traits: Traits, weights: Weights = BALANCED, boost: float = 1.0) -
     ----------
     traits : Traits
     weights : Weights
-        `BY_RECENCY` where `asks_for_newest` says so.
+        `BY_RECENCY` where `asks_for_newest` is true.
     boost : float
-        What the profile multiplies by, such as 1.08 for preferences.
+        The profile's multiplier, such as 1.08 for preferences.
 
     Notes
     -----
@@ -455,39 +455,31 @@ def composite(traits: Traits, weights: Weights = BALANCED, boost: float = 1.0) -
     extended = extended_half_life(kind.half_life_days, traits.accesses, traits.days_since_access)
     fading = recency(traits.age_days, extended)
     certain = confidence(traits)
-    match = _known(traits.match, 0.0)
+    match = _finite_or(traits.match, 0.0)
     blended = weights.match * match + weights.recency * fading + weights.confidence * certain
-    good = 0.7 + 0.6 * min(max(_known(traits.quality, _NEUTRAL), 0.0), 1.0)
+    good = 0.7 + 0.6 * min(max(_finite_or(traits.quality, _NEUTRAL), 0.0), 1.0)
     short, repeated = length_factor(traits.chars), repetition_factor(traits.revisions, traits.duplicates)
     raw = blended * good * short * repeated * boost
-    score = pinned(raw) if traits.pinned else raw
+    score = add_pin(raw) if traits.pinned else raw
     return Composite(score, fading, extended, certain, blended, good, short, repeated, score - raw)
 
 
 def quality_of(text: str, headed: bool = False, marks: int = 0) -> float:
-    """Return how good a text looks, 0 to 1, where nobody said: long, ordered, with decisions and mended faults.
-
-    Parameters
-    ----------
-    text : str
-    headed : bool
-        Whether it stands under a heading, or has one.
-    marks : int
-        How many of tags, domain and workstream it has; three count at most.
-    """
+    """Estimate the quality of a text, 0 to 1: length, lists, headings, decisions, fixes, marks."""
+    # marks: how many of tags, domain and workstream it has
     found = 0.3 + 0.1 * (len(text) > 200) + 0.1 * (len(text) > 500) - 0.1 * (len(text) < 50)
-    found += 0.1 * headed + 0.05 * (_LISTED.search(text) is not None)
-    found += 0.15 * (_DECIDED.search(text) is not None) + 0.1 * (_MENDED.search(text) is not None)
+    found += 0.1 * headed + 0.05 * (_LIST_ITEM.search(text) is not None)
+    found += 0.15 * (_DECISION.search(text) is not None) + 0.1 * (_FIX.search(text) is not None)
     return min(max(found + 0.05 * min(max(marks, 0), 3), 0.0), 1.0)
 
 
 def asks_for_newest(question: str) -> bool:
-    """Tell whether a question asks for what is newest, so that `BY_RECENCY` holds."""
+    """Return True where a question asks for the newest; `BY_RECENCY` applies then."""
     return _RECENT.search(question) is not None
 
 
 def recency(age_days: float | None, half_life_days: float) -> float:
-    """Return 0.5^(age / half-life); 1 where nothing fades or the date is to come, 0.5 where it is not known."""
+    """Return 0.5^(age / half-life); 1 without fading or for future dates, 0.5 for unknown ones."""
     if math.isinf(half_life_days):
         return 1.0
     if age_days is None or math.isnan(age_days):
@@ -496,7 +488,7 @@ def recency(age_days: float | None, half_life_days: float) -> float:
 
 
 def extended_half_life(half_life_days: float, accesses: int, days_since_access: float | None = None) -> float:
-    """Return a half-life as use extends it: h + 0.3·h·ln(1 + accesses · fresh), at most 3·h.
+    """Return a half-life extended by use: h + 0.3·h·ln(1 + accesses · fresh), at most 3·h.
 
     ``fresh`` falls from 1 to 0 within 90 days of the last access.
     """
@@ -506,42 +498,43 @@ def extended_half_life(half_life_days: float, accesses: int, days_since_access: 
 
 
 def confidence(traits: Traits) -> float:
-    """Return how far a candidate is to be believed: type, age, use and attention, and what was stored about it."""
+    """Return the confidence of a candidate: type, age, use, attention and the stored value."""
     kind = KINDS.get(traits.type, _OTHER)
     use = min(_MOST_USE, 1.0 + _USE * math.log2(1.0 + max(traits.accesses, 0)))
     fading = recency(traits.age_days, kind.half_life_days)
     computed = min(1.0, kind.baseline * fading * use * attention(traits.type, traits.days_since_access))
-    stored = min(max(_known(traits.stored_confidence, _NEUTRAL), 0.0), 1.0)
+    stored = min(max(_finite_or(traits.stored_confidence, _NEUTRAL), 0.0), 1.0)
     if stored == _NEUTRAL:
         return computed
     return min(1.0, computed * (stored / _NEUTRAL) * 0.5 + computed * 0.5)
 
 
 def attention(type_: str, days_since_access: float | None) -> float:
-    """Return the factor for want of attention: 0.95 a week, at least 0.5; 1 for `ATTENTIVE` types and where not known."""
+    """Return the attention factor: 0.95 per week without access, at least 0.5; 1 if exempt."""
     if type_ in ATTENTIVE or days_since_access is None or math.isnan(days_since_access):
         return 1.0
     return max(_LEAST_ATTENTION, math.pow(_ATTENTION_A_WEEK, max(days_since_access, 0.0) / 7.0))
 
 
 def length_factor(chars: int) -> float:
-    """Return the factor for long texts: 1 / (1 + 0.5·log2(chars / 500)), at most 1, at least 0.3."""
+    """Return the length factor 1 / (1 + 0.5·log2(chars / 500)), between 0.3 and 1."""
     return max(_LEAST_LENGTH, 1.0 / (1.0 + 0.5 * math.log2(max(chars / _ANCHOR_CHARS, 1.0))))
 
 
 def repetition_factor(revisions: int, duplicates: int) -> float:
-    """Return the factor for what was said again: 1 + min(0.10, 0.03·ln(1 + 2·(revisions − 1) + (duplicates − 1)))."""
+    """Return the repetition factor 1 + min(0.10, 0.03·ln(1 + 2·revisions' + duplicates'))."""
+    # revisions' and duplicates' are those beyond the first
     again = 2 * (max(revisions, 1) - 1) + max(duplicates, 1) - 1
     return 1.0 + min(_MOST_REPETITION, _REPETITION * math.log1p(again))
 
 
-def pinned(score: float) -> float:
-    """Return a pinned score: 0.3 more, up to 1; one above 1 stays as it is, so that a pin never lowers."""
+def add_pin(score: float) -> float:
+    """Add 0.3 to a pinned score, up to 1; a score above 1 stays, so a pin never lowers."""
     return max(score, min(1.0, score + _PIN))
 
 
-def with_company(names: Sequence[str], scores: Sequence[float], together: Mapping[tuple[str, str], int]) -> list[float]:
-    """Return scores raised for what was used together with the first quarter of them.
+def boost_co_used(names: Sequence[str], scores: Sequence[float], pairs: Mapping[tuple[str, str], int]) -> list[float]:
+    """Raise scores of chunks that were used together with those of the first quarter.
 
     Parameters
     ----------
@@ -549,8 +542,8 @@ def with_company(names: Sequence[str], scores: Sequence[float], together: Mappin
         Candidates in the order of their match, best first.
     scores : sequence of float
         Their composite scores.
-    together : mapping of (str, str) to int
-        How often two were used together; in either order.
+    pairs : mapping of (str, str) to int
+        Times that two were used together, in either order.
 
     Notes
     -----
@@ -558,7 +551,7 @@ def with_company(names: Sequence[str], scores: Sequence[float], together: Mappin
     """
     first = set(names[: max(1, len(names) // 4)])
     best: dict[str, int] = {}
-    for pair, count in together.items():
+    for pair, count in pairs.items():
         for one, other in (pair, pair[::-1]):
             if one in first and other not in first:
                 best[other] = max(best.get(other, 0), count)
@@ -567,7 +560,7 @@ def with_company(names: Sequence[str], scores: Sequence[float], together: Mappin
     ]
 
 
-def _known(value: float, otherwise: float) -> float:
+def _finite_or(value: float, otherwise: float) -> float:
     return value if math.isfinite(value) else otherwise
 
 
@@ -579,8 +572,8 @@ def score_composite(
     Returns
     -------
     (candidates, order, terms)
-        ``terms`` has, by position, the numbers that `recompute_composite` needs. Where a question asks for what is newest,
-        hand-offs, decisions and progress come first among the k best.
+        ``terms`` has the inputs of `recompute_composite` by position. Where a question asks for the newest, hand-offs,
+        decisions and progress come first among the k best.
     """
     settings = request.profile.composite
     if not settings.on or not order:
@@ -591,7 +584,7 @@ def score_composite(
     names, boosts = [name for name, _ in known], {} if newest else settings.boosts
     found = [composite(traits, weights, boosts.get(traits.type, 1.0)) for _, traits in known]
     scores = [part.score for part in found]
-    raised = with_company(names, scores, _use_counts(view, names))
+    raised = boost_co_used(names, scores, _use_counts(view, names))
     terms = {
         position: _composite_terms(traits, part, weights, boosts.get(traits.type, 1.0), new / old)
         for position, (_, traits), part, old, new in zip(order, known, found, scores, raised, strict=True)
@@ -611,13 +604,13 @@ def score_composite(
 
 
 def recompute_composite(terms: Mapping[str, Any], match: float) -> float:
-    """Return a composite score from the term ``composite`` of a hit and its semantic score."""
+    """Recompute a composite score from a hit's term ``composite`` and its semantic score."""
     weights = terms["weights"]
     blend = (
         weights["match"] * match + weights["recency"] * terms["recency"] + weights["confidence"] * terms["confidence"]
     )
     raw = blend * terms["quality"] * terms["length"] * terms["repetition"] * terms["boost"]
-    return float((pinned(raw) if terms["pinned"] else raw) * terms["company"])
+    return float((add_pin(raw) if terms["pinned"] else raw) * terms["company"])
 
 
 def _composite_terms(traits: Traits, part: Composite, weights: Weights, boost: float, company: float) -> dict[str, Any]:
@@ -686,7 +679,7 @@ def _quality(record: Mapping[str, Any], metadata: Mapping[str, Any]) -> float:
 
 
 def _use_counts(view: View, names: Sequence[str]) -> dict[tuple[str, str], int]:
-    """Return how often hits of the first quarter were used together with others."""
+    """Return co-use counts of the first quarter of the hits with others."""
     if not view.snapshot.rows("links"):
         return {}
     from lamina_engine.graph.links import links_of

@@ -30,7 +30,7 @@ from lamina_engine.index.view import View
 from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pack import count_row_tokens
-from lamina_engine.recall.pipeline import matched, recall
+from lamina_engine.recall.pipeline import recall, recall_rows
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.results import Story
 from lamina_kernels.distances import angular_distance
@@ -138,10 +138,10 @@ def chain(
         story = _best_story(story, walked, matches, settings.chains, direction)
     if story.mode == "search" and query is not None:
         story = _search_story(memory, story, query, settings, token_budget, options)
-    return _finished(story, query, direction, started)
+    return _read_story(story, query, direction, started)
 
 
-def _finished(story: _Draft, query: str | None, direction: Way, started: float) -> Story:
+def _read_story(story: _Draft, query: str | None, direction: Way, started: float) -> Story:
     """Read the texts of a story's chunks."""
     view, in_chain = story.view, story.mode == "chain"
     measures = [(item.score, item.hops if in_chain else None, item.tokens) for item in story.items]
@@ -187,7 +187,7 @@ def _query_vector(memory: Memory, query: str | None, vector: ArrayLike | None) -
 def _find_seeds(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> tuple[View, I64]:
     """Return the first hits by match alone, strong beside the best, and the view they are from."""
     plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
-    found = matched(memory, query, k=profile.chains.seeds, profile=plain, **options)
+    found = recall_rows(memory, query, k=profile.chains.seeds, profile=plain, **options)
     least = profile.chains.strong * found.matches.max(initial=0.0)
     return found.view, found.rows[found.matches >= least]
 

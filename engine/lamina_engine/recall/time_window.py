@@ -2,7 +2,7 @@
 
 A score is multiplied by 1 − weight · confidence · (1 − closeness): closeness is 1 inside the window and falls to 0 within some
 days on either side, because people write down on Friday what happened on Monday. A question without a time is scored
-as if this module were not there.
+as without this module.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.recall.fuse import Lane, ranked
+from lamina_engine.recall.fuse import Lane, rank_rows
 from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.mask import select
+from lamina_engine.recall.mask import select_rows
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 
@@ -50,7 +50,7 @@ _UNDATED_DAYS: Final = 1e9
 
 
 class TimeWindow(Struct, frozen=True):
-    """A window that a recall goes by."""
+    """Time window applied to a recall."""
 
     start_us: int
     end_us: int
@@ -58,19 +58,19 @@ class TimeWindow(Struct, frozen=True):
     confidence: float
     phrase: str
     event: str | None
-    """Id of the chunk that is the event, where one was named in place of a date."""
+    """Id of the event's chunk, where the question names an event instead of a date."""
     weight: float
-    """Share of the score that a row far outside loses."""
+    """Share of the score lost by a row far outside."""
     before_days: float
     after_days: float
-    """Days on which the preference fades."""
+    """Days over which the preference fades."""
     strict: bool
-    """Only what lies inside is returned, where that is enough."""
+    """Return only rows inside, if there are enough."""
     alone: bool = False
-    """The question holds nothing but the time, so that every chunk near the window matches it."""
+    """The question holds only the time, so every chunk near the window matches it."""
 
     def trace(self) -> dict[str, Any]:
-        """Return the window as a recall's record shows it."""
+        """Return the window as shown by ``Hits.explain``."""
         return {
             "phrase": self.phrase, "since": _format_bound(self.start_us), "until": _format_bound(self.end_us),
             "confidence": self.confidence, "event": self.event, "filter": self.strict,
@@ -78,18 +78,15 @@ class TimeWindow(Struct, frozen=True):
 
 
 def check_mode(mode: object) -> str | None:
-    """Return a valid time mode of a caller; None stays None."""
+    """Validate a caller's time mode; None stays None."""
     if mode is not None and mode not in MODES:
         raise InvalidArgument(f"time={mode!r} must be one of {', '.join(MODES)}, or None to go by the profile")
     return mode if isinstance(mode, str) else None
 
 
 def find_window(view: View, request: Request) -> TimeWindow | None:
-    """Return the time window of a question under its profile; None where nothing changes.
-
-    A window that the caller gave (``since``, ``until``) goes first: the words are not read then. A question without a
-    word of time costs a look at its words. O(length).
-    """
+    """Return the time window of a question under its profile, or None. O(length)."""
+    # a caller's window (since, until) takes precedence: the text is not read then
     settings = request.profile.time
     mode = request.time or ("prefer" if settings.weight > 0.0 else "off")
     windowed = request.since_us is not None or request.until_us is not None
@@ -116,7 +113,7 @@ def make_window(
     mode: str,
     event: str | None = None,
 ) -> TimeWindow:
-    """Return a window with the weight and the fading of a profile."""
+    """Return a window with the weight and fading of a profile."""
     sure = settings.filter_confidence is not None and confidence >= settings.filter_confidence
     return TimeWindow(
         start_us, end_us, confidence, phrase, event, (settings.weight or _REQUESTED_WEIGHT) * confidence, settings.before_days,
@@ -125,16 +122,15 @@ def make_window(
 
 
 def _is_only_time(text: str, phrase: str) -> bool:
-    """Tell whether a question holds nothing but a phrase of time, stop words and verbs of recording."""
+    """Return True for a question of a time phrase, stop words and verbs of recording only."""
     rest = text.casefold().replace(phrase.casefold(), " ", 1)
     return all(word in STOP_WORDS or word in _RECORDING for word in _WORD.findall(rest))
 
 
 class WindowCandidates:
-    """Rows in or near a window, searched by every lane too.
+    """Rows in or near a window, added to every lane so that the preferred rows are candidates.
 
-    So what is preferred is among the candidates. A lane that has ``enough`` of these rows already is not searched again:
-    wide windows cost nothing.
+    A lane that has ``enough`` of them already is not searched twice: wide windows cost nothing.
     """
 
     def __init__(self, view: View, selection: Selection, window: TimeWindow, *, enough: int) -> None:
@@ -145,16 +141,16 @@ class WindowCandidates:
         self._live = (created >= first) & (created < stop)
         self._selection, self._enough = selection, enough
 
-    def complete(self, lane: Lane, again: Callable[[Selection], Lane]) -> Lane:
-        """Return a lane's rows and those it finds in the window; a row scores the same in both."""
+    def complete(self, lane: Lane, search: Callable[[Selection], Lane]) -> Lane:
+        """Return a lane with the rows that it finds inside the window; scores are the same in both."""
         if np.count_nonzero(self._live[lane.rows]) >= self._enough:
             return lane
-        other = again(self._rows)
+        other = search(self._rows)
         new = ~np.isin(other.rows, lane.rows)
         if not new.any():
             return lane
         rows = np.concatenate([lane.rows, other.rows[new]])
-        return ranked(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
+        return rank_rows(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
 
     def near(self) -> I64:
         """Return the rows in or near the window that may be returned, ascending."""
@@ -169,7 +165,7 @@ class WindowCandidates:
 
 
 def filter_window(view: View, window: TimeWindow, rows: I64, order: list[int], k: int) -> list[int]:
-    """Return the positions inside a window that is a filter, if these are at least k; else all."""
+    """Return the positions inside the window if there are at least k, otherwise all."""
     days = outside_days(view.created_us[rows], window)
     kept = [position for position in order if days[position] == 0.0]
     return kept if len(kept) >= k else order
@@ -192,7 +188,7 @@ def time_factor(days: F64, weight: float, before_days: float, after_days: float)
 
 
 def time_term(window: TimeWindow, created_us: int | None) -> dict[str, float]:
-    """Return the term ``time`` of a hit; `recompute_factor` gives its factor again."""
+    """Return the explanation term ``time`` of a hit."""
     created = np.array([MISSING_US if created_us is None else created_us], np.int64)
     return {
         "weight": window.weight, "before_days": window.before_days, "after_days": window.after_days,
@@ -201,7 +197,7 @@ def time_term(window: TimeWindow, created_us: int | None) -> dict[str, float]:
 
 
 def recompute_factor(terms: Mapping[str, Any]) -> float:
-    """Return the factor of a hit from its term ``time``."""
+    """Recompute the factor of a hit from its term ``time``."""
     days = np.array([float(terms["outside_days"])])
     found = time_factor(days, float(terms["weight"]), float(terms["before_days"]), float(terms["after_days"]))
     return float(found[0])
@@ -222,22 +218,22 @@ _SINCE: Final = ("since", "after")
 
 
 def window_of_event(view: View, request: Request, found: TimeExpression, mode: str) -> TimeWindow | None:
-    """Return the time before or after an event, as a question's words bound it.
+    """Return the window before or after an event that a question names.
 
-    The event is the dated chunk that holds every word of its name, the best by BM25 among those that the request may
-    return; where words are missing, or no chunk has a date, no time is meant.
+    The event is the best dated chunk by BM25 that holds every word of its name and passes the request's filter; without
+    one there is no window.
     """
     profile = request.profile
-    selection = select(view, request.where, None, None, invalidated=profile.invalidated > 0.0)
+    selection = select_rows(view, request.where, None, None, invalidated=profile.invalidated > 0.0)
     words = Words(view, Analyzer().query(str(found.event)), Bm25(header=profile.lexical.header))
     rows = words.lane(selection, _CANDIDATES).rows
     if not len(rows):
         return None
-    whole = [len(parts) == len(words.query.terms) for parts in words.contributions(rows)]
-    known = np.flatnonzero(np.array(whole, np.bool_) & (view.created_us[rows] != MISSING_US))
-    if not len(known):
+    complete = [len(parts) == len(words.query.terms) for parts in words.contributions(rows)]
+    dated = np.flatnonzero(np.array(complete, np.bool_) & (view.created_us[rows] != MISSING_US))
+    if not len(dated):
         return None
-    row = int(rows[known[0]])
+    row = int(rows[dated[0]])
     day_us, next_us = _day(int(view.created_us[row]), request.tz)
     after = found.phrase.split()[0].lower() in _SINCE
     start, end = (day_us, request.now_us + US_PER_DAY) if after else (EARLIEST_US, day_us)
@@ -250,7 +246,7 @@ def window_of_event(view: View, request: Request, found: TimeExpression, mode: s
 
 
 def _day(us: int, tz: str) -> tuple[int, int]:
-    """Return the first moments of a moment's day and of the next one, in a zone."""
+    """Return the starts of a moment's day and of the next day in a zone."""
     try:
         local = datetime.fromtimestamp(us / US_PER_S, zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
         return parse_instant(local), parse_instant(local + timedelta(days=1))

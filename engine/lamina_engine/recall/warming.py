@@ -1,4 +1,4 @@
-"""The kernels that a recall uses, in the order in which they save most."""
+"""Kernels to compile ahead for recall, those that save most first."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     hops.k_hop,
     chains.walk_chains,
 )
-"""What walks over links use besides, in vaults that have any."""
+"""Kernels of link walks, for vaults with links."""

@@ -1,8 +1,8 @@
-"""The filter grammar: JSON in, a row mask out.
+"""Filter grammar: JSON parsed into an expression tree.
 
 ``{"field": value}`` or ``{"field": {"op": value}}`` with `OPERATORS`; ``AND``, ``OR`` (lists) and ``NOT``; several keys
-mean AND. A field that a chunk does not have equals None, is unequal to everything else, and is neither smaller nor
-larger than anything; ``"*"`` means that the field is there. A list (tags, some metadata) equals each of its members.
+mean AND. A missing field equals None, differs from every other value, and is neither smaller nor larger than anything;
+``"*"`` tests that the field exists. A list (tags, some metadata) equals each of its members.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ FIELDS: Final = (
     *CATEGORY_FIELDS, *INSTANT_FIELDS, *STRING_FIELDS, "success", "tags", "status", "pinned", "ordinal", "freshness",
     "needs_review",
 )  # fmt: skip
-"""Fields of a chunk; any other name is looked up in its metadata."""
+"""Fields of a chunk; any other name is a metadata key."""
 METADATA: Final = "metadata."
 UNVERIFIED: Final = "unverified"
-"""How a filter may call the tier of what no scan has seen; such a chunk has none."""
+"""Name in filters for the missing tier of a chunk that was never scanned."""
 _MAX_DEPTH: Final = 32
 
 
 class Predicate(Struct, frozen=True):
-    """One comparison."""
+    """Comparison of a field with a value."""
 
     field: str
     operator: str
@@ -41,19 +41,19 @@ class Predicate(Struct, frozen=True):
 
 
 class All(Struct, frozen=True):
-    """True where every part is; an empty one is true everywhere."""
+    """Conjunction; true everywhere without parts."""
 
     parts: tuple[Node, ...]
 
 
 class Some(Struct, frozen=True):
-    """True where some part is."""
+    """Disjunction; false everywhere without parts."""
 
     parts: tuple[Node, ...]
 
 
 class Not(Struct, frozen=True):
-    """True where its part is not."""
+    """Negation."""
 
     part: Node
 
@@ -62,21 +62,8 @@ Node = Predicate | All | Some | Not
 Where = Mapping[str, Any]
 
 
-def parse(where: Where | None, tz: str = "UTC") -> Node:
-    """Read a filter.
-
-    Parameters
-    ----------
-    where : mapping, optional
-        See the module's first lines; None or an empty mapping is true everywhere.
-    tz : str
-        Zone in which dates without one are read.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is no mapping, names an unknown operator, or compares with a value of the wrong kind.
-    """
+def parse_filter(where: Where | None, tz: str = "UTC") -> Node:
+    """Parse a filter; None is true everywhere, and dates without a zone are read in ``tz``."""
     return _parse({} if where is None else where, tz, 0)
 
 
@@ -98,25 +85,25 @@ def _parse(where: Any, tz: str, depth: int) -> Node:
             items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
             parts.extend(Not(_parse(item, tz, depth + 1)) for item in items)
         else:
-            parts.append(_field(str(key), value, tz))
+            parts.append(_parse_field(str(key), value, tz))
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _field(field: str, value: Any, tz: str) -> Node:
+def _parse_field(field: str, value: Any, tz: str) -> Node:
     name = field if field in FIELDS or field.startswith(METADATA) else METADATA + field
     if isinstance(value, Mapping):
         if not value:
             raise InvalidArgument(f"where[{field!r}] is empty; give a value or an operator of {', '.join(OPERATORS)}")
-        tests = tuple(_predicate(field, name, str(operator), operand, tz) for operator, operand in value.items())
+        tests = tuple(_parse_predicate(field, name, str(operator), operand, tz) for operator, operand in value.items())
         return tests[0] if len(tests) == 1 else All(tests)
     if isinstance(value, list | tuple | set):
         raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them")
     if value == "*":
         return Predicate(name, "exists", True)
-    return _predicate(field, name, "eq", value, tz)
+    return _parse_predicate(field, name, "eq", value, tz)
 
 
-def _predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Predicate:
+def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Predicate:
     if operator not in OPERATORS:
         raise InvalidArgument(
             f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}"
@@ -128,11 +115,11 @@ def _predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Pre
     if operator == "in":
         if not isinstance(value, list | tuple | set | frozenset):
             raise InvalidArgument(f"where[{field!r}]['in'] must be a list, not {value!r:.60}")
-        return Predicate(name, operator, tuple(_operand(field, name, item, tz) for item in value))
-    return Predicate(name, operator, _operand(field, name, value, tz))
+        return Predicate(name, operator, tuple(_parse_operand(field, name, item, tz) for item in value))
+    return Predicate(name, operator, _parse_operand(field, name, value, tz))
 
 
-def _operand(field: str, name: str, value: Any, tz: str) -> Any:
+def _parse_operand(field: str, name: str, value: Any, tz: str) -> Any:
     if value is None:
         return None
     if isinstance(value, str) and not _is_unicode(value):
@@ -166,17 +153,17 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def mentions(node: Node, field: str) -> bool:
-    """Tell whether a filter speaks of a field anywhere."""
+def mentions_field(node: Node, field: str) -> bool:
+    """Return True where a filter mentions a field."""
     if isinstance(node, Predicate):
         return node.field == field
     if isinstance(node, Not):
-        return mentions(node.part, field)
-    return any(mentions(part, field) for part in node.parts)
+        return mentions_field(node.part, field)
+    return any(mentions_field(part, field) for part in node.parts)
 
 
 def fields_of(node: Node) -> set[str]:
-    """Return every field a filter speaks of."""
+    """Return the fields that a filter mentions."""
     if isinstance(node, Predicate):
         return {node.field}
     if isinstance(node, Not):
@@ -185,7 +172,7 @@ def fields_of(node: Node) -> set[str]:
 
 
 def required_terms(node: Node) -> list[tuple[str, str]]:
-    """Return the (category field, value) pairs that every matching chunk must have: what an index can look up."""
+    """Return the (category field, value) pairs that every match must have, for index lookups."""
     if isinstance(node, Predicate):
         plain = node.field in CATEGORY_FIELDS and isinstance(node.value, str) and node.operator == "eq"
         return [(node.field, node.value)] if plain else []
@@ -195,7 +182,7 @@ def required_terms(node: Node) -> list[tuple[str, str]]:
 
 
 def is_only_required_terms(node: Node) -> bool:
-    """Tell whether `required_terms` say all there is to say."""
+    """Return True where `required_terms` are equivalent to the filter."""
     if isinstance(node, All):
         return all(is_only_required_terms(part) for part in node.parts)
     return isinstance(node, Predicate) and bool(required_terms(node))
@@ -209,32 +196,32 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def test(operator: str, have: Any, want: Any) -> bool:
-    """Apply one comparison to one value: the definition that every faster path must agree with."""
+def compare_values(operator: str, have: Any, want: Any) -> bool:
+    """Compare one value with an operand; the reference for every faster path."""
     if operator == "exists":
         return (have is not None) is bool(want)
     if operator == "eq":
-        return bool(_same(have, want))
+        return bool(_equal(have, want))
     if operator == "ne":
-        return not _same(have, want)
+        return not _equal(have, want)
     if operator == "in":
-        return any(_same(have, item) for item in want)
+        return any(_equal(have, item) for item in want)
     if have is None or want is None:
         return False
     if operator == "contains":
         if isinstance(have, str):
             return isinstance(want, str) and want.casefold() in have.casefold()
-        return isinstance(have, list | tuple) and any(_same(item, want) for item in have)
+        return isinstance(have, list | tuple) and any(_equal(item, want) for item in have)
     try:
         return bool(_COMPARE[operator](have, want))
     except TypeError:  # text against number: not comparable, so not a match
         return False
 
 
-def _same(have: Any, want: Any) -> bool:
+def _equal(have: Any, want: Any) -> bool:
     """Equality of JSON values: true is not 1, and a list equals each of its members."""
     if isinstance(have, list | tuple):
-        return want is not None and any(_same(item, want) for item in have)
+        return want is not None and any(_equal(item, want) for item in have)
     if isinstance(have, bool) or isinstance(want, bool):
         return have is want
     return bool(have == want)

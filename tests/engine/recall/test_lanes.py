@@ -23,9 +23,9 @@ from lamina_engine.index.scoring import Bm25, scoring_terms, weigh
 from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.index.view import View
 from lamina_engine.recall import lanes, where
-from lamina_engine.recall.fuse import Lane, ranked
+from lamina_engine.recall.fuse import Lane, rank_rows
 from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.mask import select
+from lamina_engine.recall.mask import select_rows
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
@@ -85,7 +85,7 @@ def scanned(view: View, query: str, selection: Selection, depth: int, bm25: Bm25
     live = np.ones(view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
     scores = view.forward.scan(live, weighed, bm25, view.statistics.average_length(bm25))
     found = np.flatnonzero(scores)
-    return ranked(found, scores[found], depth)
+    return rank_rows(found, scores[found], depth)
 
 
 def assert_exact(view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0]) -> int:
@@ -94,7 +94,7 @@ def assert_exact(view: View, query: str, selection: Selection, depth: int, bm25:
     assert got.rows.tolist() == ref.rows.tolist()
     assert got.scores.tolist() == ref.scores.tolist()
     every = np.arange(view.rows)
-    assert words.completed(every).tolist() == words.score(every).tolist()
+    assert words.complete_scores(every).tolist() == words.score(every).tolist()
     return len(ref.rows)
 
 
@@ -114,7 +114,7 @@ def test_index_and_tail_find_what_a_scan_finds(blocks: Vault, filter_: dict[str,
     rng = random.Random(3)
     queries = [*QUERIES, *(" ".join(rng.sample(vocabulary, rng.randint(1, 8))) for _ in range(20))]
     view = blocks._memory.view()
-    selection = select(view, where.parse(filter_), None, None, invalidated=False)
+    selection = select_rows(view, where.parse_filter(filter_), None, None, invalidated=False)
     found = sum(
         assert_exact(view, query, selection, depth, rng.choice(WEIGHTS))
         for query in queries
@@ -131,7 +131,7 @@ def test_every_moment_of_the_past_is_answered_as_a_scan_answers_it(blocks: Vault
         view = View(snapshot, blocks._memory.tables, as_of_us=moment)
         assert view.rows >= row + 1
         for filter_ in FILTERS[:3]:
-            selection = select(view, where.parse(filter_), None, None, invalidated=False)
+            selection = select_rows(view, where.parse_filter(filter_), None, None, invalidated=False)
             for query in QUERIES:
                 assert_exact(view, query, selection, 5)
 
@@ -303,7 +303,7 @@ def test_questions_over_real_and_made_up_text_are_answered_as_a_scan_answers_the
             views.append(View(newest.snapshot, tables, as_of_us=moment))
         filters = (None, {"project": "api"}, {"project": "web", "type": "note"}, {"NOT": {"project": "api"}})
         chosen = [
-            (view, select(view, where.parse(filter_), None, None, invalidated=False))
+            (view, select_rows(view, where.parse_filter(filter_), None, None, invalidated=False))
             for view in views
             for filter_ in filters
         ]

@@ -111,7 +111,7 @@ def brute(filter_: dict[str, Any], chunk: Chunk) -> bool:
                     given_ = [instant(o) for o in operand] if operator == "in" else instant(operand)
                 else:
                     given_ = operand
-                results.append(where.test(operator, value_of(chunk, field), given_))
+                results.append(where.compare_values(operator, value_of(chunk, field), given_))
     return all(results)
 
 
@@ -171,7 +171,7 @@ def test_every_filter_equals_the_definition(filled: Vault, filter_: dict[str, An
     chunks = chunks_at(view, np.arange(view.rows, dtype=np.int64))
     mask_in = np.array(within, np.bool_)
     before = mask_in.copy()
-    got = mask.evaluate(where.parse(filter_), view, mask_in)
+    got = mask.evaluate(where.parse_filter(filter_), view, mask_in)
     assert got.tolist() == [w and brute(filter_, chunk) for w, chunk in zip(within, chunks, strict=True)]
     assert np.array_equal(mask_in, before)  # the caller's mask is left alone
 
@@ -180,7 +180,7 @@ def test_every_filter_equals_the_definition(filled: Vault, filter_: dict[str, An
 @given(filters)
 def test_lists_and_recalls_return_what_the_filter_accepts(filled: Vault, filter_: dict[str, Any]) -> None:
     view = filled._memory.view()
-    spoken = where.mentions(where.parse(filter_), "status")
+    spoken = where.mentions_field(where.parse_filter(filter_), "status")
     chunks = [
         c
         for c in chunks_at(view, np.arange(view.rows, dtype=np.int64))
@@ -258,6 +258,6 @@ def test_a_past_view_is_masked_by_what_was_known_then(filled: Vault) -> None:
     now = filled._memory.view()
     view = View(now.snapshot, now.tables, as_of_us=parse_instant(NOW) + 1_000_000)
     got = mask.evaluate(
-        where.parse({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_)
+        where.parse_filter({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_)
     )
     assert (view.rows, int(got.sum())) == (20, sum("project" in record for record in records()[:20]))

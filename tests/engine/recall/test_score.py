@@ -400,9 +400,9 @@ def test_repetition_is_worth_a_tenth_at_most() -> None:
 
 
 def test_a_pin_adds_three_tenths_up_to_one_and_never_lowers() -> None:
-    assert c.pinned(0.2) == pytest.approx(0.5)
-    assert c.pinned(0.9) == 1.0
-    assert c.pinned(1.07) == 1.07  # the source system lowers it to 1
+    assert c.add_pin(0.2) == pytest.approx(0.5)
+    assert c.add_pin(0.9) == 1.0
+    assert c.add_pin(1.07) == 1.07  # the source system lowers it to 1
     high = traits(match=1.0, type="decision", age_days=0, quality=1.0)
     assert composite(high).score > 1.0
     assert composite(replace(high, pinned=True)).score == composite(high).score
@@ -411,10 +411,10 @@ def test_a_pin_adds_three_tenths_up_to_one_and_never_lowers() -> None:
 def test_company_raises_partners_of_the_first_quarter() -> None:
     names, scores = list("abcdefgh"), [0.5] * 8
     together = {("a", "c"): 1, ("d", "b"): 99, ("e", "f"): 5, ("a", "b"): 3, ("b", "c"): 1}
-    got = c.with_company(names, scores, together)
+    got = c.boost_co_used(names, scores, together)
     assert got == pytest.approx([0.5, 0.5, 0.55, 0.575, 0.5, 0.5, 0.5, 0.5])
-    assert c.with_company([], [], {}) == []
-    assert c.with_company(["a", "b"], [1.0, 1.0], {("b", "a"): 1}) == pytest.approx([1.0, 1.1])
+    assert c.boost_co_used([], [], {}) == []
+    assert c.boost_co_used(["a", "b"], [1.0, 1.0], {("b", "a"): 1}) == pytest.approx([1.0, 1.1])
 
 
 def test_the_score_is_the_product_of_its_terms() -> None:

@@ -16,7 +16,7 @@ from bench.stories import CAUSES, fill, measure, plant
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.profiles import Profiles
-from lamina_engine.recall.pipeline import matched, recall
+from lamina_engine.recall.pipeline import recall, recall_rows
 from lamina_engine.recall.stories import angular_match, hop_weights
 from lamina_engine.results import Story
 from tests.notes import CountingEmbedder
@@ -197,7 +197,7 @@ def test_rows_and_matches_are_those_of_a_recall(axes: Vault, options: dict[str, 
     session(axes, "b", [0.7, 0.3])
     options |= {} if "lanes" in options else {"vector": QUESTION}
     ref = recall(axes._memory, "a1 b0 said", profile="episodic", **options).hits
-    got = matched(axes._memory, "a1 b0 said", profile="episodic", **options)
+    got = recall_rows(axes._memory, "a1 b0 said", profile="episodic", **options)
     assert [got.view.snapshot.values("chunks", "id", got.rows)[i] for i in range(len(got.rows))] == [
         hit.id for hit in ref
     ]

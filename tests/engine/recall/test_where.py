@@ -15,23 +15,21 @@ from lamina_engine.recall.where import (
     Some,
     fields_of,
     is_only_required_terms,
-    mentions,
-    parse,
+    mentions_field,
+    parse_filter,
     required_terms,
 )
-from lamina_engine.recall.where import (
-    test as compare,
-)
+from lamina_engine.recall.where import compare_values as compare
 
 
 def test_nothing_is_true_everywhere() -> None:
-    assert parse(None) == parse({}) == All(())
-    assert parse({"AND": []}) == All(())
-    assert parse({"OR": []}) == Some(())
+    assert parse_filter(None) == parse_filter({}) == All(())
+    assert parse_filter({"AND": []}) == All(())
+    assert parse_filter({"OR": []}) == Some(())
 
 
 def test_the_grammar() -> None:
-    got = parse(
+    got = parse_filter(
         {
             "project": "api",
             "OR": [{"type": "rule"}, {"owner": {"gt": 3, "lt": 9}}],
@@ -52,12 +50,12 @@ def test_the_grammar() -> None:
         )
     )
     assert fields_of(got) == {"project", "type", "metadata.owner", "title", "metadata.project"}
-    assert mentions(got, "title")
-    assert not mentions(got, "status")
+    assert mentions_field(got, "title")
+    assert not mentions_field(got, "status")
 
 
 def test_required_terms_are_those_that_every_match_has() -> None:
-    node = parse(
+    node = parse_filter(
         {
             "project": "api",
             "AND": [{"type": "rule"}],
@@ -68,8 +66,8 @@ def test_required_terms_are_those_that_every_match_has() -> None:
     )
     assert required_terms(node) == [("project", "api"), ("type", "rule")]
     assert not is_only_required_terms(node)
-    assert is_only_required_terms(parse({"project": "api", "type": "rule"}))
-    assert not is_only_required_terms(parse({"NOT": {"project": "api"}}))
+    assert is_only_required_terms(parse_filter({"project": "api", "type": "rule"}))
+    assert not is_only_required_terms(parse_filter({"NOT": {"project": "api"}}))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def test_required_terms_are_those_that_every_match_has() -> None:
 )  # fmt: skip
 def test_what_is_no_filter_is_refused(where: Any, says: str) -> None:
     with pytest.raises(InvalidArgument, match=says):
-        parse(where)
+        parse_filter(where)
 
 
 @pytest.mark.parametrize("key", ["AND", "OR", "NOT"])
@@ -99,14 +97,14 @@ def test_nesting_has_a_limit_and_no_recursion_error(key: str) -> None:
             where = {key: where if key == "NOT" else [where]}
         return where
 
-    assert mentions(parse(nested(32)), "type")
+    assert mentions_field(parse_filter(nested(32)), "type")
     for levels in (33, 5000):
         with pytest.raises(InvalidArgument, match="32 levels"):
-            parse(nested(levels))
+            parse_filter(nested(levels))
 
 
 def test_dates_are_read_in_the_zone_given() -> None:
-    got = parse({"created_at": {"in": ["2026-01-01", None]}}, "Europe/Berlin")
+    got = parse_filter({"created_at": {"in": ["2026-01-01", None]}}, "Europe/Berlin")
     assert got == Predicate("created_at", "in", (parse_instant("2025-12-31T23:00:00Z"), None))
 
 
