@@ -39,13 +39,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A fixed clock that moves on demand; for tests and reproducible builds.
-
-    Parameters
-    ----------
-    moment : Instant
-        Its moment.
-    """
+    """A fixed clock that moves on demand; for tests and reproducible builds."""
 
     def __init__(self, moment: Instant) -> None:
         self._now_us = parse_instant(moment)
@@ -60,13 +54,7 @@ class FixedClock:
 
 
 def zone(name: str) -> tzinfo:
-    """Return the time zone of an IANA name.
-
-    Raises
-    ------
-    InvalidArgument
-        When the name is not known on this machine.
-    """
+    """Return the time zone of an IANA name."""
     if not isinstance(name, str):
         raise InvalidArgument(f"tz={name!r} is a {type(name).__name__}; give an IANA name such as 'Europe/Berlin'")
     if name.upper() in ("UTC", "Z"):
@@ -82,27 +70,7 @@ def zone(name: str) -> tzinfo:
 
 
 def parse_instant(value: Instant, tz: str = "UTC", *, what: str = "date") -> int:
-    """Read a moment given by a caller.
-
-    Parameters
-    ----------
-    value : str, datetime, date, int or float
-        ISO 8601 text (a trailing ``Z`` and nanoseconds are accepted), a datetime, a date (midnight), or seconds.
-    tz : str
-        Zone in which a naive instant or a date alone is read.
-    what : str
-        The argument's name for the error message.
-
-    Returns
-    -------
-    int
-        Microseconds since 1970-01-01T00:00:00Z.
-
-    Raises
-    ------
-    InvalidArgument
-        When the value is no moment, or lies outside the years 1 to 9999.
-    """
+    """Read a moment given by a caller."""
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -16,13 +16,7 @@ from lamina_engine.errors import VaultCorrupt
 
 
 def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """View a primitive column; nulls (if any) become ``missing`` in a copy.
-
-    Returns
-    -------
-    ndarray (n,)
-        Of the column's own type; read-only without nulls.
-    """
+    """View a primitive column; nulls (if any) become ``missing`` in a copy."""
     dtype = array.type.to_pandas_dtype()
     data = np.frombuffer(
         array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize

@@ -47,35 +47,7 @@ _CHECK_AT = 2
 
 
 class Memory:
-    """An open vault. Safe to use from several threads.
-
-    Parameters
-    ----------
-    root : Path
-        The vault's folder.
-    mode : {"r", "w"}
-        ``"r"`` never writes.
-    create : bool
-        Make the vault where there is none.
-    clock : Clock, optional
-        Where the present comes from.
-    embedder : Embedder, str, callable, mapping, optional
-        See `lamina_engine.embed.resolve.resolve`; the vault's own choice unless given.
-    redactor : Redactor, optional
-        What is done about secrets; masks them unless given.
-    files : Files, optional
-        The file layer.
-    trust : bool
-        Open a vault that another user owns.
-    lock_timeout_s : float
-        How long a write waits for another writer.
-    settings : mapping, optional
-        Settings by name; they win over every other place. See `lamina_engine.settings`.
-
-    Raises
-    ------
-    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultUntrusted, VaultReadOnly, InvalidConfig
-    """
+    """An open vault. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -148,13 +120,7 @@ class Memory:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder; loaded when first asked for.
-
-        Raises
-        ------
-        EmbeddingError
-            When the vault needs one that only its caller can bring.
-        """
+        """The embedder; loaded when first asked for."""
         if self._embedder is None:
             with self._lock:
                 if self._embedder is None:
@@ -172,11 +138,6 @@ class Memory:
         """Return the embedder of a space if it is available, else the current one.
 
         Where the vault chooses its model and another process has changed it since, the new one is taken.
-
-        Raises
-        ------
-        EmbeddingError
-            When the vault needs one that only its caller can bring.
         """
         if space is None:
             return self.embedder
@@ -212,13 +173,7 @@ class Memory:
         self.config = configuration.load(self.root)
 
     def view(self) -> View:
-        """Return the newest version, ready to be read; the same object until something is committed.
-
-        Raises
-        ------
-        InvalidArgument
-            When the vault has been closed.
-        """
+        """Return the newest version, ready to be read; the same object until something is committed."""
         self.check_open()
         return self.view_of(self.store.snapshot())
 
@@ -228,12 +183,7 @@ class Memory:
         return self._closed
 
     def check_open(self) -> None:
-        """Refuse to go on with a vault that has been closed.
-
-        Raises
-        ------
-        InvalidArgument
-        """
+        """Refuse to go on with a vault that has been closed."""
         if self._closed:
             raise InvalidArgument(f"{self.root} was closed; open it again")
 
@@ -277,10 +227,6 @@ class Memory:
 
         Where only the indexes fail, the write has happened: a warning is logged, recall scans what they lack, and the
         next writer catches up.
-
-        Raises
-        ------
-        VaultReadOnly, VaultLocked, OSError
         """
         self.check_open()
         with self.store.exclusive(self.lock_timeout_s):
@@ -307,13 +253,7 @@ class Memory:
             self._check_in_background()
 
     def ensure_space(self, vectors: NDArray[np.float32] | None) -> None:
-        """Declare the vault's first embedding space before its first chunk.
-
-        Raises
-        ------
-        InvalidArgument
-            When vectors are given that do not fit the embedder's dimension; nothing is written then.
-        """
+        """Declare the vault's first embedding space before its first chunk."""
         if _has_content(self.store.last_seen) or _has_content(self.store.snapshot()):
             return
         embedder = self.embedder
@@ -327,13 +267,7 @@ class Memory:
                     transaction.set_space(DEFAULT_SPACE, Space(embedder.identity, embedder.dim), default=True)
 
     def check_space(self, snapshot: Snapshot, vectors: NDArray[np.float32] | None) -> None:
-        """Refuse to mix models.
-
-        Raises
-        ------
-        EmbedderMismatch
-            When the vault's vectors were made by another model than the embedder at hand.
-        """
+        """Refuse to mix models."""
         space = snapshot.space
         if space is None or vectors is not None:
             return
@@ -403,7 +337,7 @@ class Memory:
                     self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
 
     def close(self) -> None:
-        """Let go of mapped files, once the text index has followed the log; every call that returned is on disk."""
+        """Sync the text index, and unmap all files; every call that returned is on disk."""
         self._closed = True
         if self._indexer is not None:
             self._indexer.text.join()

@@ -278,13 +278,7 @@ WHAT: Final = "what"
 
 
 def check_intent(intent: object) -> str | None:
-    """Return an intent that a caller gave, in lower case; None stays None.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not one of `INTENTS`.
-    """
+    """Return an intent that a caller gave, in lower case; None stays None."""
     if intent is None:
         return None
     if not isinstance(intent, str) or intent.lower() not in INTENTS:
@@ -361,21 +355,7 @@ class Adjustments(NamedTuple):
 
 
 class Profiles:
-    """The profiles a vault knows: the built-in ones and those of its ``vault.toml``.
-
-    Parameters
-    ----------
-    configured : mapping, optional
-        ``[profiles.*]`` of ``vault.toml``: each has ``base`` and any parameters to override. Tables are merged with those
-        of the base (a half-life map gains entries); everything else is replaced.
-    adjusted : Adjustments or mapping, optional
-        What settings say of the built-in profiles; a mapping alone is the type map that ``DECAY_TYPE_OVERRIDES`` says.
-
-    Raises
-    ------
-    InvalidConfig
-        When a profile has no known base, an unknown parameter, or a value out of range.
-    """
+    """The profiles a vault knows: the built-in ones and those of its ``vault.toml``."""
 
     def __init__(
         self,
@@ -407,13 +387,7 @@ class Profiles:
             raise InvalidConfig(f"[profiles.{name}]: {error}; see the parameters of base {base.id!r}") from error
 
     def get(self, name: str) -> Profile:
-        """Return a profile by id (``temporal@1``) or by name (its newest version).
-
-        Raises
-        ------
-        InvalidConfig
-            When there is none.
-        """
+        """Return a profile by id (``temporal@1``) or by name (its newest version)."""
         if isinstance(name, str) and name in self._known:
             return self._known[name]
         versions = [profile for profile in self._known.values() if profile.name == name]
@@ -439,11 +413,6 @@ def parse_type_half_lives(text: str) -> dict[str, float]:
     """Read ``DECAY_TYPE_OVERRIDES``: ``name:days`` pairs with commas between them.
 
     Spaces and blank pieces are skipped, the last of several pairs for a name wins, days are whole numbers from 1 up.
-
-    Raises
-    ------
-    InvalidConfig
-        When any piece is something else; nothing of the text is used then.
     """
     found: dict[str, float] = {}
     for piece in filter(None, (part.strip() for part in text.split(","))):

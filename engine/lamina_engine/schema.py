@@ -204,15 +204,7 @@ def vector_log(space: str) -> str:
 
 @functools.cache
 def log_schema(log: str, dim: int | None = None) -> pa.Schema:
-    """Return the Arrow schema of a log.
-
-    Parameters
-    ----------
-    log : str
-        A name of `LOGS`, or ``vectors.<space>``.
-    dim : int, optional
-        Dimension, for a vectors log: row i holds the vector of row i of the chunks log, all zero where it has none.
-    """
+    """Return the Arrow schema of a log."""
     if log.startswith("vectors."):
         if dim is None:
             raise ValueError("the schema of a vectors log needs its dimension")

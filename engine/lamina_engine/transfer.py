@@ -78,13 +78,6 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
     ``clawpy`` writes tasks alone, see `lamina_engine.ingest.tasks`; ``facts`` and ``graph-json`` write facts, see
     `lamina_engine.facts.transfer`, and ``links`` the links, see `lamina_engine.graph.transfer`; they return how many. The
     file appears whole or not at all.
-
-    Raises
-    ------
-    InvalidArgument
-        For a format or filter that is not known.
-    OSError
-        When the file cannot be written.
     """
     if format_ not in FORMATS:
         raise InvalidArgument(f"format={format_!r} is not known; allowed are {', '.join(FORMATS)}")

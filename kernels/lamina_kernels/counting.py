@@ -1,4 +1,4 @@
-"""Numbered pieces into forward lists: every occurrence as one sortable key, and sorted keys into counts.
+"""Forward lists from numbered pieces: occurrences as sortable keys, sorted keys as counts.
 
 A key packs row, hash and zone, so one sort of a batch's keys brings the occurrences of each term of each row together.
 """
@@ -39,7 +39,7 @@ def pack_pieces(
     word_text: U8,
     out_records: I64,
 ) -> None:
-    """Bring together what is to be known of each piece: one line of the cache, where six arrays would take six.
+    """Pack the attributes of each piece side by side, so that they share a cache line.
 
     Parameters
     ----------

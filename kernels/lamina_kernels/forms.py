@@ -1,4 +1,4 @@
-"""Forms of ASCII pieces: the words of identifiers, joined and in parts, and the checksums they are known by.
+"""Forms of ASCII pieces: identifiers joined and in parts, and checksums of each form.
 
 The rules are those of `lamina_engine.index.forms`, written over bytes; a test holds the two together on any input. They
 live twice because a bulk write meets a million new pieces, each of which would cost Python some ten microseconds.
@@ -47,7 +47,7 @@ def _is_ending(byte: int) -> bool:
 
 @kernel
 def _load(text: U8, begin: int, end: int, out_word: U8) -> int:
-    """Copy a piece without the commas of its thousands; return its length, −1 for one that is not taken."""
+    """Copy a piece without thousands separators; return its length, −1 if it is refused."""
     if end - begin > MAX_PIECE:
         return -1
     size = 0
@@ -66,7 +66,7 @@ def _load(text: U8, begin: int, end: int, out_word: U8) -> int:
 
 @kernel
 def _word_end(word: U8, begin: int, size: int) -> int:
-    """Return where the word ends that begins here: alphanumeric runs with one connector between two of them."""
+    """Return the end of a word: alphanumeric runs joined by single connectors."""
     at = begin
     while True:
         while at < size and _kind(word[at]) != 0:
@@ -87,7 +87,7 @@ def _word_end(word: U8, begin: int, size: int) -> int:
 
 @kernel
 def _without_ending(out_word: U8, begin: int, end: int) -> int:
-    """Drop a possessive 's, close up a contraction, keep ++ and # on short names only; return the new end."""
+    """Strip a possessive, close up a contraction, keep ++ and # on short names; return the end."""
     bare = end
     while bare > begin and _is_ending(out_word[bare - 1]):
         bare -= 1
@@ -117,7 +117,7 @@ def _without_ending(out_word: U8, begin: int, end: int) -> int:
 
 @kernel
 def _part_end(word: U8, at: int, end: int) -> int:
-    """Return where the part ends that begins here: a number, a word, an acronym (with a plural s)."""
+    """Return the end of a part: a number, a word, or an acronym (with a plural s)."""
     kind = _kind(word[at])
     stop = at
     while stop < end and _kind(word[stop]) == kind:
@@ -136,7 +136,7 @@ def _part_end(word: U8, at: int, end: int) -> int:
 
 @kernel
 def _add_parts(word: U8, begin: int, end: int, shift: int, forms: int, out_begins: I64, out_ends: I64) -> int:
-    """Write the parts of a segment as spans of the text, ``shift`` on from the word; return how many forms there are."""
+    """Write a segment's parts as spans of the text, ``shift`` on; return the number of forms."""
     at = begin
     while at < end:
         if _kind(word[at]) == 0:
@@ -267,7 +267,7 @@ def _add_dotted(
     out_surface_begins: I64,
     out_surface_ends: I64,
 ) -> tuple[int, int]:
-    """Write the forms of a dotted name: its parts, each segment of several, and the joined whole."""
+    """Write the forms of a dotted name: parts, segments of several parts, and all joined."""
     shift = whole - begin
     first = forms
     segments = 1

@@ -1,4 +1,4 @@
-"""Lexical scores over forward lists: term counts by zone, entries of query terms, and BM25 over zones.
+"""Lexical scores over forward lists: term counts by zone, and BM25 over zones.
 
 A row stores its distinct term hashes ascending, with a count in each of three zones (`TermRows`). Scoring a few
 candidates gathers their counts; scoring a whole block (an unindexed tail, a narrow filter) scans it. Both run the
@@ -32,7 +32,7 @@ _SLOT_MASK = np.uint32(_SLOTS - 1)
 
 
 def gather_counts_numpy(block: TermRows, rows: I64, query_hashes: U32) -> F32:
-    """Return how often each query term stands in each zone of chosen rows; the twin of `gather_counts`.
+    """Count each query term in each zone of given rows; twin of `gather_counts`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def gather_counts_numpy(block: TermRows, rows: I64, query_hashes: U32) -> F32:
 
 
 def bm25_parts(counts: F32, lengths: U16, idf: F64, weights: F64, k1: float, b: float, average_length: float) -> F64:
-    """Return what each query term adds to the score of each row, float64 (m, q); parameters as for `bm25_scores`."""
+    """Return each query term's share of each row's score, float64 (m, q); see `bm25_scores`."""
     wide = counts.astype(np.float64)
     frequencies = weights[0] * wide[:, :, 0] + weights[1] * wide[:, :, 1] + weights[2] * wide[:, :, 2]
     sizes = lengths.astype(np.float64)
@@ -181,7 +181,7 @@ def _entry_examples() -> tuple[object, ...]:
 
 @kernel
 def _index_query(query_hashes: U32, out_first: I32, out_next: I32) -> None:
-    """Index the query by the low bits of its hashes: first term of each slot, then chains; −1 ends."""
+    """Hash the query's terms by their low bits: the first of each slot, then chains; −1 ends."""
     out_first[:] = -1
     for t in range(query_hashes.size):
         slot = query_hashes[t] & _SLOT_MASK
@@ -211,7 +211,7 @@ def _match_row(
 def _row_score(
     block: TermRows, row: int, entries: I64, idf: F64, weights: F64, k1: float, b: float, average_length: float
 ) -> float:
-    """Return one row's score from the entries of the query's terms in it (-1: the term does not occur)."""
+    """Return one row's score from the entries of the query's terms; -1 marks a missing term."""
     lengths = block.lengths[row]
     length = weights[0] * lengths[0] + weights[1] * lengths[1] + weights[2] * lengths[2]
     norm = k1 * ((1.0 - b) + b * (length / average_length))
@@ -360,7 +360,7 @@ def bm25_terms(
     average_length: float,
     out: F64,
 ) -> None:
-    """Write what each query term adds to the score of chosen rows; parameters as for `score_bm25`.
+    """Write each query term's share of the score of given rows; see `score_bm25`.
 
     Parameters
     ----------

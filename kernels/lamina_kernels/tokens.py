@@ -1,4 +1,4 @@
-"""Text into numbered pieces: cut UTF-8 at what separates, and look every piece up in one table.
+"""Tokenizer: cut UTF-8 at separators, and number every piece by one table.
 
 A piece is a run of bytes without separators. A table gives each distinct piece a number, in order of first
 appearance; it is a few growing arrays, so that a million texts make no object a word:

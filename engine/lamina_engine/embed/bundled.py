@@ -95,13 +95,6 @@ class BpeVocabulary(dict[str, bytes]):
 
     Bytes, since joining them over a text is one C call, where lists of integers cost twice the time and five times the
     memory. It forgets everything when ``limit`` words are held; what it answers never depends on what it holds.
-
-    Parameters
-    ----------
-    merges : Merges
-        The tokenizer's dictionaries.
-    limit : int
-        Most words held; about 150 bytes each.
     """
 
     def __init__(self, merges: Merges, *, limit: int = 200_000) -> None:
@@ -119,20 +112,7 @@ class BpeVocabulary(dict[str, bytes]):
 
 
 def encode_word(word: str, merges: Merges) -> list[int]:
-    """Return the token ids of one word.
-
-    Parameters
-    ----------
-    word : str
-        Text without white space; may be empty.
-    merges : Merges
-        The tokenizer's dictionaries.
-
-    Returns
-    -------
-    list of int
-        Ids in order; O(n log n) for n characters.
-    """
+    """Return the token ids of one word."""
     if "<" in word and _SPECIAL.search(word):
         # control tokens written in the text stand for themselves, and what lies between starts a word of its own
         parts = (part for part in _SPECIAL.split(word) if part)
@@ -180,18 +160,7 @@ def _characters(text: str, known: dict[str, int]) -> list[int]:
 
 
 def load_merges(tokenizer: Path) -> Merges:
-    """Return the dictionaries, from the cache folder or else from the tokenizer file.
-
-    Parameters
-    ----------
-    tokenizer : Path
-        The tokenizer's JSON file; read, and checked against the pinned SHA-256, only where the cache does not hold it.
-
-    Raises
-    ------
-    EmbeddingError
-        When the tokenizer file is needed and is missing or not the pinned one.
-    """
+    """Return the dictionaries, from the cache folder or else from the tokenizer file."""
     cached = cached_path(f"wordllama-pieces-{TOKENIZER_SHA256[:16]}.bin")
     if cached is not None:
         try:
@@ -235,22 +204,6 @@ def _unpack(data: bytes) -> Merges:
 
 class WordLlamaEmbedder:
     """Static token vectors, averaged; no limit of length, below 0.1 ms for a query.
-
-    Parameters
-    ----------
-    dim : {256, 128, 64}
-        Leading columns used.
-    verify : bool
-        Check the weights' SHA-256 now.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``dim`` is none of the three.
-    MissingExtra
-        When the package ``wordllama`` is not installed.
-    EmbeddingError
-        When its files are not the pinned ones.
 
     Examples
     --------
@@ -301,25 +254,11 @@ class WordLlamaEmbedder:
         return 0.25
 
     def verify(self) -> None:
-        """Check the weights' SHA-256.
-
-        Raises
-        ------
-        EmbeddingError
-            When the file is not the pinned one.
-        """
+        """Check the weights' SHA-256."""
         check_sha256(self._weights, WEIGHTS_SHA256, remedy=_REMEDY)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return float32 (dim,): a unit vector, or zeros for a text without words.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a text.
-        EmbeddingError
-            When the package's files are damaged.
-        """
+        """Return float32 (dim,): a unit vector, or zeros for a text without words."""
         words = check_query(text).split()
         if not words or len(words) > _QUERY_WORDS:
             return self._pool([self._tokens(text)]).reshape(-1)
@@ -333,15 +272,6 @@ class WordLlamaEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 (n, dim): unit rows in order, zeros for texts without words.
 
-        Raises
-        ------
-        InvalidArgument
-            When it is not a sequence of texts.
-        EmbeddingError
-            When the package's files are damaged.
-
-        Notes
-        -----
         O(words); about 11,000 texts of 130 words (260 tokens) a second on one thread, once their words were seen.
         """
         return self._pool([self._tokens(text) for text in check_texts(texts)])

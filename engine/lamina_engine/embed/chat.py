@@ -43,13 +43,7 @@ class Chat(Protocol):
         ...
 
     def ask(self, system: str, user: str) -> Answer:
-        """Answer one question.
-
-        Raises
-        ------
-        EmbeddingError
-            When the endpoint fails or refuses.
-        """
+        """Answer one question."""
         ...
 
 
@@ -58,30 +52,7 @@ ChatSpec = Chat | Mapping[str, object] | None
 
 
 class ChatEndpoint:
-    """A model behind an OpenAI-compatible ``/chat/completions`` endpoint.
-
-    Parameters
-    ----------
-    url : str
-        Base URL (``http://127.0.0.1:8080``, ``https://api.openai.com/v1``) or the full one. No place for a key.
-    model : str
-        The model's name, as the server knows it.
-    api_key_env : str or None
-        Environment variable that holds the key; read at each request, kept nowhere.
-    timeout_s : float
-        Longest wait for a connection, and for each next part of an answer.
-    max_retries, backoff_s, cap_s
-        See `lamina_engine.embed.transport.Backoff`.
-    max_answer_tokens : int
-        Most tokens of an answer.
-    sleep, jitter : callable
-        Replaced in tests.
-
-    Raises
-    ------
-    InvalidConfig
-        When an option is outside what is allowed.
-    """
+    """A model behind an OpenAI-compatible ``/chat/completions`` endpoint."""
 
     def __init__(
         self,
@@ -112,13 +83,7 @@ class ChatEndpoint:
         return self._max_answer_tokens
 
     def ask(self, system: str, user: str) -> Answer:
-        """Answer one question, as deterministically as the server can.
-
-        Raises
-        ------
-        EmbeddingError
-            When the server fails, refuses, or gives what is no chat completion.
-        """
+        """Answer one question, as deterministically as the server can."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         payload: dict[str, object] = {
             "model": self._model, "messages": messages, "temperature": 0, "seed": 0, "max_tokens": self._max_answer_tokens,
@@ -141,35 +106,12 @@ class ChatEndpoint:
 
 
 def chat_url(url: str) -> str:
-    """Return the full URL of the chat call for a base URL with or without its version.
-
-    Raises
-    ------
-    InvalidConfig
-        When it is no http or https URL, or holds a user name or password.
-    """
+    """Return the full URL of the chat call for a base URL with or without its version."""
     return join_url(url, _CALL)
 
 
 def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, str] | None = None) -> Chat | None:
-    """Return what answers; None where neither the caller nor the environment names anything.
-
-    Parameters
-    ----------
-    spec : Chat, mapping or None
-        Something that answers, returned as it is; options of `ChatEndpoint`; None for what the environment says.
-    prefix : str
-        Of the variables: ``<prefix>_URL`` and ``<prefix>_MODEL``, and ``<prefix>_KEY`` in place of ``OPENAI_API_KEY``.
-    what : str
-        What messages call it.
-    environ : mapping, optional
-        The process's environment unless given.
-
-    Raises
-    ------
-    InvalidConfig
-        For unknown, missing or unusable options, and where only one of the two variables is set.
-    """
+    """Return what answers; None where neither the caller nor the environment names anything."""
     if isinstance(spec, Mapping):
         return construct_client(ChatEndpoint, spec, what)
     if spec is not None:
@@ -247,17 +189,7 @@ class BudgetedChat:
     """Questions whose answers could not be used, the second try included."""
 
     def ask(self, system: str, user: str, parse: Callable[[str], T]) -> T | None:
-        """Return a valid answer; None where the second was no better than the first.
-
-        Parameters
-        ----------
-        parse : callable
-            Gives what an answer says, or raises `InvalidAnswer`.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return a valid answer; None where the second was no better than the first."""
         question, said = user, ""
         for _ in range(_TRIES):
             need = estimate_tokens(system + question) + self.chat.max_answer_tokens
@@ -281,13 +213,7 @@ class BudgetedChat:
 
 
 def parse_json(text: str) -> Any:
-    """Return the JSON value in an answer: bare, fenced, or with words around it.
-
-    Raises
-    ------
-    InvalidAnswer
-        When there is none.
-    """
+    """Return the JSON value in an answer: bare, fenced, or with words around it."""
     fenced = _FENCE.search(text)
     body = (fenced[1] if fenced else text).strip()
     start = min((at for at in (body.find("["), body.find("{")) if at >= 0), default=-1)

@@ -99,20 +99,7 @@ class _Graph:
 
 
 def build_encoder(tensors: dict[str, NDArray[Any]], shape: Shape | None = None) -> bytes:
-    """Return a serialised ONNX model: int64 ``ids`` in, unit float32 ``vector`` out.
-
-    Parameters
-    ----------
-    tensors : dict of str to ndarray
-        Weights by their names in BERT checkpoints (``encoder.layer.0.attention.self.query.weight``, …).
-    shape : Shape or None
-        Sizes; None means MiniLM-L6's.
-
-    Raises
-    ------
-    KeyError
-        When a weight is missing.
-    """
+    """Return a serialised ONNX model: int64 ``ids`` in, unit float32 ``vector`` out."""
     from onnx import TensorProto, helper, numpy_helper
 
     sizes = shape or Shape()
@@ -185,22 +172,6 @@ class MiniLMEmbedder:
     """Six-layer transformer: better vectors than the bundled table, a thousand times slower.
 
     Texts beyond 256 tokens are cut; chunk before.
-
-    Parameters
-    ----------
-    folder : Path, str or None
-        Folder with ``model.safetensors`` and ``tokenizer.json``; None takes the installed package's.
-    threads : int or None
-        Texts embedded at once; None means one for each CPU. Results do not depend on it.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``threads`` is below 1.
-    MissingExtra
-        When onnxruntime, or the package with the weights, is not installed.
-    EmbeddingError
-        When the folder does not hold the pinned files.
     """
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
@@ -236,31 +207,11 @@ class MiniLMEmbedder:
         return 0.25
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return float32 (384,): a unit vector, or zeros for a text without tokens.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a text.
-        MissingExtra
-            When the graph has to be built and onnx is not installed.
-        EmbeddingError
-            When the weights are not the pinned ones or the model fails.
-        """
+        """Return float32 (384,): a unit vector, or zeros for a text without tokens."""
         return self._run(check_query(text))
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 (n, 384): unit rows in order, zeros for texts without tokens.
-
-        Raises
-        ------
-        InvalidArgument
-            When it is not a sequence of texts.
-        MissingExtra
-            When the graph has to be built and onnx is not installed.
-        EmbeddingError
-            When the weights are not the pinned ones or the model fails.
-        """
+        """Return float32 (n, 384): unit rows in order, zeros for texts without tokens."""
         checked = check_texts(texts)
         out = np.zeros((len(checked), DIM), dtype=np.float32)
         if checked:

@@ -55,26 +55,6 @@ class NoEmbedder:
 def resolve(spec: EmbedderSpec = None) -> Embedder:
     """Return the embedder of a specification; its model is loaded at the first text.
 
-    Parameters
-    ----------
-    spec : str, Embedder, mapping, callable or None
-        ``"default"`` or ``"wordllama"`` (the bundled table; ``-128`` and ``-64`` are its leading columns),
-        ``"minilm"``, ``"none"``; an embedder, returned as it is; a mapping with ``url`` and ``model`` (options of
-        `EndpointEmbedder`), or with ``name`` (``wordllama``: ``dim``, ``verify``; ``minilm``: ``folder``, ``threads``);
-        a plain function from a list of texts to an array, which takes its module and name as identity (methods,
-        lambdas and other callables have none that tells them apart: give a `CallableEmbedder`); None is the default.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is none of these.
-    InvalidConfig
-        When a mapping has an unknown, missing or unusable option.
-    MissingExtra
-        When a package is needed that is not installed.
-    EmbeddingError
-        When a model's files are damaged.
-
     Examples
     --------
     >>> resolve("none").dim

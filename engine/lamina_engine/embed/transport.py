@@ -74,23 +74,7 @@ class Backoff:
 
 
 class Transport:
-    """A kept connection to one URL.
-
-    Parameters
-    ----------
-    url : str
-        Where to POST.
-    api_key_env : str or None
-        Environment variable that holds the bearer token. It is read at each request and kept nowhere; unset means none.
-    timeout_s : float
-        Longest wait for a connection, and for each next part of an answer.
-    backoff : Backoff
-        Retries.
-    sleep : callable
-        Waits for seconds.
-    jitter : callable
-        Gives a number in [0, 1); it moves waits, never results.
-    """
+    """A kept connection to one URL."""
 
     def __init__(
         self,
@@ -114,15 +98,7 @@ class Transport:
         self._lock = after_fork.make_lock()
 
     def post(self, payload: dict[str, object]) -> object:
-        """Send JSON and return the JSON that comes back.
-
-        Raises
-        ------
-        PayloadError
-            When the server answers 413.
-        EmbeddingError
-            When it refuses, stays away after all tries, or answers with something that is no JSON.
-        """
+        """Send JSON and return the JSON that comes back."""
         body = json.dumps(payload, ensure_ascii=True).encode("ascii")
         failure = ""
         for attempt in range(self._backoff.max_retries + 1):
@@ -251,20 +227,7 @@ def _retry_after_s(response: httpx.Response) -> float:
 
 
 def join_url(url: str, call: str) -> str:
-    """Return the full URL of a call for a base URL with or without its version, or the full one.
-
-    Parameters
-    ----------
-    url : str
-        One without a path gets ``/v1`` first.
-    call : str
-        Such as ``/embeddings``.
-
-    Raises
-    ------
-    InvalidConfig
-        When it is no http or https URL, or holds a user name or password.
-    """
+    """Return the full URL of a call for a base URL with or without its version, or the full one."""
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -295,15 +258,7 @@ def connection(
     sleep: Callable[[float], None],
     jitter: Callable[[], float],
 ) -> Transport:
-    """Return the way to a model behind a full URL; nothing is sent.
-
-    Raises
-    ------
-    InvalidConfig
-        For a model without a usable name, or a time that is none.
-    InvalidArgument
-        For retries and waits below zero.
-    """
+    """Return the way to a model behind a full URL; nothing is sent."""
     if not model.strip() or not model.isprintable():
         raise InvalidConfig(f"model={model!r}; give the model's name as the server knows it")
     if not 0 < timeout_s < math.inf:
@@ -319,20 +274,7 @@ def connection(
 
 
 def construct_client(kind: Callable[..., T], options: Mapping[str, object], what: str) -> T:
-    """Call a constructor with configured options; report options that do not fit.
-
-    Parameters
-    ----------
-    kind : callable
-    options : mapping
-    what : str
-        What messages call it: ``embedder``.
-
-    Raises
-    ------
-    InvalidConfig
-        For unknown, missing or unusable options.
-    """
+    """Call a constructor with configured options; report options that do not fit."""
     given = {str(name): value for name, value in options.items()}
     parameters = {name: each for name, each in signature(kind).parameters.items() if name not in _REPLACED_IN_TESTS}
     unknown = sorted(set(given) - set(parameters))

@@ -59,13 +59,7 @@ def cached_path(name: str) -> Path | None:
 
 
 def write_cached(path: Path, data: bytes) -> bool:
-    """Write a whole file or nothing: under a temporary name in the same folder, then renamed.
-
-    Returns
-    -------
-    bool
-        False where it could not be written (read-only home, full disk); nothing is left behind then.
-    """
+    """Write a whole file or nothing: under a temporary name in the same folder, then renamed."""
     aside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,23 +88,7 @@ def package_folder(name: str) -> Path | None:
 
 
 def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Map the tensors of a safetensors file, read-only; pages are read when touched.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to ndarray
-        float16, float32 or int64 arrays, by tensor name.
-
-    Raises
-    ------
-    EmbeddingError
-        When the file cannot be read, is cut short, or holds a dtype other than the three.
-    """
+    """Map the tensors of a safetensors file, read-only; pages are read when touched."""
     try:
         data = np.memmap(path, dtype=np.uint8, mode="r")
         length = int.from_bytes(data[:8].tobytes(), "little")
@@ -132,13 +110,7 @@ def _tensor(body: NDArray[np.uint8], name: str, entry: dict[str, Any]) -> NDArra
 
 
 def check_sha256(path: Path, expected: str, *, remedy: str) -> None:
-    """Compare a file's SHA-256 with a pinned one; about 1 ms for each MB.
-
-    Raises
-    ------
-    EmbeddingError
-        When the file cannot be read or differs; the message ends with ``remedy``.
-    """
+    """Compare a file's SHA-256 with a pinned one; about 1 ms for each MB."""
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()

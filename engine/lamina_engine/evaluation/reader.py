@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from lamina_engine.errors import IngestError, InvalidArgument
-from lamina_engine.evaluation.datasets import (
-    corpus_file,
-    is_hotpot,
-    is_locomo,
-    load_hotpot,
-    load_locomo,
-    questions_file,
-)
+from lamina_engine.evaluation.hotpot import corpus_file, is_hotpot, load_hotpot, questions_file
+from lamina_engine.evaluation.locomo import is_locomo, load_locomo
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet, read_bytes, read_json, set_name, unknown_gold
 
 RECORDS_FILE: Final = "records.jsonl"

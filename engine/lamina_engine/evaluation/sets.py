@@ -65,13 +65,7 @@ def set_name(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's bytes, unpacked where its name ends in ``.gz``.
-
-    Raises
-    ------
-    IngestError
-        When the file is missing, cannot be read or is not what its name says.
-    """
+    """Return the file's bytes, unpacked where its name ends in ``.gz``."""
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if path.name.endswith(".gz") else data
@@ -80,15 +74,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> object:
-    """Return the JSON document in the file (``.gz`` too).
-
-    Raises
-    ------
-    IngestError
-        When the file cannot be read.
-    InvalidArgument
-        When it is not one JSON document in UTF-8.
-    """
+    """Return the JSON document in the file (``.gz`` too)."""
     try:
         document: object = json.loads(read_bytes(path).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 
 
 def find_ends(view: View, identities: Iterable[Any]) -> dict[str, tuple[str, int]]:
-    """Return the full id and the current row of each id, by the id as it was given.
-
-    Raises
-    ------
-    InvalidArgument
-        When one is no text.
-    ChunkNotFound, AmbiguousId
-        As `lamina_engine.chunks.reading.find_row` raises them.
-    """
+    """Return the full id and the current row of each id, by the id as it was given."""
     distinct = list(dict.fromkeys(ids_of(identities)))
     rows = view.rows_of_ids(distinct)
     found: dict[str, tuple[str, int]] = {}
@@ -133,28 +125,7 @@ WAYS: Final = ("causes", "caused_by", "both")
 
 
 def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5) -> list[Cause]:
-    """Return what a chunk led to and what led to it, each once, at its least depth.
-
-    Parameters
-    ----------
-    view : View
-    identity : str
-        Its id, or an unambiguous short one.
-    direction : {"causes", "caused_by", "both"}
-        Effects, causes, or both; what is both is listed as an effect.
-    depth : int
-        Hops; below 1 is taken as 1, above 10 as 10.
-
-    Returns
-    -------
-    list of Cause
-        Nearest first, then the most certain, then by id. Of several chains of one length the one whose product is
-        greatest counts. Removed chunks are neither listed nor passed through.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-    """
+    """Return what a chunk led to and what led to it, each once, at its least depth."""
     if direction not in WAYS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)):

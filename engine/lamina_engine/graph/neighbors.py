@@ -24,23 +24,6 @@ _MOST = 1_000
 def timeline(view: View, identity: str, *, before: int = 5, after: int = 5, same_collection: bool = False) -> Timeline:
     """Return the chunks just before and just after one, by created_at, then id.
 
-    Parameters
-    ----------
-    view : View
-    identity : str
-    before, after : int
-        How many at most on each side; 0 to 1000.
-    same_collection : bool
-        Only chunks of its collection.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId
-    InvalidArgument
-        For counts out of range, and for a chunk without a date or that was removed.
-
-    Notes
-    -----
     O(chunks). Chunks without a date are on no timeline.
     """
     for name, count in (("before", before), ("after", after)):
@@ -80,14 +63,6 @@ def _nearest(rows: NDArray[np.int64], times: NDArray[np.int64], moment: int, cou
 def similar(view: View, identity: str, *, k: int = 5) -> list[Neighbor]:
     """Return the chunks nearest by cosine, best first; of equal ones the newer first.
 
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId
-    InvalidArgument
-        For k out of range, and for a chunk without a vector.
-
-    Notes
-    -----
     Exact. O(chunks · d).
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= _MOST:

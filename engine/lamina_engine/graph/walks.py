@@ -94,17 +94,7 @@ def _plan(names: tuple[str, ...], intent: str, registry: Registry, known: int) -
 
 
 def find_starts(view: View, rows: I64, scores: F64, *, invalidated: bool) -> Starts:
-    """Return rows as starts, without those whose chunk may not be walked.
-
-    Parameters
-    ----------
-    rows : int64 (n,)
-        Distinct and current.
-    scores : float64 (n,)
-        ≥ 0; equal ones go by id.
-    invalidated : bool
-        Whether invalidated chunks may be walked.
-    """
+    """Return rows as starts, without those whose chunk may not be walked."""
     if not view.all_active:
         status = view.state.status[rows]
         kept = (status == ACTIVE) | (invalidated & (status == INVALIDATED))
@@ -315,21 +305,6 @@ class AdjacentRows(NamedTuple):
 def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Registry = STANDARD) -> AdjacentRows:
     """Return the chunks one link from each hit, in both directions, outward first.
 
-    Parameters
-    ----------
-    view : View
-    hits : int64 (s,)
-        Rows.
-    relations : sequence of str
-        Those that no link has lead nowhere.
-
-    Raises
-    ------
-    InvalidArgument
-        For a relation that is not registered.
-
-    Notes
-    -----
     Chunks that may not be walked (removed, forgotten) are left out. O(links of the hits).
     """
     state = nodes.state_of(view)
@@ -343,16 +318,7 @@ def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Reg
 
 
 def select_adjacent(view: View, found: AdjacentRows, scores: F64, worth: F64, most: int, *, best: bool) -> I64:
-    """Select the adjacent chunks to inject, each once: by score, newer link, then id.
-
-    Parameters
-    ----------
-    found : Adjacent
-    scores : float64 (m,)
-        Of each chunk, beside its hit.
-    worth, most, best
-        As `lamina_kernels.graph.injection.choose_neighbours` has them.
-    """
+    """Select the adjacent chunks to inject, each once: by score, newer link, then id."""
     unknown = np.empty(0, np.int64)
     picked, tied = injection.choose_neighbours(found.owners, found.nodes, scores, worth, unknown, most, best)
     if tied:
@@ -406,28 +372,7 @@ def neighbours(
     limit: int = _NEIGHBOUR_LIMIT,
     registry: Registry = STANDARD,
 ) -> list[Neighbor]:
-    """Return the chunks within some hops of others: nearest first, then newer, then by id.
-
-    Parameters
-    ----------
-    view : View
-    identity : str or sequence of str
-    hops : int
-        1 to `MAX_DEPTH`.
-    relations : sequence of str, optional
-        Only these.
-    direction : {"out", "in", "both"}
-        Which way links are walked; symmetric ones both ways in any case.
-    invalidated : bool
-        Also find and walk chunks that were invalidated.
-    limit : int
-        Most chunks to return; nearer ones first.
-    registry : Registry
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-    """
+    """Return the chunks within some hops of others: nearest first, then newer, then by id."""
     _check_whole("hops", hops, 1, MAX_DEPTH)
     _check_whole("limit", limit, 1, MAX_BUDGET)
     state = nodes.state_of(view)
@@ -458,31 +403,6 @@ def traverse(
 ) -> list[Neighbor]:
     """Return what anchors lead to by a best-first walk, anchors included, best first.
 
-    Parameters
-    ----------
-    view : View
-    anchors : mapping of str to float, or sequence of str
-        Ids and their scores, ≥ 0; 1 where only ids are given. Removed ones are passed over.
-    intent : {"why", "when", "entity", "what"}, optional
-        Which relations weigh most; ``what`` unless given.
-    depth, beam, budget : int
-        Hops, chunks taken in each, chunks taken in all (anchors included, and never more).
-    vector : float32 (d,), optional
-        The question's, of any length: chunks like it rank higher.
-    relations : sequence of str, optional
-        Only these; each is walked the ways its registration says.
-    without : sequence of str
-        Collections whose chunks are not walked; they take no place in the beam either.
-    invalidated : bool
-        Also walk chunks that were invalidated.
-    registry : Registry
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-
-    Notes
-    -----
     Formula: `lamina_kernels.graph.beam`. Of equals at the edge of the beam those whose ids have the smaller hashes are taken.
     Scores are not bounded; divide by the greatest before mixing them with
     others.
@@ -506,12 +426,6 @@ def propagate(
 ) -> list[tuple[str, float, tuple[str, ...]]]:  # fmt: skip
     """Push mass from anchors along an intent's paths; return ids, scores and paths.
 
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument
-
-    Notes
-    -----
     See `lamina_kernels.graph.push`. Best first; equal scores newer first, then by id.
     """
     _check_whole("budget", budget, 1, MAX_BUDGET)

@@ -1,4 +1,4 @@
-"""Approximate neighbours: probes of the nearest k-means cells, then neighbours of neighbours.
+"""Approximate neighbours: probes of nearest k-means cells, then neighbours of neighbours.
 
 Distances of listed rows are exact; a row that neither look finds is not seen, so a core distance may come out too large.
 Rows choose cells for themselves: a quarter of the pairs that all rows of a cell together would have to look at finds as
