@@ -70,7 +70,7 @@ def zone(name: str) -> tzinfo:
 
 
 def parse_instant(value: Instant, tz: str = "UTC", *, what: str = "date") -> int:
-    """Read a moment given by a caller."""
+    """Parse ISO 8601 text, a datetime, a date or seconds into microseconds since 1970."""
     try:
         if isinstance(value, bool):
             raise TypeError

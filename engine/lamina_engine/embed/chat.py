@@ -111,7 +111,7 @@ def chat_url(url: str) -> str:
 
 
 def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, str] | None = None) -> Chat | None:
-    """Return what answers; None where neither the caller nor the environment names anything."""
+    """Return the chat model that the caller or the environment names, or None."""
     if isinstance(spec, Mapping):
         return construct_client(ChatEndpoint, spec, what)
     if spec is not None:
@@ -189,7 +189,7 @@ class BudgetedChat:
     """Questions whose answers could not be used, the second try included."""
 
     def ask(self, system: str, user: str, parse: Callable[[str], T]) -> T | None:
-        """Return a valid answer; None where the second was no better than the first."""
+        """Return a valid answer; None when a second try fails, too."""
         question, said = user, ""
         for _ in range(_TRIES):
             need = estimate_tokens(system + question) + self.chat.max_answer_tokens
@@ -213,7 +213,7 @@ class BudgetedChat:
 
 
 def parse_json(text: str) -> Any:
-    """Return the JSON value in an answer: bare, fenced, or with words around it."""
+    """Return the JSON value in an answer: bare, fenced, or within text."""
     fenced = _FENCE.search(text)
     body = (fenced[1] if fenced else text).strip()
     start = min((at for at in (body.find("["), body.find("{")) if at >= 0), default=-1)

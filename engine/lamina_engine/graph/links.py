@@ -125,7 +125,7 @@ WAYS: Final = ("causes", "caused_by", "both")
 
 
 def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5) -> list[Cause]:
-    """Return what a chunk led to and what led to it, each once, at its least depth."""
+    """Return a chunk's causes and effects, each once, nearest first, then the most certain."""
     if direction not in WAYS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)):
