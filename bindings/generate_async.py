@@ -1,4 +1,4 @@
-"""Generate ``lamina/aio.py``: the awaitable twin of the vault and of its accessors, method by method.
+"""Generator of ``lamina/aio.py``: the awaitable twins of the vault and its accessors.
 
 ``python bindings/generate_async.py`` writes the file; a test compares it with what this script makes.
 """
@@ -74,7 +74,10 @@ class Opening(Coroutine[object, object, "AsyncVault"]):
 
 _VAULT: Final = '''
 class AsyncVault:
-    """A vault whose calls are awaited; made by `lamina.aopen`. Accessors are not awaited, their calls are."""
+    """A vault with awaitable calls; made by `lamina.aopen`.
+
+    Accessors are not awaited; their calls are.
+    """
 
     def __init__(self, vault: Vault) -> None:
         self.vault: Vault = vault

@@ -16,7 +16,7 @@ import pytest
 
 import lamina
 from lamina.cli.app import COMMANDS, program
-from lamina.cli.kg import Either
+from lamina.cli.evaluation import EvalCommand
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
@@ -90,8 +90,8 @@ def test_a_command_line_has_a_command_and_options_that_exist(line: str) -> None:
         if isinstance(command, click.Group):
             words = words[1:]
             command = command.get_command(context, words[0])
-        if isinstance(command, Either):
-            command = command.meant(words[1:])
+        if isinstance(command, EvalCommand):
+            command = command.command_for(words[1:])
     assert command is not None, f"no command {words[0]!r}"
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-") and word != "-"} <= known

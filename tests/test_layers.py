@@ -53,18 +53,7 @@ def test_a_recall_loads_nothing_that_only_writers_and_other_commands_need(tmp_pa
     got = loaded_by(asked, tmp_path)
     assert got & (HEAVY | WRITING) == set()
     assert {name for name in got if name.startswith("lamina.cli.")} == {
-        f"lamina.cli.{name}"
-        for name in (
-            "app",
-            "command",
-            "documents",
-            "embedders",
-            "failures",
-            "filters",
-            "process",
-            "recalling",
-            "terminal",
-        )
+        f"lamina.cli.{name}" for name in ("app", "command", "recalling", "terminal")
     }
 
 

@@ -179,7 +179,10 @@ class Opening(Coroutine[object, object, "AsyncVault"]):
 
 
 class AsyncVault:
-    """A vault whose calls are awaited; made by `lamina.aopen`. Accessors are not awaited, their calls are."""
+    """A vault with awaitable calls; made by `lamina.aopen`.
+
+    Accessors are not awaited; their calls are.
+    """
 
     def __init__(self, vault: Vault) -> None:
         self.vault: Vault = vault

@@ -205,7 +205,7 @@ class HDBSCAN:
         Raises
         ------
         InvalidArgument
-            For a name that is no parameter.
+            For an unknown parameter name.
         """
         for name, value in params.items():
             if name not in _PARAMETERS:

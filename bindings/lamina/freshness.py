@@ -109,7 +109,7 @@ class Freshness:
         -------
         RefreshReport
             The outcome of each: ``unchanged`` (confirmed), ``superseded``, ``removed`` (its text left the file),
-            ``proposed`` (its source is gone: `lamina.Vault.invalidate` is the caller's decision), ``work`` (a memory in
+            ``proposed`` (its source no longer exists: `lamina.Vault.invalidate` is the caller's decision), ``work`` (a memory in
             someone's own words; ``work`` holds the old text, the changes and a prompt), ``skipped``.
 
         Raises

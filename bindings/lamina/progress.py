@@ -1,4 +1,4 @@
-"""Progress bars for work of more than a second; silent where stderr is no terminal."""
+"""Progress bars for work of more than a second; silent unless stderr is a terminal."""
 
 from __future__ import annotations
 

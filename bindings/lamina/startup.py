@@ -21,7 +21,7 @@ def gc_paused() -> Iterator[None]:
     """Pause the garbage collector while something is being loaded.
 
     It is on again afterwards where it was on before, when the last of several threads leaves. Meant for a fraction of a
-    second: what becomes garbage meanwhile is collected later.
+    second: garbage made in it is collected later.
     """
     global _inside, _was_on
     with _lock:

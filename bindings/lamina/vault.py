@@ -1126,7 +1126,7 @@ class Vault:
     ) -> ReindexReport:
         """Rebuild every index from the log and swap them in at once.
 
-        Recall and writes continue meanwhile.
+        Recall and writes continue while it runs.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str
     given = list(value)
     for each in given:
         if not isinstance(each, str) or not each:
-            raise InvalidArgument(f"{name} holds {each!r}, which is no text of an id")
+            raise InvalidArgument(f"{name} holds {each!r}, which is not an id; give non-empty text")
     return given
 
 
@@ -40,7 +40,7 @@ def paths_of(value: object, name: str = "path") -> list[str]:
     given = list(value)
     for each in given:
         if not isinstance(each, str | bytes | os.PathLike):
-            raise InvalidArgument(f"{name} holds {each!r}, which is no path")
+            raise InvalidArgument(f"{name} holds {each!r}, which is not a path; give text or a Path")
     return [os.fsdecode(each) for each in given]
 
 

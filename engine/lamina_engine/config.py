@@ -31,7 +31,7 @@ class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """``[facts]``"""
 
     identity: str = ""
-    """The entity that "I" is in questions, by name or id; nobody where it is empty."""
+    """The entity that "I" means in questions, by name or id; none if empty."""
     intents: dict[str, dict[str, list[str]]] = {}
     """``[facts.intents.<name>]`` with triggers, predicates and inverse; see `lamina_engine.facts.intents`."""
 
@@ -83,7 +83,7 @@ def load(root: Path) -> Config:
     if config.embedding.model not in (*EMBEDDERS, "custom"):
         raise InvalidConfig(
             f"{path}: embedding model {config.embedding.model!r} is not one of {', '.join(EMBEDDERS)}, custom; "
-            "an endpoint is configured by whoever opens the vault, never by the vault"
+            "an endpoint is configured by the user who opens the vault, never in the vault"
         )
     return config
 

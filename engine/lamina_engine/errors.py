@@ -69,7 +69,7 @@ class VaultReadOnly(LaminaError, PermissionError):
 
 
 class VaultUntrusted(LaminaError, PermissionError):
-    """A vault owned by another user that nobody asked to trust."""
+    """A vault that belongs to another user and was not opened with trust."""
 
 
 class VaultCorrupt(LaminaError, OSError):
@@ -85,7 +85,7 @@ class EmbeddingError(LaminaError, RuntimeError):
 
 
 class EmbedderMismatch(EmbeddingError, ValueError):
-    """A vault whose vectors were made by another model than the one at hand."""
+    """A vault whose vectors were made by another model than the one in use."""
 
 
 class ReindexGateError(LaminaError, RuntimeError):

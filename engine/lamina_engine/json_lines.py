@@ -20,7 +20,7 @@ _MAX_FIRST_BYTES: Final = 1 << 24
 def read_json_lines(path: Path, kind: type[T], *, what: str, instead: str) -> Iterator[T]:
     """Yield a file's records, skipping blank lines; a bad line raises InvalidArgument.
 
-    ``what`` and ``instead`` complete the message: "a.jsonl:3 is no ``what`` (…); ``instead``".
+    ``what`` and ``instead`` complete the message: "a.jsonl:3 is not ``what`` (…); ``instead``".
     """
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
@@ -34,7 +34,7 @@ def read_json_lines(path: Path, kind: type[T], *, what: str, instead: str) -> It
                     raise msgspec.DecodeError(f"line of {_MAX_LINE_BYTES >> 20} MiB or more")
                 record = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InvalidArgument(f"{path}:{number} is no {what} ({error}); {instead}") from error
+                raise InvalidArgument(f"{path}:{number} is not {what} ({error}); {instead}") from error
             yield record
 
 

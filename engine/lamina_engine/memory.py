@@ -274,7 +274,7 @@ class Memory:
         embedder = self.embedder_for(space)
         if embedder.identity != space.identity:
             raise EmbedderMismatch(
-                f"the vault's vectors were made by {space.identity!r}, the embedder at hand is {embedder.identity!r}; "
+                f"the vault's vectors were made by {space.identity!r}, the embedder in use is {embedder.identity!r}; "
                 "open the vault with the first, or make new vectors with `lamina reindex`"
             )
 

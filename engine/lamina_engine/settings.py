@@ -133,7 +133,7 @@ def load(
             if name not in NAMES:
                 if strict:
                     raise InvalidConfig(
-                        f"{place} names {key!r}, which is no setting; there are {', '.join(sorted(NAMES))}"
+                        f"{place} names {key!r}, which is not a setting; give one of {', '.join(sorted(NAMES))}"
                     )
             elif text := _text(value):
                 said[name] = (text, place)

@@ -241,7 +241,7 @@ def _read(path: Path) -> Iterator[list[Exported]]:
     if is_parquet:
         records = _parquet_records(path)
     else:
-        records = read_json_lines(path, Exported, what="record of an export", instead=_INSTEAD)
+        records = read_json_lines(path, Exported, what="a record of an export", instead=_INSTEAD)
     while part := list(itertools.islice(records, _ROWS_AT_ONCE)):
         yield part
 

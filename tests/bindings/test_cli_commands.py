@@ -496,7 +496,7 @@ def test_ctrl_c_is_130_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("lamina.vault.Vault.get", stopped)
     got = run("get", "pg")
-    assert (got.code, got.out, got.err) == (130, "", "lamina: interrupted; what was committed before stays\n")
+    assert (got.code, got.out, got.err) == (130, "", "lamina: interrupted; committed work is kept\n")
 
 
 def test_global_options_stand_before_or_after(

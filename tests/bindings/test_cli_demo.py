@@ -8,8 +8,7 @@ import pytest
 
 import lamina
 from lamina.cli import main
-from lamina.cli.demo import Step, tour
-from lamina.cli.demo_notes import NOTES, REPLACED, SESSION
+from lamina.cli.demo import NOTES, REPLACED, SESSION, Step, tour
 from lamina_engine.errors import VaultExists
 
 

@@ -48,7 +48,7 @@ def test_freshness_as_a_table_and_as_json(git: Git) -> None:
     assert [item["tier"] for item in report["items"]] == ["stale", "stale", "fresh"]
     assert report["items"][0]["commits"] == 10
     text = run("freshness").stdout
-    assert "3 chunks judged, 2 to be looked at" in text
+    assert "3 chunks checked, 2 to review" in text
     assert "10 commits" in text
     assert "lamina refresh --tier stale" in text
     assert len(document("freshness", "--tier", "fresh")["items"]) == 1
@@ -76,7 +76,7 @@ def test_refresh_tells_first_and_then_does(git: Git) -> None:
     git.touch("a.md", 10)
     told = run("refresh", "--tier", "stale")
     assert told.exit_code == 0
-    assert "would look at 2 chunks" in told.stdout
+    assert "would check 2 chunks" in told.stdout
     assert "nothing was changed" in told.stderr
     assert "My own words." in told.stdout
     report = document("refresh", "--tier", "stale", "--yes")

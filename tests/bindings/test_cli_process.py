@@ -122,7 +122,7 @@ def test_ctrl_c_during_an_ingest_leaves_a_usable_vault(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert err == b"lamina: interrupted; what was committed before stays\n"
+    assert err == b"lamina: interrupted; committed work is kept\n"
     with lamina.open(place, embedder="none") as vault:
         committed = len(vault.list(limit=None))
         assert 0 < committed < sent
@@ -133,7 +133,7 @@ def test_ctrl_c_during_an_ingest_leaves_a_usable_vault(tmp_path: Path) -> None:
 def test_help_imports_no_engine(run: Run) -> None:
     code = (
         "import sys; from lamina.cli import main; main(['recall', '--help']);"
-        "sys.exit(bool({'numpy', 'pyarrow', 'rich', 'lamina.cli.demo_notes'} & set(sys.modules)))"
+        "sys.exit(bool({'numpy', 'pyarrow', 'rich', 'lamina.cli.demo'} & set(sys.modules)))"
     )
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert (got.returncode, got.stderr) == (0, b"")
@@ -166,7 +166,7 @@ def test_following_reads_what_changes_until_ctrl_c(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=60)
     assert (first["added"], second["added"], second["unchanged"]) == (1, 1, 1)
     assert (process.returncode, out) == (130, b"")
-    assert err == b"lamina: interrupted; what was committed before stays\n"
+    assert err == b"lamina: interrupted; committed work is kept\n"
     with lamina.open(place, embedder="none") as vault:
         assert {chunk.source for chunk in vault.list()} == {"a.md", "b.md"}
 
@@ -212,7 +212,7 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     line = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join([*COMMAND, 'init'])}"
     got = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=60)
     assert got.returncode == 1
-    assert b"is gone" in got.stderr
+    assert b"no longer exists" in got.stderr
 
 
 def test_an_export_into_a_pipe(run: Run) -> None:

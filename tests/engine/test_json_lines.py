@@ -15,7 +15,7 @@ class Thing(Struct, frozen=True, tag_field="record", tag="thing"):
 
 
 def read(path: Path) -> list[Thing]:
-    return list(read_json_lines(path, Thing, what="thing", instead="give things"))
+    return list(read_json_lines(path, Thing, what="a thing", instead="give things"))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
@@ -28,14 +28,14 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 def test_blank_lines_are_skipped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b'\n \t\n{"record":"thing","name":"a"}\n{"record":"thing"}')
-    with pytest.raises(InvalidArgument, match=r"x:4 is no thing \(.*name.*\); give things"):
+    with pytest.raises(InvalidArgument, match=r"x:4 is not a thing \(.*name.*\); give things"):
         read(path)
 
 
 @pytest.mark.parametrize("line", [b"{", b'{"record":"thing","name":"\xff"}', b"[]", b'{"record":"other","name":"a"}'])
 def test_a_bad_line_is_named(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "x").write_bytes(line)
-    with pytest.raises(InvalidArgument, match="x:1 is no thing"):
+    with pytest.raises(InvalidArgument, match="x:1 is not a thing"):
         read(tmp_path / "x")
 
 
@@ -45,7 +45,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(
     monkeypatch.setattr(json_lines, "_MAX_LINE_BYTES", 64)
     monkeypatch.setattr(json_lines, "_MAX_FIRST_BYTES", 64)
     (tmp_path / "x").write_bytes(b'{"record":"thing","name":"' + b"a" * 100)
-    with pytest.raises(InvalidArgument, match="x:1 is no thing"):
+    with pytest.raises(InvalidArgument, match="x:1 is not a thing"):
         read(tmp_path / "x")
     assert read_tag(tmp_path / "x") is None
 

@@ -298,7 +298,7 @@ def test_a_comparison_that_cannot_be_made_is_said_before_the_work(filled: lamina
     filled.close()
     log: list[str] = []
     with lamina.open(filled.path, embedder=model("bag;v2", log)) as vault:
-        with pytest.raises(ReindexGateError, match="not at hand"):
+        with pytest.raises(ReindexGateError, match="not available"):
             vault.reindex()
         assert log == []
         assert vault.reindex(accept=True).swapped

@@ -130,7 +130,7 @@ def test_the_error_says_where_it_was_said(tmp_path: Path) -> None:
     dotenv.write_text("MAX_RETRIEVALS=none\n")
     with pytest.raises(InvalidConfig, match=r"MAX_RETRIEVALS='none' \(\.env\)"):
         load({}, environ={}, dotenv=dotenv)
-    with pytest.raises(InvalidConfig, match="which is no setting"):
+    with pytest.raises(InvalidConfig, match="which is not a setting"):
         load({"injection_budget": 3}, environ={}, dotenv=NOWHERE)
 
 

@@ -233,7 +233,7 @@ def test_links_of_forgotten_chunks_are_not_exported_and_bad_lines_are_named(open
             two.import_(tmp_path / "x")
         with (tmp_path / "x").open("a") as file:
             file.write('{"record": "link", "source": "a"}\n')
-        with pytest.raises(InvalidArgument, match=":2 is no link"):
+        with pytest.raises(InvalidArgument, match=":2 is not a link"):
             one.import_(tmp_path / "x")
 
 
@@ -244,7 +244,7 @@ def test_a_line_that_is_not_utf_8_is_named(opened: Open, tmp_path: Path) -> None
     (tmp_path / "links").write_bytes(link + link.replace(b'"causal"', b'"\xff"'))
     with opened("one") as one:
         one.add([{"id": name, "text": name} for name in "ab"])
-        with pytest.raises(InvalidArgument, match="chunks:2 is no record"):
+        with pytest.raises(InvalidArgument, match="chunks:2 is not a record"):
             one.import_(tmp_path / "chunks")
-        with pytest.raises(InvalidArgument, match="links:2 is no link"):
+        with pytest.raises(InvalidArgument, match="links:2 is not a link"):
             one.import_(tmp_path / "links")

@@ -1,16 +1,22 @@
 """The command line.
 
-Exit codes: 0 done · 1 a stated problem · 2 wrong usage · 3 nothing found under an id that was asked for · 4 a reindex
-that did not pass its gate · 130 stopped by Ctrl-C · 141 nobody reads stdout any more. Results go to stdout, everything
-else to stderr. With ``--json`` stdout holds one JSON document, or nothing where the command failed: errors are one line
-of text, ``lamina: ...``, either way.
+Exit codes: 0 done · 1 a stated problem · 2 wrong usage · 3 no such id · 4 a reindex that did not pass its gate ·
+130 stopped by Ctrl-C · 141 the reader of stdout has gone. Results go to stdout, everything else to stderr. With
+``--json`` stdout holds one JSON document, or nothing if the command failed: errors are one line of text,
+``lamina: ...``, either way.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
+
+_BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+_owns_process = False
+"""True where Lamina is the program: only then may it change its own process."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,24 +25,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows the program's name; the process's own unless given.
+        Words after the program's name. [default: those of the process]
 
     Returns
     -------
     int
         The exit code; see the module's first lines.
     """
-    from lamina.cli import process
-
-    if arguments is None:
-        process.begin()
+    global _owns_process
+    _owns_process = _owns_process or arguments is None
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:  # also while modules are being imported
         sys.stderr.write("lamina: interrupted\n")
         return 130
     finally:
-        process.end()
+        if _owns_process:  # leave the memory to the system: a last collection takes longer than an answer
+            gc.disable()
+            gc.freeze()
+
+
+def use_one_thread() -> None:
+    """Keep NumPy's BLAS from starting threads, unless the user has set their number.
+
+    They would spin for 30 ms. Works only before NumPy is imported, and only in a process of Lamina's own.
+    """
+    if _owns_process and "numpy" not in sys.modules and not any(name in os.environ for name in _BLAS_THREADS):
+        os.environ[_BLAS_THREADS[0]] = "1"
 
 
 def _run(given: list[str]) -> int:
@@ -44,7 +59,7 @@ def _run(given: list[str]) -> int:
 
     import click
 
-    from lamina.cli import failures
+    from lamina.cli import command
     from lamina.cli.app import program
 
     _complete_streams()
@@ -53,20 +68,21 @@ def _run(given: list[str]) -> int:
 
     def work() -> None:
         code = program().main(given, prog_name="lamina", standalone_mode=False)
-        codes.append(code if isinstance(code, int) else failures.DONE)
+        codes.append(code if isinstance(code, int) else command.DONE)
 
     try:
-        failed = failures.exit_code(work, debug="--debug" in given)  # help may meet a full disk too
+        failed = command.exit_code(work, debug="--debug" in given)  # help may meet a full disk too
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except click.Abort:
-        return failures.say("interrupted", failures.INTERRUPTED)
+        return command.print_error("interrupted", command.INTERRUPTED)
     return failed or codes[0]
 
 
 def _complete_streams() -> None:
-    """Have all three streams, as where a process is started with some closed, and let none stop a command half-way."""
+    """Replace missing standard streams, and make the others print any character."""
+    # a process may be started with some of them closed
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""All commands, each imported when it is asked for: `lamina recall` does not pay for the others."""
+"""The program: a group of commands, each imported when it is called."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import click
 
-from lamina.cli import process
+from lamina.cli import use_one_thread
 from lamina.cli.command import SETTINGS, Call, call_options
 
 GROUPS: Final = {
     "Start": {
         "demo": "demo:demo",
         "init": "vaults:init",
-        "ingest": "ingesting:ingest",
-        "add": "ingesting:add",
+        "ingest": "ingest:ingest",
+        "add": "ingest:add",
     },
     "Recall and read": {
         "recall": "recalling:recall",
@@ -32,9 +32,9 @@ GROUPS: Final = {
         "causes": "links:causes",
     },
     "Sessions and topics": {
-        "sessions": "episodes:sessions",
-        "chain": "episodes:chain",
-        "reconstruct": "episodes:reconstruct",
+        "sessions": "sessions:sessions",
+        "chain": "sessions:chain",
+        "reconstruct": "sessions:reconstruct",
         "cluster": "topics:cluster",
         "topics": "topics:topics",
         "context": "context:context",
@@ -48,17 +48,17 @@ GROUPS: Final = {
         "pin": "chunks:pin",
         "snooze": "freshness:snooze",
         "archive": "freshness:archive",
-        "forget": "care:forget",
+        "forget": "vaults:forget",
     },
     "Care": {
         "stats": "vaults:stats",
-        "verify": "care:verify",
-        "compact": "care:compact",
-        "reindex": "reindexing:reindex",
-        "backup": "care:backup",
+        "verify": "vaults:verify",
+        "compact": "vaults:compact",
+        "reindex": "vaults:reindex",
+        "backup": "vaults:backup",
         "export": "vaults:export",
         "import": "vaults:import_",
-        "eval": "kg:eval_",
+        "eval": "evaluation:eval_",
     },
 }
 """Sections of the help; by name of a command: the module in this package, and the command in it."""
@@ -66,7 +66,7 @@ GROUPS: Final = {
 COMMANDS: Final = {name: target for section in GROUPS.values() for name, target in section.items()}
 
 ONE_ANSWER: Final = frozenset({"recall", "get", "list", "history", "facts", "chain", "timeline", "context"})
-"""Commands that look something up and end: a second core has nothing to multiply for them."""
+"""Commands that answer one question and exit: a second core has nothing to do for them."""
 
 _EPILOG: Final = """\b
 Environment:
@@ -111,7 +111,7 @@ class Program(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in ONE_ANSWER:
-            process.one_answer()
+            use_one_thread()
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         found: click.Command = getattr(import_module(f"lamina.cli.{module}"), attribute)
         return found
@@ -139,7 +139,10 @@ def program() -> Program:
 
 
 def _root(*, version: bool, **given: Any) -> None:
-    """Lamina: a local memory engine for AI agents. Options may stand before or after the command."""
+    """Lamina: a local memory engine for AI agents.
+
+    Options may come before or after the command.
+    """
     context = click.get_current_context()
     context.obj = Call(**given)
     if version:

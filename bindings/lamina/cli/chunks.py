@@ -1,4 +1,4 @@
-"""Commands about single chunks: look at them, and say what became of them."""
+"""Commands about single chunks: get, list, history, invalidate, restore, pin."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command
-from lamina.cli.documents import chunk_line, chunk_lines, short_date
-from lamina.cli.filters import Where, filter_options
-from lamina.cli.terminal import clip, columns, printable
+from lamina.cli.command import Call, Where, command, filter_options
+from lamina.cli.terminal import chunk_line, chunk_lines, clip, columns, printable, short_date
 
 if TYPE_CHECKING:
     from lamina_engine.results import Chunk
@@ -48,7 +46,7 @@ def list_(call: Call, where: Where | None, limit: int) -> None:
     Those that are no longer current are listed only when a filter names status.
     """
     with call.open(mode="r") as vault:
-        # one more than asked for, to know whether there are more
+        # one more than requested, to learn whether there are more
         found = vault.list(where, limit + 1 if limit else None)
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found

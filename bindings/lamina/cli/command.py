@@ -1,27 +1,147 @@
-"""What every command has in common: where the vault is, how it answers, what becomes of its errors, and its example.
-
-Built on click and not on typer: typer's present versions build a pydantic validator for each option, which costs 150 ms
-before the first of Lamina's own lines runs; click costs 13 ms.
-"""
+"""Commands: shared options, embedder and filter options, output, exit codes."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from lamina.cli.embedders import NAMES, chosen_embedder
-from lamina.cli.failures import exit_code
+from lamina.cli.terminal import printable
 from lamina.vault import Vault, open_vault
+from lamina_engine.errors import (
+    ChunkNotFound,
+    EmbedderMismatch,
+    EntityNotFound,
+    InvalidConfig,
+    LaminaError,
+    ReindexGateError,
+)
 
 if TYPE_CHECKING:
     from lamina.options import OpenMode
     from lamina_engine.redact.redactor import Redactor
+
+EMBEDDER_VARIABLE: Final = "LAMINA_EMBEDDER"
+URL_VARIABLE: Final = "LAMINA_EMBEDDER_URL"
+MODEL_VARIABLE: Final = "LAMINA_EMBEDDER_MODEL"
+KEY_VARIABLE: Final = "LAMINA_EMBEDDER_KEY"
+CUSTOM: Final = "custom"
+EMBEDDERS: Final = ("wordllama", "minilm", "none", CUSTOM)
+
+
+def embedder_choice(option: str | None, environ: Mapping[str, str] | None = None) -> str | Mapping[str, object] | None:
+    """Return the user's model: a name, an endpoint's options, or None for the vault's own."""
+    # endpoints and keys are named in the user's environment only: vault.toml travels with a vault
+    environ = os.environ if environ is None else environ
+    name = embedder_name(option, environ)
+    return _endpoint_options(environ) if name == CUSTOM else name
+
+
+def embedder_name(option: str | None, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return one of `EMBEDDERS`, or None. An endpoint's URL alone means ``custom``."""
+    environ = os.environ if environ is None else environ
+    name = option or environ.get(EMBEDDER_VARIABLE) or (CUSTOM if environ.get(URL_VARIABLE) else None)
+    if name is not None and name not in EMBEDDERS:
+        raise InvalidConfig(
+            f"{'--embedder' if option else f'${EMBEDDER_VARIABLE}'} is {name!r}; give one of {', '.join(EMBEDDERS)}"
+        )
+    return name
+
+
+def _endpoint_options(environ: Mapping[str, str]) -> dict[str, object]:
+    missing = [f"${variable}" for variable in (URL_VARIABLE, MODEL_VARIABLE) if not environ.get(variable)]
+    if missing:
+        raise InvalidConfig(
+            f"the embedder is 'custom' and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set; "
+            f"name the endpoint, such as {URL_VARIABLE}=http://127.0.0.1:11434/v1 {MODEL_VARIABLE}=nomic-embed-text"
+        )
+    return {
+        "url": environ[URL_VARIABLE],
+        "model": environ[MODEL_VARIABLE],
+        "api_key_env": KEY_VARIABLE if environ.get(KEY_VARIABLE) else "OPENAI_API_KEY",
+    }
+
+
+DONE: Final = 0
+PROBLEM: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+GATE: Final = 4
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+
+def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
+    """Run a command, print its error, and return the exit code; ``debug`` lets errors through."""
+    try:
+        work()
+        sys.stdout.flush()
+    except (click.ClickException, click.exceptions.Exit):  # wrong usage; a command that set its own code
+        raise
+    except KeyboardInterrupt:
+        return print_error("interrupted; committed work is kept", INTERRUPTED)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            silence_stdout()
+            return PIPE_CLOSED
+        if debug:
+            raise
+        return _print_exception(error)
+    return DONE
+
+
+def print_error(message: str, code: int) -> int:
+    """Print one line on stderr and return a code."""
+    print(f"lamina: {printable(message)}", file=sys.stderr)
+    return code
+
+
+def silence_stdout() -> None:
+    """Redirect stdout to the null device."""
+    # its reader has gone: the interpreter's last flush would fail
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
+
+
+def _print_exception(error: Exception) -> int:
+    if isinstance(error, (ChunkNotFound, EntityNotFound)):
+        return print_error(str(error), NOT_FOUND)
+    if isinstance(error, ReindexGateError):
+        return print_error(str(error), GATE)
+    if isinstance(error, EmbedderMismatch):
+        variable = next((name for name in (EMBEDDER_VARIABLE, URL_VARIABLE) if os.environ.get(name)), None)
+        return print_error(f"{error}{f' (${variable} is set)' if variable else ''}", PROBLEM)
+    if isinstance(error, LaminaError):
+        return print_error(str(error), PROBLEM)
+    if isinstance(error, OSError):
+        return print_error(_os_error_text(error), PROBLEM)
+    return print_error(
+        f"unexpected {type(error).__name__}: {error}; run it again with --debug and report the traceback", PROBLEM
+    )
+
+
+def _os_error_text(error: OSError) -> str:
+    """Return the system's message, with the path if it names one."""
+    place = error.filename2 or error.filename  # of a rename, the new name
+    named = f"{os.fsdecode(place)}: " if isinstance(place, str | bytes) else ""
+    text = f"{named}{error.strerror or error}"
+    if error.errno == errno.ENOSPC:
+        return f"{text}; committed work is kept: free some space and run it again"
+    if error.errno == errno.ENOENT and not named:
+        try:
+            os.getcwd()  # noqa: PTH109 - called for its error
+        except OSError:
+            return "the working directory no longer exists; change to another one"
+    return text
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,9 +158,9 @@ class Call:
     debug: bool = False
 
     def open(self, *, mode: OpenMode = "w", embedder: str | None = None, redactor: Redactor | None = None) -> Vault:
-        """Open the vault that the call is about."""
+        """Open the vault of this call."""
         return open_vault(
-            self.vault, mode=mode, embedder=chosen_embedder(embedder), redactor=redactor, trust=self.trust
+            self.vault, mode=mode, embedder=embedder_choice(embedder), redactor=redactor, trust=self.trust
         )
 
     def answer(self, document: Any, lines: Callable[[], Iterable[str]]) -> None:
@@ -51,7 +171,7 @@ class Call:
             sys.stdout.writelines(f"{line}\n" for line in lines())
 
     def after(self, outer: Any) -> Call:
-        """Return this call (said after the command's name) completed by what was said before it."""
+        """Return these options, given after the command's name, completed by those given before it."""
         if not isinstance(outer, Call):
             return self
         return Call(
@@ -63,7 +183,7 @@ class Call:
 
 
 def call_options() -> list[click.Parameter]:
-    """Return the options that every command has, and that may also stand before it."""
+    """Return the options of every command; they may also come before its name."""
     return [
         click.Option(["--vault"], metavar="PATH", help="Folder of the vault. [default: $LAMINA_VAULT, else ./.lamina]"),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
@@ -75,19 +195,12 @@ def call_options() -> list[click.Parameter]:
 def embedder_option(function: F) -> F:
     """Add ``--embedder`` to a command."""
     text = "wordllama, minilm, none or custom ($LAMINA_EMBEDDER_URL). Else $LAMINA_EMBEDDER, else the vault's own."
-    return click.option("--embedder", type=click.Choice(NAMES), metavar="NAME", help=text)(function)
+    return click.option("--embedder", type=click.Choice(EMBEDDERS), metavar="NAME", help=text)(function)
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command of a function that has click's arguments and options; it receives a `Call` before them.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    *examples : str
-        Command lines that work, for the help.
-    """
+    """Make a command of a function with click's parameters; its first argument is a `Call`."""
+    # built on click, not typer: typer builds a pydantic validator per option, 150 ms before a command runs; click takes 13
     # \b keeps click from filling the paragraph
     epilog = "\b\n" + "\n".join(["Examples:" if len(examples) > 1 else "Example:", *(f"  {line}" for line in examples)])
 
@@ -116,13 +229,7 @@ def print_json(document: Any) -> None:
 
 
 def json_object(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
-    """Read an option's value that is a JSON object; a callback for click.
-
-    Raises
-    ------
-    click.BadParameter
-        When it is anything else: wrong usage.
-    """
+    """Read an option's JSON object; a callback for click."""
     if value is None:
         return None
     try:
@@ -135,3 +242,34 @@ def json_object(context: click.Context, parameter: click.Parameter, value: str |
 
 
 _OBJECT: Final = """give an object such as '{"project": "api"}'"""
+
+
+Where = Mapping[str, Any]
+
+_FILTER_FIELDS = ("project", "type", "collection")
+
+
+def filter_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the filter options; the function receives them as one ``where``."""
+
+    @functools.wraps(function)
+    def run(call: Any, *, where: Where | None, **given: Any) -> None:
+        short = {field: given.pop(field) for field in _FILTER_FIELDS}
+        function(call, where=merged_where(where, **short), **given)
+
+    for field in reversed(_FILTER_FIELDS):
+        click.option(f"--{field}", multiple=True, metavar="NAME", help=f"Only this {field}; may be repeated.")(run)
+    filter_help = 'A filter, such as {"tags": {"contains": "db"}}; AND, OR and NOT nest.'
+    click.option("--where", callback=json_object, metavar="JSON", help=filter_help)(run)
+    return run
+
+
+def merged_where(where: Where | None, **short: Sequence[str]) -> Where | None:
+    """Join ``where`` and the values of each field into one filter; None without either."""
+    parts: list[Where] = [] if where is None else [where]
+    parts += [
+        {field: values[0] if len(values) == 1 else {"in": list(values)}} for field, values in short.items() if values
+    ]
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return {"AND": parts}

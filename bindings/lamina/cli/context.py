@@ -1,4 +1,4 @@
-"""``lamina context``: what an agent is told when a session begins, and with each of its turns. Made for hooks: it never fails."""
+"""``lamina context``: context for agents; made for hooks, so a broken vault is not an error."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
-from lamina.cli.failures import PROBLEM, say
+from lamina.cli.command import PROBLEM, SETTINGS, Call, call_options, command, embedder_option, print_error
 from lamina_engine.errors import InvalidArgument, InvalidConfig, LaminaError
 
 if TYPE_CHECKING:
@@ -49,14 +48,14 @@ def bootstrap(
 ) -> None:  # fmt: skip
     """Print the context for the start of an agent's session.
 
-    The last handoff, what was learned, and what changed since, within a budget of tokens. Where the vault is missing or
-    damaged nothing is printed, one line says why on stderr, and the exit code is 0.
+    The last handoff, lessons learned and recent changes, within a token budget. If the vault is missing or damaged, one
+    line on stderr says so, nothing else is printed, and the exit code is 0.
     """
 
-    def tell(vault: Vault) -> ContextBlock:
+    def build(vault: Vault) -> ContextBlock:
         return vault.bootstrap(session, budget, project=project, agent=agent, repo=repo, trigger=trigger)  # type: ignore[arg-type]
 
-    _answer(call, embedder, tell)
+    _answer(call, embedder, build)
 
 
 @command(
@@ -88,34 +87,34 @@ def turn(
 ) -> None:
     """Print the context for one prompt, if there is any.
 
-    PROMPT is what the user said, - reads it from standard input. Nothing is printed where the vault knows nothing near
-    enough. Where the vault is missing or damaged one line says why on stderr, and the exit code is 0.
+    PROMPT is the user's text; - reads it from standard input. Nothing is printed if no memory is relevant enough. If the
+    vault is missing or damaged, one line on stderr says so, and the exit code is 0.
     """
-    said = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace") if prompt == "-" else prompt
-    _answer(call, embedder, lambda vault: vault.inject(said, session, floor, ceiling, project=project))
+    text = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace") if prompt == "-" else prompt
+    _answer(call, embedder, lambda vault: vault.inject(text, session, floor, ceiling, project=project))
 
 
-def _answer(call: Call, embedder: str | None, tell: Callable[[Vault], ContextBlock]) -> None:
-    """Print a block; whatever is wrong with the vault, an agent goes on without it."""
+def _answer(call: Call, embedder: str | None, build: Callable[[Vault], ContextBlock]) -> None:
+    """Print a block; if the vault is missing or broken, print an error and an empty block."""
     from lamina_engine.context.rendering import ContextBlock
 
     block = ContextBlock(mode="failed")
     try:
         with call.open(embedder=embedder) as vault:
-            block = tell(vault)
+            block = build(vault)
     except (LaminaError, OSError) as error:
         if isinstance(error, InvalidArgument) and not isinstance(error, InvalidConfig):
             raise click.UsageError(str(error)) from error
         if call.debug:
             raise
-        say(f"no context: {error}", PROBLEM)
+        print_error(f"no context: {error}", PROBLEM)
     call.answer(block.to_dict(), lambda: block.text.splitlines())
 
 
 def _group(**given: Any) -> None:
     """Print context for an agent.
 
-    When a session begins (bootstrap), and with each of its turns (turn).
+    At the start of a session (bootstrap), and for each prompt (turn).
     """
     context_ = click.get_current_context()
     context_.obj = Call(**given).after(context_.obj)

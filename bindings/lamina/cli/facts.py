@@ -1,4 +1,4 @@
-"""Commands about facts: say them, ask for them, read them from files."""
+"""``lamina facts``: add, query and import facts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lamina.cli.command import SETTINGS, Call, call_options, command
-from lamina.cli.documents import headline, short_date
-from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def close(call: Call, subject: str, predicate: str, object: str | None, valid_to
     """End open facts: one value, or all values of a predicate."""
     with call.open() as vault:
         count = vault.facts.close(subject, predicate, object, valid_to)
-    call.answer({"closed": count}, lambda: [f"closed {_facts(count)}"])
+    call.answer({"closed": count}, lambda: [f"closed {count_of(count, 'fact')}"])
 
 
 @command("alias", "lamina facts alias Mum 'Ada Example'", "lamina facts alias Mum --remove")
@@ -76,11 +75,14 @@ def close(call: Call, subject: str, predicate: str, object: str | None, valid_to
 def alias(call: Call, alias: str, entity: str | None, type: str | None, remove: bool) -> None:
     """Add or remove another name of an entity."""
     if entity is None and not remove:
-        raise click.UsageError("say whom ALIAS means, or --remove it")
+        raise click.UsageError("give the ENTITY that ALIAS means, or --remove")
     with call.open() as vault:
         if remove:
             count = vault.facts.unalias(alias, entity)
-            call.answer({"alias": alias, "removed": count}, lambda: [f"{printable(alias)} means {count} fewer"])
+            call.answer(
+                {"alias": alias, "removed": count},
+                lambda: [f"{printable(alias)}: removed from {count:,} {'entity' if count == 1 else 'entities'}"],
+            )
             return
         found = vault.facts.alias(alias, str(entity), type=type)
     call.answer(asdict(found), lambda: _entity_lines(found))
@@ -177,7 +179,7 @@ def seed(call: Call, path: Path, strict: bool) -> None:
     """  # noqa: D301 - click reads the sign itself
     with call.open() as vault:
         found = vault.facts.seed(path, strict=strict)
-    call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
+    call.answer(_seed_document(path, found), lambda: _seed_lines(path, found))
 
 
 @command("extract", "lamina facts extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
@@ -213,7 +215,7 @@ def extract(
     with call.open() as vault:
         report = vault.facts.extract(text, source=source, session=session, judge=True if judge else None, budget=budget)
     document = report.to_dict()
-    call.answer(document, lambda: table([(name, _told(value)) for name, value in document.items()]))
+    call.answer(document, lambda: table([(name, _value_text(value)) for name, value in document.items()]))
 
 
 @command("contradictions", "lamina facts contradictions", "lamina facts contradictions --judge")
@@ -242,39 +244,39 @@ def import_(call: Call, path: Path) -> None:
     """Read an openclaw facts.db, or the output of `lamina export --format facts`."""
     with call.open() as vault:
         found = vault.facts.load(path)
-    call.answer(_seeded(path, found), lambda: _seeded_lines(path, found))
+    call.answer(_seed_document(path, found), lambda: _seed_lines(path, found))
 
 
 def _fact_line(fact: Fact) -> str:
     since, until = short_date(format_instant(fact.valid_from_us)), short_date(format_instant(fact.valid_to_us))
     interval = f"{since or ''} to {until or ''}".strip() if since or until else None
     doubt = None if fact.confidence == 1.0 else f"{fact.confidence:.0%}"
-    told = headline(interval, doubt, printable(fact.source))
+    details = headline(interval, doubt, printable(fact.source))
     near = fact.subject if fact.direction == "out" else fact.object
-    return _line(f"{near} {fact.key} {fact.value}", told)
+    return _line(f"{near} {fact.key} {fact.value}", details)
 
 
 def _answer_lines(found: Answers) -> Iterator[str]:
     for answer in found:
         mark = "ambiguous" if answer.ambiguous else None
         disputed = "contradicted" if answer.contradicted else None
-        told = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed)
-        yield _line(f"{answer.subject} {answer.predicate} {answer.object}", told)
+        details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed)
+        yield _line(f"{answer.subject} {answer.predicate} {answer.object}", details)
     if not found:
         yield "no fact answers this"
 
 
 def _dispute_lines(found: Sequence[Contradiction]) -> Iterator[str]:
     for each in found:
-        said = f"{each.old.subject} {each.old.predicate} {each.old.object} -> {each.new.object}"
-        yield _line(said, headline(each.relation, f"{each.confidence:.0%}", printable(each.reason)))
+        pair = f"{each.old.subject} {each.old.predicate} {each.old.object} -> {each.new.object}"
+        yield _line(pair, headline(each.relation, f"{each.confidence:.0%}", printable(each.reason)))
     if not found:
         yield "no fact contradicts another"
 
 
-def _line(said: str, told: str) -> str:
-    said = clip(printable(said), max(20, columns() - 24))
-    return f"{bold(said)}  {dim(clip(told, max(20, columns() - width(said) - 2)))}"
+def _line(text: str, details: str) -> str:
+    text = clip(printable(text), max(20, columns() - 24))
+    return f"{bold(text)}  {dim(clip(details, max(20, columns() - width(text) - 2)))}"
 
 
 def _entity_lines(entity: Entity) -> Iterator[str]:
@@ -282,31 +284,27 @@ def _entity_lines(entity: Entity) -> Iterator[str]:
     yield _line(entity.name, headline(entity.type, entity.id, f"also {others}" if others else None))
 
 
-def _seeded(path: Path, found: SeedReport) -> dict[str, Any]:
+def _seed_document(path: Path, found: SeedReport) -> dict[str, Any]:
     return {"path": str(path), **asdict(found), "problems": list(found.problems)}
 
 
-def _seeded_lines(path: Path, found: SeedReport) -> Iterable[str]:
+def _seed_lines(path: Path, found: SeedReport) -> Iterable[str]:
     counts = [(name, count) for name, count in asdict(found).items() if name != "problems"]
-    yield f"read {_facts(found.facts)} from {printable(str(path))}"
+    yield f"read {count_of(found.facts, 'fact')} from {printable(str(path))}"
     yield from table([(name, f"{count:,}") for name, count in counts if count], indent=2)
     yield from (f"  left out: {printable(problem)}" for problem in found.problems)
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value):,}" if not value or not isinstance(value[0], (str, dict)) else _several(value)
+        return f"{len(value):,}" if not value or not isinstance(value[0], (str, dict)) else _list_text(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else printable(str(value))
 
 
-def _several(values: list[Any]) -> str:
+def _list_text(values: list[Any]) -> str:
     return f"{len(values):,}: " + "; ".join(
         printable(value if isinstance(value, str) else ", ".join(map(str, value.values()))) for value in values[:5]
     )
-
-
-def _facts(count: int) -> str:
-    return f"{count:,} {'fact' if count == 1 else 'facts'}"
 
 
 def _group(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""Commands about what is still true: scan, refresh, ask for a review, put to sleep, put away."""
+"""Commands that keep memories current: freshness, refresh, review, snooze, archive."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command
-from lamina.cli.documents import chunk_line, count_of, headline, short_id
-from lamina.cli.filters import Where, filter_options
-from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina.cli.command import Call, Where, command, filter_options
+from lamina.cli.terminal import (
+    bold,
+    chunk_line,
+    clip,
+    columns,
+    count_of,
+    dim,
+    headline,
+    printable,
+    short_id,
+    table,
+    width,
+)
 
 if TYPE_CHECKING:
     from lamina.options import Tier
@@ -80,10 +90,10 @@ def _document(item: FreshnessItem) -> dict[str, Any]:
 
 def _report_lines(report: FreshnessReport, shown: list[FreshnessItem], chosen: object, limit: int) -> Iterator[str]:
     if not report.enabled:
-        yield "freshness is switched off (FRESHNESS_ENABLED); nothing was looked at"
+        yield "freshness is switched off (FRESHNESS_ENABLED); no chunk was checked"
         return
-    review = f", {report.needs_review:,} to be looked at" if report.needs_review else ""
-    yield f"{count_of(report.checked, 'chunk')} judged{review}"
+    review = f", {report.needs_review:,} to review" if report.needs_review else ""
+    yield f"{count_of(report.checked, 'chunk')} checked{review}"
     yield from table(
         (
             (
@@ -129,8 +139,8 @@ def refresh(
 ) -> None:
     """Read the sources of chunks again and update what changed.
 
-    Nothing is deleted. What is gone is proposed for `lamina invalidate`; a memory in someone's own words comes back as
-    work to do, with a prompt. Without --yes nothing changes.
+    Nothing is deleted. Chunks without a source are proposed for `lamina invalidate`; a memory in someone's own words is
+    returned as work to do, with a prompt. Without --yes nothing changes.
     """
     if not (ids or where or tier or needs_review):
         raise click.UsageError(
@@ -146,8 +156,8 @@ def refresh(
 
 
 def _refresh_lines(report: RefreshReport) -> Iterator[str]:
-    verb = "would look at" if report.dry_run else "looked at"
-    yield f"{verb} {len(report.items):,} {'chunk' if len(report.items) == 1 else 'chunks'}"
+    verb = "would check" if report.dry_run else "checked"
+    yield f"{verb} {count_of(len(report.items), 'chunk')}"
     counts = [(name, f"{count:,}") for name, count in report.counts.items() if count]
     yield from table([*counts, ("new", f"{report.added:,}" if report.added else "")], indent=2)
     changed = [item for item in report.items if item.action not in ("unchanged", "work")]
@@ -225,8 +235,7 @@ def _archive_lines(report: ArchiveReport, shown: Sequence[Chunk]) -> Iterator[st
     yield from map(chunk_line, shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
-    count = f"{report.chunks:,} {'chunk' if report.chunks == 1 else 'chunks'}"
-    yield f"{'would archive' if report.dry_run else 'archived'} {count}"
+    yield f"{'would archive' if report.dry_run else 'archived'} {count_of(report.chunks, 'chunk')}"
 
 
 def _answer(call: Call, chunk: Chunk) -> None:

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
-from lamina.cli.documents import chunk_line, headline, short_date, short_id
-from lamina.cli.terminal import bold, clip, columns, dim, printable, table, width
+from lamina.cli.terminal import (
+    bold,
+    chunk_line,
+    clip,
+    columns,
+    dim,
+    headline,
+    printable,
+    short_date,
+    short_id,
+    table,
+    width,
+)
 from lamina_engine.clock import format_instant
 from lamina_engine.profiles import INTENTS
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option
-from lamina.cli.documents import headline, short_date, short_id
-from lamina.cli.filters import Where, filter_options
-from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
+from lamina.cli.command import Call, Where, command, embedder_option, filter_options
+from lamina.cli.terminal import bold, clip, columns, dim, headline, printable, short_date, short_id, width, wrap
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
@@ -116,7 +114,7 @@ def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, mo
 
 
 def snippet(text: str, query: str) -> str:
-    """Return a text as one printable line, from where the query's words begin when that is far down."""
+    """Return a text as one printable line that starts near the query's first word."""
     shown = printable(text)
     folded = shown.casefold()
     # folding may change a text's length (ß becomes ss); then the beginning is shown

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lamina.cli.command import Call, command
-from lamina.cli.documents import count_of, short_id
-from lamina.cli.terminal import bold, dim, printable, table
+from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
     from lamina_engine.topics.catalog import Topic, TopicMembers

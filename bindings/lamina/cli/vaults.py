@@ -1,25 +1,44 @@
-"""Commands about a whole vault: make one, count it, carry it elsewhere."""
+"""Commands about a whole vault, from init to reindex."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option
-from lamina.cli.embedders import CUSTOM, chosen_name
-from lamina.cli.filters import Where, filter_options
-from lamina.cli.terminal import printable, table
-from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault
+from lamina.cli.command import (
+    CUSTOM,
+    EMBEDDERS,
+    PROBLEM,
+    Call,
+    Where,
+    command,
+    embedder_choice,
+    embedder_name,
+    embedder_option,
+    filter_options,
+)
+from lamina.cli.terminal import chunk_line, count_of, dim, printable, table
+from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault, vault_path
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
 
 if TYPE_CHECKING:
     from lamina.options import ExportFormat
+    from lamina_engine.care.backup import BackupReport
+    from lamina_engine.care.compaction import CompactReport
+    from lamina_engine.care.forgetting import ForgetReport
+    from lamina_engine.care.verify import VerifyReport
+    from lamina_engine.reports import Progress
+    from lamina_engine.results import Chunk
 
 
 @command("init", "lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
@@ -35,7 +54,7 @@ def init(call: Call, name: str | None, tz: str | None, embedder: str | None) -> 
         options = "--name, --tz and --embedder"
         raise VaultExists(f"{root} is set up already; edit {root / config.FILE}, or leave out {options}")
     if made:
-        model = chosen_name(embedder) or config.Embedding().model
+        model = embedder_name(embedder) or config.Embedding().model
         _make(root, None if kept else _settings(root, name, model, tz or "UTC"))
     settings = config.load(root)
     model = settings.embedding.model
@@ -65,14 +84,14 @@ def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
 
     zone(tz)
     if model != CUSTOM:
-        resolve(model)  # says now, and not at the first note, that a model's package is missing
+        resolve(model)  # fail now, not at the first note, if a package is missing
     folder = root.resolve()
     own = folder.parent.name if folder.name == DEFAULT_PATH else folder.name
     return config.initial_text(own if name is None else name, model, tz)
 
 
 def _make(root: Path, settings: str | None) -> None:
-    """Make an empty vault, and its ``vault.toml`` unless one lies there already, copied from elsewhere."""
+    """Make an empty vault; its ``vault.toml`` too, unless one was copied there."""
     open_vault(root, create=True, embedder="none").close()
     if settings is not None:
         temporary = root / f"{config.FILE}.new"
@@ -127,10 +146,9 @@ def export(call: Call, path: Path, format: ExportFormat | None, where: Where | N
     kind: ExportFormat = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     with call.open(mode="r") as vault:
         count = vault.export(path, kind, where=where)
-    what = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")
-    said = f"{count:,} {what if count == 1 else f'{what}s'}"
-    document = {"path": str(path), "format": kind, f"{what}s": count}
-    call.answer(document, lambda: [f"wrote {said} to {printable(str(path))} ({kind})"])
+    noun = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")
+    document = {"path": str(path), "format": kind, f"{noun}s": count}
+    call.answer(document, lambda: [f"wrote {count_of(count, noun)} to {printable(str(path))} ({kind})"])
 
 
 @command("import", "lamina import notes.jsonl")
@@ -141,8 +159,199 @@ def import_(call: Call, path: Path, embedder: str | None) -> None:
     with call.open(embedder=embedder) as vault:
         ids = vault.import_(path)
     document = {"path": str(path), "chunks": len(ids), "ids": ids}
-    call.answer(document, lambda: [f"read {_chunks(len(ids))} from {printable(str(path))}"])
+    call.answer(document, lambda: [f"read {count_of(len(ids), 'chunk')} from {printable(str(path))}"])
 
 
-def _chunks(count: int) -> str:
-    return f"{count:,} {'chunk' if count == 1 else 'chunks'}"
+_SHOWN = 20
+
+
+@command(
+    "forget",
+    "lamina forget 4f1c09a2b7",
+    "lamina forget 4f1c09a2b7 --yes",
+    'lamina forget --where \'{"session": "2026-03-01"}\' --yes',
+)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@filter_options
+@click.option("--yes", is_flag=True, help="Erase; without it chunks are only counted.")
+def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> None:
+    """Erase every byte of some chunks, for good.
+
+    Without --yes nothing changes: what would go is counted and listed. Backups and exports are not reached.
+    """
+    if bool(ids) == bool(where):
+        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection), and not both")
+    with call.open(mode="w" if yes else "r") as vault:
+        report = vault.forget(list(ids) or where, not yes)
+        shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
+    call.answer(report.to_dict(), lambda: _forget_lines(report, shown))
+    if report.dry_run and report.chunks and not call.as_json:
+        print("lamina: nothing was changed; --yes forgets them for good", file=sys.stderr)
+
+
+def _forget_lines(report: ForgetReport, shown: Sequence[Chunk]) -> Iterator[str]:
+    yield from map(chunk_line, shown)
+    if report.chunks > len(shown) > 0:
+        yield f"and {report.chunks - len(shown):,} more"
+    yield f"{'would forget' if report.dry_run else 'forgot'} {count_of(report.chunks, 'chunk')}"
+    names = ("rows", "vectors", "events", "sources", "links", "facts")
+    yield from table(((name, f"{getattr(report, name):,}") for name in names), indent=2)
+
+
+@command("compact", "lamina compact")
+def compact(call: Call) -> None:
+    """Join small files of the log; nothing is lost."""
+    with call.open() as vault:
+        report = vault.compact()
+    call.answer(report.to_dict(), lambda: [_compact_line(report)])
+
+
+def _compact_line(report: CompactReport) -> str:
+    if report.segments_before == report.segments_after:
+        return f"nothing to join: {count_of(report.segments_after, 'file')}"
+    return f"joined {count_of(report.segments_before, 'file')} into {report.segments_after:,}"
+
+
+@command("backup", "lamina backup ~/backups/memory-2026-03-01")
+@click.argument("path", type=click.Path(path_type=Path))
+def backup(call: Call, path: Path) -> None:
+    """Copy the vault while others use it."""
+    with call.open(mode="r") as vault:
+        report = vault.snapshot(path)
+    call.answer(report.to_dict(), lambda: [_backup_line(report)])
+
+
+def _backup_line(report: BackupReport) -> str:
+    return f"copied version {report.version} ({count_of(report.rows, 'row')}, {report.bytes:,} bytes) to {printable(report.path)}"
+
+
+@command("verify", "lamina verify", "lamina verify --deep --json", "lamina verify --repair")
+@click.option("--deep", is_flag=True, help="Read every byte, not only names, sizes and order.")
+@click.option(
+    "--repair", is_flag=True, help="Point CURRENT to the newest complete version; remove damaged index files."
+)
+def verify(call: Call, deep: bool, repair: bool) -> None:
+    """Check the vault against what was written.
+
+    Also works on a vault that cannot be opened. Exit code 1 if a problem is found.
+    """
+    from lamina_engine.care.verify import verify as check
+
+    report = check(vault_path(call.vault), deep=deep, repair=repair)
+    document = {
+        "ok": report.ok,
+        "checked": dict(report.checked),
+        "problems": [asdict(problem) for problem in report.problems],
+        "repaired": report.repaired,
+    }
+    call.answer(document, lambda: _verify_lines(report))
+    if not report.ok:
+        raise click.exceptions.Exit(PROBLEM)
+
+
+def _verify_lines(report: VerifyReport) -> Iterator[str]:
+    for problem in report.problems:
+        yield f"{problem.code}: {printable(problem.where)}: {printable(problem.message)}"
+        yield f"  {printable(problem.advice)}"
+    if report.repaired:
+        yield f"repaired: {printable(report.repaired)}"
+    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(report.checked.items()))
+    yield f"{'ok' if report.ok else count_of(len(report.problems), 'problem')}: {counts}"
+
+
+_NARROW: Final = ("wordllama-128", "wordllama-64")
+_EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, total, rate, remaining_s); - is stderr."
+
+
+@command(
+    "reindex",
+    "lamina reindex --engine lexical",
+    "lamina reindex --embedder minilm --workers 2",
+    "lamina reindex --embedder wordllama-64 --json --events progress.jsonl",
+)
+@click.option(
+    "--embedder",
+    type=click.Choice([*EMBEDDERS, *_NARROW]),
+    metavar="NAME",
+    help="Model of the new vectors. [default: the vault's own]",
+)
+@click.option("--engine", type=click.Choice(["lexical", "vectors", "keys"]), help="Rebuild only this index.")
+@click.option("--restart", is_flag=True, help="Start over instead of resuming an interrupted run.")
+@click.option("--accept", is_flag=True, help="Swap even if recall dropped; counts must still be right.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of recall that may be lost.",
+)
+@click.option(
+    "--batch-rows",
+    type=click.IntRange(1, 65_536),
+    default=2_048,
+    show_default=True,
+    metavar="N",
+    help="Rows per commit.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that embed and analyse.",
+)
+@click.option("--drop-old", is_flag=True, help="Remove the vectors of the former model.")
+@click.option("--events", metavar="FILE", help=_EVENTS)
+@click.option("--no-progress", is_flag=True, help="Show no progress bar.")
+def reindex(
+    call: Call, embedder: str | None, restart: bool, events: str | None, no_progress: bool, **options: Any
+) -> None:
+    """Rebuild indexes and vectors from the log.
+
+    Recall and writes continue while it runs. The new generation replaces the old one if it passes its gate: equal
+    counts, and recall on the vault's own titles and headings. After an interruption, run it again to resume.
+    Exit code 4: the gate was not passed, and the old generation stays in use.
+    """
+    chosen = embedder if embedder in _NARROW else embedder_choice(embedder) if embedder else None
+    with call.open() as vault, _listener(events, show=not no_progress) as progress:
+        report = vault.reindex(chosen, not restart, progress=progress, **options)
+    document = report.to_dict()
+    call.answer(document, lambda: _reindex_lines(document))
+
+
+@contextlib.contextmanager
+def _listener(events: str | None, *, show: bool) -> Iterator[bool | Callable[[Progress], None]]:
+    """Yield the listener of the run: a writer of events to a file, or the progress bar."""
+    if events is None:
+        yield show
+        return
+    with contextlib.ExitStack() as stack:
+        stream = sys.stderr if events == "-" else stack.enter_context(Path(events).open("a", encoding="utf-8"))
+
+        def write(step: Progress) -> None:
+            stream.write(json.dumps(step.to_dict()) + "\n")
+            stream.flush()
+
+        yield write
+
+
+def _reindex_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    yield f"reindexed {report['rows']:,} rows in {report['seconds']:.1f} s ({report['rate']:,.0f} rows a second)"
+    facts = [("model", printable(report["model"]))] if report["space"] else []
+    counts = {
+        "embedded": "texts embedded",
+        "cached": "rows with the vector of an equal text",
+        "resumed": "rows of an earlier run",
+    }
+    facts += [(f"{report[name]:,}", what) for name, what in counts.items() if report[name]]
+    if report["unmatched"]:
+        facts.append((f"{report['unmatched']:,}", "rows whose text is not what they were hashed from"))
+    for lane, found in report["gate"].get("recall_at_10", {}).items():
+        if found["new"] is not None:
+            before = "" if found["old"] is None else f" (before {found['old']:.3f})"
+            facts.append(
+                (lane, f"recall@10 {found['new']:.3f}{before} on {report['gate']['queries']} titles and headings")
+            )
+    yield from map(dim, table(facts, indent=2))

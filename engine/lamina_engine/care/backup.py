@@ -74,7 +74,7 @@ def backup(memory: Memory, path: Path) -> BackupReport:
 
     Notes
     -----
-    Every file is flushed to disk, and CURRENT comes last: what is cut off is no vault. O(bytes).
+    Every file is flushed to disk, and CURRENT is written last, so an interrupted copy never opens as a vault. O(bytes).
     """
     snapshot = memory.store.snapshot()
     _check_target(memory.root, path)

@@ -1,7 +1,7 @@
 """Forgetting: removes every byte of some chunks, leaving contentless tombstones.
 
-What is written anew is decided in `lamina_engine.care.erasure`, log by log; one commit makes it so, after which the old files
-go, and everything derived is made again from what is left.
+`lamina_engine.care.erasure` decides what to rewrite, log by log. One commit publishes it; then the old files are deleted,
+and indexes are rebuilt from what is left.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ForgetReport(Report):
     links: int
     """Rows of the links log that began or ended at one of them."""
     bytes: int
-    """Bytes of the log files that are written anew: what it costs, not what it frees."""
+    """Bytes of the log files that are rewritten: the cost, not the space freed."""
     dry_run: bool
     """True where nothing was changed."""
     ids: tuple[str, ...]
@@ -92,11 +92,11 @@ def forget(
 
     Notes
     -----
-    Files of the log that hold such rows, and those with rows that were indexed with their words, are written anew and
-    analysed again; the other indexes are built again as a whole. O(rows); memory for the files written anew.
+    Log files that hold such rows, and those with rows that were indexed with their words, are rewritten and analysed
+    again; the other indexes are rebuilt. O(rows); memory for the rewritten files.
 
-    A source keeps its row: ingested again unchanged it brings nothing back. Where its file was changed or moved and still
-    has the text, that is new text.
+    A source keeps its row, so ingesting it again unchanged brings nothing back. If its file was changed or moved and still
+    has the text, that counts as new text.
     """
     wanted = [ids] if isinstance(ids, str) else ids
     node = _check_arguments(where, wanted, memory.config.tz)
@@ -156,7 +156,7 @@ class _Forgetting:
         for change in self._all():
             if not change.segment.is_intact():
                 raise VaultCorrupt(
-                    f"{change.segment.path} is damaged, and writing it anew would hide that; nothing was forgotten: "
+                    f"{change.segment.path} is damaged, and rewriting it would hide that; nothing was forgotten: "
                     "run `lamina verify`, put the file back from a copy, and forget again"
                 )
             transaction.replace(change.segment, change.make())

@@ -203,7 +203,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
             first = segment.start + int(outside[0])
             message = f"{len(outside)} events, the first in row {first}, are about rows that chunks does not have"
             report.add(
-                "event", f"{LOG}/events/{segment.ref.name}", message, "they are passed over; nothing needs to be done"
+                "event", f"{LOG}/events/{segment.ref.name}", message, "they are ignored; nothing needs to be done"
             )
 
 

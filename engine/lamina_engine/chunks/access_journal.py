@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "journal"
 MOST_BYTES: Final = 1 << 20
-"""A journal that nobody takes in stops growing here: 65,536 accesses."""
+"""Largest size of a journal that no writer folds in: 65,536 accesses."""
 _FILE: Final = "accesses"
 _PENDING: Final = "accesses.taken"
 _RECORD: Final = np.dtype([("row", "<i8"), ("us", "<i8")])

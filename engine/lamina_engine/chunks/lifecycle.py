@@ -91,7 +91,7 @@ def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
 def review(memory: Memory, identity: str, reason: str) -> Chunk:
     """Request a review; ``needs_review`` stays until refreshed, updated or confirmed."""
     if not isinstance(reason, str) or not reason.strip():
-        raise InvalidArgument("review needs a reason: what somebody should look at, in words")
+        raise InvalidArgument("review needs a reason; say what to check")
     with memory.write() as (transaction, view):
         row = find_row(view, identity)
         if not view.freshness.manual[row]:

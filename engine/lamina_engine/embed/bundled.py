@@ -55,7 +55,7 @@ _SPECIAL_IDS = {"<unk>": 0, "<s>": 1, "</s>": 2}
 _SPECIAL = re.compile("(<unk>|<s>|</s>)")
 
 _LONGEST_KEPT_CHARS = 256
-"""Longer words (keys, blobs) seldom come back and are encoded anew."""
+"""Longer words (keys, blobs) are seldom repeated, so they are encoded each time."""
 
 
 WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"

@@ -92,7 +92,7 @@ class ChatEndpoint:
         try:
             text = answer["choices"][0]["message"]["content"]  # type: ignore[index]
             if not isinstance(text, str):
-                raise TypeError("its content is no text")
+                raise TypeError("its content is not text")
         except (KeyError, IndexError, TypeError) as error:
             raise EmbeddingError(
                 f"{self._transport.place} (model {self._model!r}) gave an answer without choices[0].message.content "
@@ -174,7 +174,7 @@ class InvalidAnswer(ValueError):
 
 
 class Stopped(Exception):
-    """A run ends before its time: the budget is spent, or the endpoint is gone."""
+    """A run that ended early: the budget is spent, or the endpoint is unreachable."""
 
 
 @dataclass(slots=True)
@@ -218,10 +218,10 @@ def parse_json(text: str) -> Any:
     body = (fenced[1] if fenced else text).strip()
     start = min((at for at in (body.find("["), body.find("{")) if at >= 0), default=-1)
     if start < 0:
-        raise InvalidAnswer("there is no JSON in it")
+        raise InvalidAnswer("the answer contains no JSON")
     try:
         # the standard decoder: it stops at the end of the value, and knows NaN, which is then refused by name
         found, _ = json.JSONDecoder().raw_decode(body, start)
     except (ValueError, RecursionError) as error:
-        raise InvalidAnswer(f"it is no JSON ({error})") from error
+        raise InvalidAnswer(f"the answer is not valid JSON ({error})") from error
     return found

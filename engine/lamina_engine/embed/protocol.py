@@ -30,7 +30,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int | None:
-        """Tokens it reads before it cuts; None where there is no limit."""
+        """Maximum number of tokens of a text; the rest is cut. None for no limit."""
         ...
 
     @property
@@ -53,7 +53,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     Raises
     ------
     InvalidArgument
-        When it is one text instead of several, or holds something that is no text.
+        When it is one text instead of several, or holds something other than text.
     """
     if isinstance(texts, (str, bytes)):
         raise InvalidArgument("embed_documents was given one text; give a list of texts, or call embed_query")
@@ -70,7 +70,7 @@ def check_query(text: str) -> str:
     Raises
     ------
     InvalidArgument
-        When it is no text.
+        When it is not text.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"embed_query was given a {type(text).__name__}; give a str")

@@ -307,7 +307,7 @@ def endpoint_url(url: str) -> str:
     Raises
     ------
     InvalidConfig
-        When it is no http or https URL, or holds a user name or password.
+        When it is not an http or https URL, or contains a user name or password.
     """
     return join_url(url, "/embeddings")
 
@@ -359,5 +359,5 @@ def _numbers(embedding: object, source: str) -> object:
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     except ValueError as error:
         raise EmbeddingError(
-            f"{source} gave text that is no base64 of float32 numbers ({error}); ask for encoding_format='float'"
+            f"{source} returned text that is not base64 of float32 numbers ({error}); ask for encoding_format='float'"
         ) from error

@@ -144,9 +144,7 @@ class Transport:
         except httpx.TransportError as error:
             return None, f"{type(error).__name__}: {error}"
         except httpx.InvalidURL as error:
-            raise EmbeddingError(
-                f"{self.place} is no URL that can be called ({error}); check the endpoint's url"
-            ) from None
+            raise EmbeddingError(f"{self.place} is not a valid URL ({error}); check the endpoint's url") from None
         except httpx.HTTPError as error:
             # not chained: the request inside would carry the key
             raise EmbeddingError(f"{self.place} gave an answer that cannot be read ({type(error).__name__})") from None
@@ -234,7 +232,9 @@ def join_url(url: str, call: str) -> str:
     except ValueError:
         parts, usable = urlsplit(""), False
     if not usable or re.search(r"[\s\x00-\x1f\x7f]", url.strip()):
-        raise InvalidConfig("the endpoint's url is no http or https URL; give one such as 'http://127.0.0.1:11434/v1'")
+        raise InvalidConfig(
+            "the endpoint's url is not an http or https URL; give one such as 'http://127.0.0.1:11434/v1'"
+        )
     if parts.username is not None or parts.password is not None:
         raise InvalidConfig(
             "the endpoint's url holds a user name or password; put the key into an environment variable and name "

@@ -33,7 +33,7 @@ _LONGEST_HEADER_BYTES = 100_000_000  # the format's own limit
 
 
 def cache_folder() -> Path | None:
-    """Return the user's cache folder for Lamina, or None where there is no home to put it in.
+    """Return the user's cache folder for Lamina, or None without a home folder.
 
     ``LAMINA_CACHE_DIR`` wins; else the platform's place (XDG on Linux, ``Library/Caches`` on macOS, ``LOCALAPPDATA`` on
     Windows) with ``lamina`` below it. The folder is not created.
@@ -98,7 +98,9 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         body = np.asarray(data[8 + length :])
         return {name: _tensor(body, name, entry) for name, entry in header.items() if name != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EmbeddingError(f"{path} is no readable safetensors file ({error}); install its package again") from error
+        raise EmbeddingError(
+            f"{path} is not a readable safetensors file ({error}); install its package again"
+        ) from error
 
 
 def _tensor(body: NDArray[np.uint8], name: str, entry: dict[str, Any]) -> NDArray[Any]:

@@ -35,7 +35,7 @@ def load_json_lines(path: Path) -> EvaluationSet:
     Parameters
     ----------
     path : Path
-        File (``.gz`` too) or folder. Blank lines are passed over.
+        File (``.gz`` too) or folder. Blank lines are skipped.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def load_json_lines(path: Path) -> EvaluationSet:
     IngestError
         When a file cannot be read.
     InvalidArgument
-        For a line that is no JSON object or has a missing, mistyped or repeated field (with file and line number),
+        For a line that is not a JSON object or has a missing, mistyped or repeated field (with file and line number),
         and for a set without queries.
     """
     reader = _Reader()

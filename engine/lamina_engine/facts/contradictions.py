@@ -51,7 +51,7 @@ class Contradiction(NamedTuple):
     reasoning: str
     recorded_at: int = 0
     stored: bool = False
-    """Whether the log says the lowered confidence anew; else it is lowered where it is read (`believed`)."""
+    """True if the log holds the lowered confidence; else it is lowered when it is read (`believed`)."""
 
 
 def lower_confidence(confidence: float, relation: str) -> float:

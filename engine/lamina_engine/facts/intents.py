@@ -240,7 +240,7 @@ SELF_PHRASES: Final = (
     "who am i", "what am i", "am i", "my name", "my principles", "what do i care", "how should i communicate", "do i", "should i",
     "did i", "have i", "my", "mine", "myself", "me", "i",
 )  # fmt: skip
-"""Words by which somebody asks about themselves, the longer ones first; whole words, in any case."""
+"""Words for the speaker, such as "I" and "my", longest first; matched as whole words, ignoring case."""
 _NOT_OWNERS: Final = frozenset(
     {"who", "what", "where", "when", "why", "how", "it", "that", "this", "there", "here", "he", "she", "let", "which"}
 )

@@ -110,11 +110,11 @@ def _read(path: Path) -> dict[str, Any]:
         else:
             document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path} is no TOML: {error}; a YAML file's name ends in .yaml") from error
+        raise InvalidArgument(f"{path} is not valid TOML: {error}; a YAML file's name ends in .yaml") from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "yaml":
             raise
-        raise InvalidArgument(f"{path} is no YAML: {error}") from error
+        raise InvalidArgument(f"{path} is not valid YAML: {error}") from error
     if not isinstance(document, dict):
         raise InvalidArgument(
             f"{path} holds a {type(document).__name__}; a seed file has the parts {', '.join(_PARTS)}"

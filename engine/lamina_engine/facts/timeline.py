@@ -243,7 +243,7 @@ class WritePlan:
         self.subjects, self.targets = subjects, targets
         self.good = [row for row in range(columns.n) if row not in columns.bad]
         self.begins = [None if begin == MIN_TIME else begin for begin in columns["valid_from"]]
-        """None: since ever."""
+        """None: since forever."""
         self.ends: list[int | None] = list(columns["valid_to"])
         """None: open."""
         self.found = list(range(FIRST_TOKEN, FIRST_TOKEN - columns.n, -1))

@@ -137,7 +137,7 @@ def is_fact_file(path: Path) -> bool:
 def import_facts(memory: Memory, path: Path) -> int:
     """Import a file of `export_facts`, unless a line is bad; return the number of new facts."""
     lines: list[Line] = [
-        *read_json_lines(path, Line, what="line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
+        *read_json_lines(path, Line, what="a line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
     ]
     for line in lines:
         if isinstance(line, PredicateLine):

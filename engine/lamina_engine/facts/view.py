@@ -221,7 +221,9 @@ class FactView:
         by_row = {fact.row: fact for fact in read_facts(self, read_states(self, np.array(rows, np.int64)), "out")}
         missing = [row for row in rows if row not in by_row]
         if missing:
-            raise InvalidArgument(f"row {missing[0]} is no fact; ask for rows that an answer gave")
+            raise InvalidArgument(
+                f"row {missing[0]} is not a fact; give the id of a fact that an answer or `about` returned"
+            )
         return [by_row[row] for row in rows]
 
     def is_current(self, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:

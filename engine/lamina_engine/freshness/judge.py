@@ -26,7 +26,7 @@ from lamina_engine.recall.score import half_life_days
 _CODE_OF_REASON: Final = {
     "no_git": report.NO_GIT, "no_repo": report.NO_REPO, "bare": report.NO_REPO, "untrusted": report.NO_REPO,
 }  # fmt: skip
-"""By why there is no repository; git that fails or takes too long leaves no history."""
+"""Reason codes, by why there is no repository; git that fails or times out leaves no history."""
 
 
 @dataclass(frozen=True, slots=True)

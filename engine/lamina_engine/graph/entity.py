@@ -30,7 +30,7 @@ _SHORTEST, _LONGEST = 2, 80
 def entities_of(text: str, tags: Iterable[str] = ()) -> set[str]:
     """Return the entities of a text, folded: no case, spaces for runs of spaces.
 
-    A single capitalised word at the beginning of a sentence is no name: it would be every sentence's first word.
+    A single capitalised word at the start of a sentence does not count as a name: every sentence has one.
     Scripts without capitals give names by tags, wikilinks and code only.
     """
     found = {_fold(name) for name in (*tags, *_marked_names(text), *_names(text))}

@@ -35,7 +35,7 @@ class Relation:
     """Whether it follows it from target to source."""
     meaning: str
     raises: bool = True
-    """False where being linked is no reason to rank higher: it is walked, shown and marked, and adds no score."""
+    """False if the link adds no score: it is walked, shown and marked only."""
     counted: bool = False
     """True where its weight in the log is a count of at least 1, squashed to a weight when read."""
 

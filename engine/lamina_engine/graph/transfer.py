@@ -73,7 +73,7 @@ def import_links(memory: Memory, path: Path) -> int:
     """Import exported links into a vault that has the chunks; return the number of new ones."""
     added = 0
     records = read_json_lines(
-        path, LinkLine, what="link of an export", instead="give what `lamina export --format links` wrote"
+        path, LinkLine, what="a link of an export", instead="give what `lamina export --format links` wrote"
     )
     for origin, lines in groupby(records, key=lambda line: line.origin):
         while part := list(islice(lines, _AT_ONCE)):

@@ -178,7 +178,7 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
             names,
             current,
             transaction.stamps(len(current)),
-            ["its source is gone"] * len(current),
+            ["its source no longer exists"] * len(current),
         )
 
 

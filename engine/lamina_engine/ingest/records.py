@@ -281,7 +281,7 @@ class ColumnMapping:
         for target, name in self.columns.items():
             if target not in FIELDS:
                 raise InvalidArgument(
-                    f"columns maps to {target!r}, which is no field; the fields are {', '.join(sorted(FIELDS))}"
+                    f"columns maps to {target!r}, which is not a field; the fields are {', '.join(sorted(FIELDS))}"
                 )
             if not isinstance(name, str):
                 raise misfit(f"columns[{target!r}]", name, "the name of a column")

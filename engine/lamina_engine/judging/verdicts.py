@@ -84,7 +84,7 @@ class Statement(NamedTuple):
 def parse_links(text: str, neighbours: int) -> list[LinkVerdict]:
     """Return the links of an answer about a note and so many neighbours.
 
-    One malformed element rejects all of them. Numbers out of range and repeated ones are passed over.
+    One malformed element rejects all of them. Numbers out of range and repeated ones are skipped.
     """
     kept: dict[int, LinkVerdict] = {}
     for verdict in _convert(elements_in(text), LinkVerdict):
@@ -97,7 +97,7 @@ def parse_links(text: str, neighbours: int) -> list[LinkVerdict]:
 def parse_causes(text: str, statements: Sequence[Statement]) -> list[CausalVerdict]:
     """Return the causal links of an answer about statements.
 
-    Dropped one by one: malformed elements, placeholders for a reason, a confidence that is no number from 0.6 to 1,
+    Dropped one by one: malformed elements, placeholders for a reason, a confidence outside 0.6 to 1,
     numbers of no statement, two statements of one document, and all but the surest link between two documents.
     """
     best: dict[tuple[str, str], CausalVerdict] = {}
@@ -169,7 +169,7 @@ def elements_in(text: str) -> list[Any]:
     if isinstance(found, dict):
         found = next((found[name] for name in _WRAPPERS if name in found), None)
     if not isinstance(found, list):
-        raise InvalidAnswer("it is no JSON array")
+        raise InvalidAnswer("the answer is not a JSON array")
     return found
 
 

@@ -78,7 +78,7 @@ def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
     Raises
     ------
     InvalidArgument
-        When ``text`` is no text, ``now`` no moment or ``tz`` no zone. No text raises.
+        When ``text`` is not text, ``now`` not an instant or ``tz`` not a zone; the content of a text never raises.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _local_now(now: object, tz: str, where: tzinfo) -> datetime:
         if isinstance(error, InvalidArgument):
             raise
         raise InvalidArgument(
-            f"now={now!r} is not a moment of the years 1 to 9999; give a datetime, ISO 8601 text, or microseconds since 1970"
+            f"now={now!r} is not a date in the years 1 to 9999; give a datetime, ISO 8601 text, or microseconds since 1970"
         ) from error
 
 

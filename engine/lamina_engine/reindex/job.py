@@ -156,8 +156,8 @@ class _Job:
             self._settings()
             if space is not None and self.embedder.dim and self.before is None and not (self.accept or self.damaged):
                 raise ReindexGateError(
-                    f"the embedder that made the present vectors ({space.identity}) is not at hand, so the new ones cannot be "
-                    "compared with them; open the vault with it, or accept the new ones unseen (accept=True, --accept)"
+                    f"the embedder that made the present vectors ({space.identity}) is not available, so the new ones cannot be "
+                    "compared with them; open the vault with it, or skip the comparison (accept=True, --accept)"
                 )
 
     def _maker(self, space: Space) -> Embedder | None:

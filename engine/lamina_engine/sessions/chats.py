@@ -24,7 +24,7 @@ class ChatReader:
         self._times = times
 
     def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return the thread and the events of one conversation; ValueError where it is none."""
+        """Return the thread and the events of one conversation; ValueError for anything else."""
         return list(conversation(decode(data), self._times)) if data else ()
 
     def finish(self) -> Sequence[Thread | Event]:

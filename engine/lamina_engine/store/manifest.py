@@ -66,7 +66,7 @@ class Manifest(msgspec.Struct, frozen=True):
     logs: dict[str, list[SegmentRef]]
     spaces: dict[str, Space]
     space: str
-    """Name of the space that recall uses unless told otherwise."""
+    """Name of the space that recall uses by default."""
     indexes: dict[str, dict[str, Any]]
     """Generations of derived indexes: each says where it lies and how many rows of which log it covers."""
     rewritten: int = 0
@@ -202,7 +202,7 @@ def load(root: Path, name: str) -> Manifest:
         ) from error
     wrong = _find_anomaly(manifest)
     if wrong is not None:
-        raise VaultCorrupt(f"{path} {wrong}; no Lamina writes that: somebody else did")
+        raise VaultCorrupt(f"{path} {wrong}; Lamina never writes that: another program changed it")
     return manifest
 
 

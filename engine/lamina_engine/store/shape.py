@@ -1,6 +1,6 @@
 """Shape of a vault's folder: real folders and regular files with Lamina's own names.
 
-A vault may come from somebody else: git and tar carry symbolic links, and a link inside a vault would let a write, or the
+A vault may come from another user: git and tar carry symbolic links, and a link inside a vault would let a write, or the
 sweep of files that no version names, reach whatever it points at. So the shape is checked when a vault is opened, and
 files are only ever removed by names of Lamina's own form, from folders that are real.
 """

@@ -51,7 +51,7 @@ class Store:
         self._writing = threading.RLock()
         self._depth = 0
         self._is_fresh = False
-        """True while the lock is held and CURRENT has been read since: nobody else changes it."""
+        """True while the lock is held and CURRENT was read since: no other process changes it."""
         self._swept = False
         self._swept_after = 0
         _check_owner(root, trust=trust)
@@ -243,7 +243,7 @@ def _check_owner(root: Path, *, trust: bool) -> None:
     if owner not in (os.getuid(), 0) or (owner == 0 and os.getuid() != 0 and os.access(root, os.W_OK)):
         raise VaultUntrusted(
             f"{root} belongs to user id {owner}, you are {os.getuid()}; "
-            "a vault of somebody else is opened only with trust=True (--trust)"
+            "open another user's vault with trust=True (--trust), if you trust them"
         )
 
 

@@ -183,7 +183,7 @@ class Transaction:
         """Refuse to commit over a version that this transaction does not build on."""
         if os.getpid() != self._process:
             raise VaultLocked(
-                f"process {self._process} began this transaction; a forked child cannot commit it; open the vault anew"
+                f"process {self._process} began this transaction; a forked child cannot commit it; open the vault again in the child"
             )
         if manifests.read_current(self._root) != self.snapshot.name:
             raise VaultLocked(
@@ -311,7 +311,7 @@ def _orphans(root: Path, snapshot: Snapshot) -> Iterator[Path]:
 
 
 _REWRITE_KEY = b"rewritten"
-"""Key in a segment's file: equal rows written anew get other bytes, so another name, and no cache takes one for the other."""
+"""Key in a segment's file: rewritten rows get other bytes, so another name, and no cache mixes them up."""
 
 
 class Rewrites:

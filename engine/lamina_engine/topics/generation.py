@@ -126,8 +126,8 @@ def _detail(text: str | None) -> Detail:
         return msgspec.json.decode(text or "", type=Detail)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise VaultCorrupt(
-            f"the newest event of the kind {KIND!r} says {text!r:.80}, which is no clustering ({error}); "
-            "`lamina verify --deep` tells what else is damaged"
+            f"the newest event of the kind {KIND!r} says {text!r:.80}, which is not a clustering ({error}); "
+            "`lamina verify --deep` lists other damage"
         ) from error
 
 

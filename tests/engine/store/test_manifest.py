@@ -98,7 +98,7 @@ def test_a_newer_format_is_refused_before_its_fields_are_read(root: Path) -> Non
 )
 def test_what_no_writer_would_say_is_refused(root: Path, changes: dict[str, Any]) -> None:
     name = published(root, **changes)
-    with pytest.raises(VaultCorrupt, match="no Lamina writes that"):
+    with pytest.raises(VaultCorrupt, match="Lamina never writes that"):
         manifests.load(root, name)
 
 

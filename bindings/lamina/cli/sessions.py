@@ -1,4 +1,4 @@
-"""Sessions on the command line: the chain around a hit, sessions listed, a session or some days told again."""
+"""Commands about sessions: chain, sessions, reconstruct."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option
-from lamina.cli.documents import count_of, headline, short_date, short_id
-from lamina.cli.filters import Where, filter_options
+from lamina.cli.command import Call, Where, command, embedder_option, filter_options
 from lamina.cli.recalling import snippet
-from lamina.cli.terminal import bold, clip, columns, dim, printable, width, wrap
+from lamina.cli.terminal import (
+    bold,
+    clip,
+    columns,
+    count_of,
+    dim,
+    headline,
+    printable,
+    short_date,
+    short_id,
+    width,
+    wrap,
+)
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
@@ -147,13 +157,13 @@ def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, *
     SESSION is a name as `lamina sessions` lists it.
     """
     with call.open(mode="r") as vault:
-        told = vault.reconstruct(
+        text = vault.reconstruct(
             session, mode="briefing" if briefing else "timeline", keep="oldest" if oldest else "newest", **options
         )
-    call.answer(told.to_dict(), lambda: _told_lines(told))
+    call.answer(text.to_dict(), lambda: _reconstruction_lines(text))
 
 
-def _told_lines(told: Reconstruction) -> Iterator[str]:
-    left = f"{count_of(told.left_out, 'chunk')} left out" if told.left_out else None
-    yield dim(headline(told.mode, count_of(len(told.chunks), "chunk"), count_of(told.tokens, "token"), left))
-    yield printable(told.text, lines=True)
+def _reconstruction_lines(text: Reconstruction) -> Iterator[str]:
+    left = f"{count_of(text.left_out, 'chunk')} left out" if text.left_out else None
+    yield dim(headline(text.mode, count_of(len(text.chunks), "chunk"), count_of(text.tokens, "token"), left))
+    yield printable(text.text, lines=True)
