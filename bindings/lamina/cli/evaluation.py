@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from lamina_engine.profiles import BUILT_IN
 
 from lamina.cli.command import Call, command, embedder_choice, embedder_option
 from lamina.cli.terminal import bold, printable
 from lamina.progress import reporter
 from lamina.vault import Vault, open_vault
 from lamina_engine.clock import SystemClock, format_instant, parse_instant
+from lamina_engine.profiles import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
