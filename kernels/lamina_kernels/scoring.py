@@ -185,7 +185,9 @@ def ages_numpy(created_us: I64, half_life_days: F64, now_s: float, undated_us: f
     half_life_s = half_life_days * _S_PER_DAY
     # float64 before the difference: absurd dates at the ends of int64 must not wrap round
     age_s = np.maximum(now_s - np.where(dated, created_us.astype(np.float64), undated_us) / _US_PER_S, 0.0)
-    return np.where(dated, age_s, np.maximum(age_s, LEAST_HALF_LIVES * half_life_s)), half_life_s
+    # what never ages has no least age: infinity over infinity is no number
+    least_s = LEAST_HALF_LIVES * np.where(np.isinf(half_life_s), 0.0, half_life_s)
+    return np.where(dated, age_s, np.maximum(age_s, least_s)), half_life_s
 
 
 def halve(periods: F64) -> F64:
@@ -360,7 +362,8 @@ def score_rows_kernel(
             dated = created_us[i] != UNDATED_US
             half_life_s = half_life_days[i] * _S_PER_DAY
             age_s = max(p.aged_s - (float(created_us[i]) if dated else p.undated_us) / _US_PER_S, 0.0)
-            age_s = max(age_s, 0.0 if dated else LEAST_HALF_LIVES * half_life_s)
+            least_s = 0.0 if dated or half_life_s == np.inf else LEAST_HALF_LIVES * half_life_s
+            age_s = max(age_s, least_s)
             recency = _halve(age_s / half_life_s)
             out_score[i] = factor[i] * (p.semantic_weight * semantic[i] + (1.0 - p.semantic_weight) * recency)
     else:

@@ -193,3 +193,12 @@ def test_halving_is_exact_for_whole_periods_and_right_to_the_last_bit_elsewhere(
     ref = np.exp2(-x.astype(np.longdouble)).astype(np.float64)
     assert (np.abs(scoring.halve(x) - ref) <= np.spacing(ref)).all()
     assert (np.diff(scoring.halve(np.sort(x))) <= 0.0).all()
+
+
+def test_what_never_ages_is_as_good_without_a_date() -> None:
+    rows = plain([UNDATED_US, NOW_US - 400 * DAY_US], semantic=0.5, half_life_days=np.inf)
+    formula = Formula(0.7, NOW_S, YEAR_1 / 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 48.0, NOW_S)
+    for path in (run_kernel, run_twin):
+        got = path(rows, formula, 2)
+        assert got.score.tolist() == [0.7 * 0.5 + (1.0 - 0.7)] * 2
+        assert got.order.tolist() == [1, 0]  # the dated one first
