@@ -54,7 +54,7 @@ class Freshness:
         tier : {"fresh", "aging", "stale", "expired", "unknown"}, optional
             List only this tier; all are counted.
         where : mapping, optional
-            A filter; see `lamina_engine.recall.where`.
+            A filter; see `lamina_engine.recall.filters`.
         git_check : bool
             False runs no git: every chunk is judged by its age.
 

@@ -595,7 +595,7 @@ class Vault:
             ``default``, ``lexical``, ``temporal``, ``task``, ``causal``, ``episodic``, ``entity``, or a profile of
             ``vault.toml``; the vault's own by default.
         where : mapping, optional
-            A filter; see `lamina_engine.recall.where`.
+            A filter; see `lamina_engine.recall.filters`.
         since, until : date, optional
             Only chunks with since <= created_at < until.
         as_of : date, optional

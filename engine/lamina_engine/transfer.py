@@ -27,8 +27,7 @@ from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.index.state import ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.ingest import adding
 from lamina_engine.json_lines import read_json_lines, write_json_lines
-from lamina_engine.recall import mask, where
-from lamina_engine.recall.mask import live_mask
+from lamina_engine.recall.filters import evaluate, live_mask, mentions_field, parse_filter
 from lamina_engine.results import Chunk
 
 if TYPE_CHECKING:
@@ -94,11 +93,11 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all links")
         return export_links(memory, path)
     view = memory.view()
-    node = where.parse_filter(filter_, memory.config.tz)
+    node = parse_filter(filter_, memory.config.tz)
     live = live_mask(view, node, invalidated=True)
-    if format_ != "clawpy" and not where.mentions_field(node, "status"):  # tasks have no such state
+    if format_ != "clawpy" and not mentions_field(node, "status"):  # tasks have no such state
         live |= view.state.status == ARCHIVED
-    rows = np.flatnonzero(mask.evaluate(node, view, live))
+    rows = np.flatnonzero(evaluate(node, view, live))
     if format_ == "clawpy":
         from lamina_engine.ingest.tasks import export_tasks
 

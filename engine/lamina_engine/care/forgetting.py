@@ -20,15 +20,14 @@ from lamina_engine.chunks.reading import find_row
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
-from lamina_engine.recall import mask
-from lamina_engine.recall import where as filters
+from lamina_engine.recall import filters
 from lamina_engine.reports import Report
 from lamina_engine.store import journals
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_engine.recall.where import Node
+    from lamina_engine.recall.filters import Node
     from lamina_engine.store.snapshot import Rows
     from lamina_engine.store.transaction import Transaction
 
@@ -187,4 +186,4 @@ class _Forgetting:
 def _matching(view: View, node: Node | None) -> Rows:
     """Return the newest rows of each chunk that a filter accepts, whatever their status."""
     newest = ~np.isin(view.state.status, (SUPERSEDED, FORGOTTEN))
-    return np.flatnonzero(mask.evaluate(node, view, newest)) if node is not None else np.empty(0, np.int64)
+    return np.flatnonzero(filters.evaluate(node, view, newest)) if node is not None else np.empty(0, np.int64)

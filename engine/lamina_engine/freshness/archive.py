@@ -14,7 +14,7 @@ from lamina_engine.chunks.reading import find_row
 from lamina_engine.clock import MISSING_US, US_PER_DAY
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, SUPERSEDED
-from lamina_engine.recall import mask, where
+from lamina_engine.recall import filters
 from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
@@ -87,10 +87,10 @@ def _old_rows(
     tz: str,
 ) -> Rows:
     """Return active rows, unpinned and awake, not written, dated or recalled within their limit."""
-    node = where.parse_filter(filter_, tz)
+    node = filters.parse_filter(filter_, tz)
     candidates = np.equal(view.state.status, ACTIVE) & (view.state.pinned == 0)
     candidates[view.state.asleep(now_us)] = False
-    rows = np.flatnonzero(mask.evaluate(node, view, candidates))
+    rows = np.flatnonzero(filters.evaluate(node, view, candidates))
     recorded = view.snapshot.numbers("chunks", "recorded_at", rows).astype(np.int64)
     # a future date, or none, does not show when a chunk was last touched
     dated = view.created_us[rows]

@@ -30,7 +30,7 @@ from lamina_engine.freshness.tiers import read_settings
 from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.origins import Origins, origin_of_row, read_file
-from lamina_engine.recall import mask, where
+from lamina_engine.recall import filters
 from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
@@ -212,19 +212,19 @@ def _conditions(
 
 def _select_rows(memory: Memory, ids: Sequence[str] | None, conditions: Sequence[Mapping[str, Any]]) -> Rows:
     """Return the rows of the chosen active chunks, ascending; filters on tiers scan first."""
-    node = where.parse_filter({"AND": list(conditions)}, memory.config.tz)
+    node = filters.parse_filter({"AND": list(conditions)}, memory.config.tz)
     view = memory.view()
     active = np.equal(view.state.status, ACTIVE)
     if ids is not None:
         named = np.zeros(view.rows, np.bool_)
         named[[find_row(view, identity) for identity in ids]] = True
         active &= named
-    if where.fields_of(node) & {"freshness", "needs_review"} and memory.store.mode == "w":
+    if filters.fields_of(node) & {"freshness", "needs_review"} and memory.store.mode == "w":
         scan_rows(memory, view, np.flatnonzero(active), read_settings(memory.settings.given))
         view = memory.view()
         active = active & np.equal(view.state.status[: len(active)], ACTIVE)
         active = np.concatenate([active, np.zeros(view.rows - len(active), np.bool_)])
-    return np.flatnonzero(mask.evaluate(node, view, active))
+    return np.flatnonzero(filters.evaluate(node, view, active))
 
 
 class _Refresh:

@@ -24,7 +24,7 @@ from lamina_engine.freshness.tiers import FreshnessSettings, read_settings
 from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.origins import Repositories
-from lamina_engine.recall import mask, where
+from lamina_engine.recall import filters
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -58,8 +58,8 @@ def check_freshness(
         {"collection": collection} if collection else {},
         {"project": project} if project else {},
     ]
-    node = where.parse_filter({"AND": [part for part in parts if part]}, memory.config.tz)
-    rows = np.flatnonzero(mask.evaluate(node, view, np.equal(view.state.status, ACTIVE)))
+    node = filters.parse_filter({"AND": [part for part in parts if part]}, memory.config.tz)
+    rows = np.flatnonzero(filters.evaluate(node, view, np.equal(view.state.status, ACTIVE)))
     items, recorded, problems = scan_rows(memory, view, rows, settings, repo=repo, git_check=git_check)
     return make_report(items, now_us, tier=tier, recorded=recorded, problems=problems)
 

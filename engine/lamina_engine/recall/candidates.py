@@ -17,8 +17,7 @@ from lamina_kernels.layouts import F32, F64, I64
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.recall.factlane import FactHit
-    from lamina_engine.recall.fuse import Lane
-    from lamina_engine.recall.lanes import Selection
+    from lamina_engine.recall.lanes import Lane, Selection
     from lamina_engine.recall.request import Request
 
 _NO_ROWS: Final = np.empty(0, np.int64)

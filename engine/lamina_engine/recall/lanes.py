@@ -21,7 +21,6 @@ from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.tail import Matches
 from lamina_engine.index.textindex import ROUNDING, Hits, TextIndexDamaged, TextPart, encodable
 from lamina_engine.index.view import View
-from lamina_engine.recall.fuse import EMPTY, Lane, rank_rows
 from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
@@ -34,6 +33,27 @@ _CHUNK: Final = 16
 """Extra rows scored before the first check of the bounds."""
 _MOST_TERMS: Final = 256
 _MOST_FACET_CHARS: Final = 1_000
+
+
+class Lane(Struct, frozen=True):
+    """Rows of one lane, best first, with the lane's own scores."""
+
+    rows: I64
+    scores: F64
+
+
+EMPTY: Final = Lane(_NO_ROWS, np.empty(0))
+
+
+def rank_rows(rows: I64, scores: F64, limit: int) -> Lane:
+    """Return at most ``limit`` rows with a score above 0, best first; ties to the newer row."""
+    least = 0.0
+    if len(scores) > 2 * limit:  # sort only what can be among the best
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    keep = scores >= least if least > 0.0 else scores > 0.0
+    rows, scores = rows[keep], scores[keep]
+    order = np.lexsort((-rows, -scores))[:limit]
+    return Lane(rows[order], scores[order])
 
 
 class Selection(Struct, frozen=True):

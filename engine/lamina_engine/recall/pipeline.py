@@ -19,14 +19,12 @@ from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
-from lamina_engine.recall import mask, where
 from lamina_engine.recall.candidates import Candidates, match_shown, score_by_time, score_candidates
 from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FactHit, fact_lane
-from lamina_engine.recall.fuse import EMPTY, Lane
-from lamina_engine.recall.lanes import Selection, Words, vector_lane
-from lamina_engine.recall.mask import live_mask, select_rows
+from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
+from lamina_engine.recall.lanes import EMPTY, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.score import score_composite
@@ -237,8 +235,8 @@ def list_chunks(
 ) -> list[Chunk]:
     """List the chunks that a filter accepts, newest first, without those snoozed at ``now_us``."""
     view = memory.view()
-    node = where.parse_filter(filter_, memory.config.tz)
-    live = mask.evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
+    node = parse_filter(filter_, memory.config.tz)
+    live = evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
     return select_chunks(view, np.flatnonzero(live), limit)
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
+from lamina_engine.recall.filters import Node, Where, parse_filter
 from lamina_engine.recall.time_window import TimeWindow, check_mode
-from lamina_engine.recall.where import Node, Where, parse_filter
 
 LANES = ("lexical", "vector", "facts")
 MAX_K = 10_000

@@ -22,9 +22,8 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.recall.fuse import Lane, rank_rows
-from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.mask import select_rows
+from lamina_engine.recall.filters import select_rows
+from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 

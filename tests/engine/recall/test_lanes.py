@@ -22,10 +22,9 @@ from lamina_engine.index.analysis import Analyzer, term_hash
 from lamina_engine.index.scoring import Bm25, scoring_terms, weigh
 from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.index.view import View
-from lamina_engine.recall import lanes, where
-from lamina_engine.recall.fuse import Lane, rank_rows
-from lamina_engine.recall.lanes import Selection, Words
-from lamina_engine.recall.mask import select_rows
+from lamina_engine.recall import lanes
+from lamina_engine.recall.filters import parse_filter, select_rows
+from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
@@ -114,7 +113,7 @@ def test_index_and_tail_find_what_a_scan_finds(blocks: Vault, filter_: dict[str,
     rng = random.Random(3)
     queries = [*QUERIES, *(" ".join(rng.sample(vocabulary, rng.randint(1, 8))) for _ in range(20))]
     view = blocks._memory.view()
-    selection = select_rows(view, where.parse_filter(filter_), None, None, invalidated=False)
+    selection = select_rows(view, parse_filter(filter_), None, None, invalidated=False)
     found = sum(
         assert_exact(view, query, selection, depth, rng.choice(WEIGHTS))
         for query in queries
@@ -131,7 +130,7 @@ def test_every_moment_of_the_past_is_answered_as_a_scan_answers_it(blocks: Vault
         view = View(snapshot, blocks._memory.tables, as_of_us=moment)
         assert view.rows >= row + 1
         for filter_ in FILTERS[:3]:
-            selection = select_rows(view, where.parse_filter(filter_), None, None, invalidated=False)
+            selection = select_rows(view, parse_filter(filter_), None, None, invalidated=False)
             for query in QUERIES:
                 assert_exact(view, query, selection, 5)
 
@@ -303,7 +302,7 @@ def test_questions_over_real_and_made_up_text_are_answered_as_a_scan_answers_the
             views.append(View(newest.snapshot, tables, as_of_us=moment))
         filters = (None, {"project": "api"}, {"project": "web", "type": "note"}, {"NOT": {"project": "api"}})
         chosen = [
-            (view, select_rows(view, where.parse_filter(filter_), None, None, invalidated=False))
+            (view, select_rows(view, parse_filter(filter_), None, None, invalidated=False))
             for view in views
             for filter_ in filters
         ]
@@ -370,3 +369,10 @@ def test_a_narrow_filter_still_fills_k(blocks: Vault) -> None:
         hits = blocks.recall("Redis", k=10, where=filter_)
         assert len(hits) == 10
         assert {hit.id for hit in hits} <= set(rare)
+
+
+def test_ranked_breaks_ties_by_the_newer_row_and_leaves_zeros_out() -> None:
+    got = rank_rows(np.array([3, 1, 2, 0]), np.array([0.5, 0.5, 0.9, 0.0]), 10)
+    assert (got.rows.tolist(), got.scores.tolist()) == ([2, 3, 1], [0.9, 0.5, 0.5])
+    assert rank_rows(np.array([3, 1, 2]), np.array([0.5, 0.5, 0.9]), 2).rows.tolist() == [2, 3]
+    assert rank_rows(np.empty(0, np.int64), np.empty(0), 2).rows.tolist() == []

@@ -1,4 +1,4 @@
-"""Filters over a vault against the definition, chunk by chunk."""
+"""Filters: the grammar, and masks over a vault against the definition, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -17,9 +17,145 @@ from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.view import View
-from lamina_engine.recall import mask, where
+from lamina_engine.recall.filters import (
+    FIELDS,
+    OPERATORS,
+    All,
+    Not,
+    Predicate,
+    Some,
+    compare_values,
+    evaluate,
+    fields_of,
+    is_only_required_terms,
+    mentions_field,
+    parse_filter,
+    required_terms,
+)
 from lamina_engine.results import Chunk
 from tests.conftest import NOW
+
+
+def test_nothing_is_true_everywhere() -> None:
+    assert parse_filter(None) == parse_filter({}) == All(())
+    assert parse_filter({"AND": []}) == All(())
+    assert parse_filter({"OR": []}) == Some(())
+
+
+def test_the_grammar() -> None:
+    got = parse_filter(
+        {
+            "project": "api",
+            "OR": [{"type": "rule"}, {"owner": {"gt": 3, "lt": 9}}],
+            "NOT": [{"title": "*"}, {"metadata.project": None}],
+        }
+    )
+    assert got == All(
+        (
+            Predicate("project", "eq", "api"),
+            Some(
+                (
+                    Predicate("type", "eq", "rule"),
+                    All((Predicate("metadata.owner", "gt", 3), Predicate("metadata.owner", "lt", 9))),
+                )
+            ),
+            Not(Predicate("title", "exists", True)),
+            Not(Predicate("metadata.project", "eq", None)),
+        )
+    )
+    assert fields_of(got) == {"project", "type", "metadata.owner", "title", "metadata.project"}
+    assert mentions_field(got, "title")
+    assert not mentions_field(got, "status")
+
+
+def test_required_terms_are_those_that_every_match_has() -> None:
+    node = parse_filter(
+        {
+            "project": "api",
+            "AND": [{"type": "rule"}],
+            "OR": [{"agent": "x"}],
+            "session": {"ne": "y"},
+            "collection": None,
+        }
+    )
+    assert required_terms(node) == [("project", "api"), ("type", "rule")]
+    assert not is_only_required_terms(node)
+    assert is_only_required_terms(parse_filter({"project": "api", "type": "rule"}))
+    assert not is_only_required_terms(parse_filter({"NOT": {"project": "api"}}))
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        (3, "mapping"), ("x", "mapping"), ([], "mapping"), ([{"a": 1}], "mapping"), ({"AND": {"a": 1}}, "list"), ({"OR": "x"}, "list"),
+        ({"AND": [3]}, "mapping"), ({"NOT": 3}, "mapping"), ({"NOT": "x"}, "mapping"), ({"project": {}}, "empty"),
+        ({"project": {"like": "x"}}, "'like'"), ({"project": {"EQ": "x"}}, "'EQ'"), ({"project": ["a"]}, "'in'"), ({"project": 3}, "text"),
+        ({"project": {"in": "abc"}}, "list"), ({"project": {"in": [1]}}, "text"), ({"project": {"exists": 1}}, "true or false"),
+        ({"created_at": "soon"}, "created_at"), ({"created_at": {"in": ["2026-01-01", "soon"]}}, "soon"), ({"recorded_at": {"gt": True}}, "recorded_at"),
+        ({"success": 1}, "true or false"), ({"pinned": "yes"}, "true or false"), ({"status": "gone"}, "superseded"),
+        ({"ordinal": "1"}, "number"), ({"ordinal": True}, "number"), ({"tags": {"contains": 5}}, "text"), ({"id": 5}, "text"),
+        ({"owner": {"eq": [1]}}, "one value"), ({"owner": {"eq": {"a": 1}}}, "one value"), ({"owner": {"eq": {1}}}, "one value"),
+        ({"title": "\ud800"}, "surrogate"), ({"owner": {"in": ["\ud800"]}}, "surrogate"),
+    ],
+)  # fmt: skip
+def test_what_is_no_filter_is_refused(where: Any, says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        parse_filter(where)
+
+
+@pytest.mark.parametrize("key", ["AND", "OR", "NOT"])
+def test_nesting_has_a_limit_and_no_recursion_error(key: str) -> None:
+    def nested(levels: int) -> dict[str, Any]:
+        where: dict[str, Any] = {"type": "rule"}
+        for _ in range(levels):
+            where = {key: where if key == "NOT" else [where]}
+        return where
+
+    assert mentions_field(parse_filter(nested(32)), "type")
+    for levels in (33, 5000):
+        with pytest.raises(InvalidArgument, match="32 levels"):
+            parse_filter(nested(levels))
+
+
+def test_dates_are_read_in_the_zone_given() -> None:
+    got = parse_filter({"created_at": {"in": ["2026-01-01", None]}}, "Europe/Berlin")
+    assert got == Predicate("created_at", "in", (parse_instant("2025-12-31T23:00:00Z"), None))
+
+
+@pytest.mark.parametrize(
+    ("operator", "have", "want", "ref"),
+    [
+        ("eq", None, None, True), ("eq", "a", None, False), ("ne", None, "a", True), ("ne", "a", "a", False), ("ne", None, None, False),
+        ("eq", True, 1, False), ("eq", 1, True, False), ("eq", 1, 1.0, True), ("eq", False, False, True),
+        ("gt", None, 1, False), ("lte", 1, None, False), ("gt", "b", "a", True), ("gt", "b", 1, False), ("gte", 2, 2, True), ("lt", 2, 2, False),
+        ("in", "a", ("a", "b"), True), ("in", None, ("a",), False), ("in", None, (None,), True), ("in", "a", (), False), ("in", 1, (True,), False),
+        ("contains", "PostgreSQL", "gres", True), ("contains", "STRASSE", "straße", True), ("contains", "abc", 1, False),
+        ("contains", ["a", "b"], "a", True), ("contains", ["ab"], "a", False), ("contains", [1], True, False), ("contains", None, "a", False), ("contains", 7, 7, False),
+        ("exists", None, True, False), ("exists", None, False, True), ("exists", 0, True, True), ("exists", False, True, True),
+        ("eq", ["a", "b"], "b", True), ("ne", ["a", "b"], "b", False), ("eq", ["a"], None, False), ("in", ["a", "b"], ("x", "b"), True), ("gt", ["a"], "A", False),
+    ],
+)  # fmt: skip
+def test_one_comparison(operator: str, have: Any, want: Any, ref: bool) -> None:
+    assert compare_values(operator, have, want) is ref
+
+
+def test_the_lists_of_names_are_whole() -> None:
+    assert OPERATORS == ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
+    assert {
+        "project",
+        "type",
+        "collection",
+        "session",
+        "agent",
+        "created_at",
+        "recorded_at",
+        "id",
+        "source",
+        "title",
+        "tags",
+        "status",
+    } <= set(FIELDS)
+
 
 DAYS = ["2026-01-01", "2026-01-02T03:04:05Z", "2026-02-01", "2025-06-01"]
 NAMES = ["api", "web", "Ünï", "a b"]
@@ -102,7 +238,7 @@ def brute(filter_: dict[str, Any], chunk: Chunk) -> bool:
         elif key == "NOT":
             results.append(not any(brute(f, chunk) for f in (value if isinstance(value, list) else [value])))
         else:
-            field = key if key in where.FIELDS or key.startswith("metadata.") else f"metadata.{key}"
+            field = key if key in FIELDS or key.startswith("metadata.") else f"metadata.{key}"
             tests: dict[str, Any] = (
                 value if isinstance(value, dict) else {"exists": True} if value == "*" else {"eq": value}
             )
@@ -111,7 +247,7 @@ def brute(filter_: dict[str, Any], chunk: Chunk) -> bool:
                     given_ = [instant(o) for o in operand] if operator == "in" else instant(operand)
                 else:
                     given_ = operand
-                results.append(where.compare_values(operator, value_of(chunk, field), given_))
+                results.append(compare_values(operator, value_of(chunk, field), given_))
     return all(results)
 
 
@@ -171,7 +307,7 @@ def test_every_filter_equals_the_definition(filled: Vault, filter_: dict[str, An
     chunks = chunks_at(view, np.arange(view.rows, dtype=np.int64))
     mask_in = np.array(within, np.bool_)
     before = mask_in.copy()
-    got = mask.evaluate(where.parse_filter(filter_), view, mask_in)
+    got = evaluate(parse_filter(filter_), view, mask_in)
     assert got.tolist() == [w and brute(filter_, chunk) for w, chunk in zip(within, chunks, strict=True)]
     assert np.array_equal(mask_in, before)  # the caller's mask is left alone
 
@@ -180,7 +316,7 @@ def test_every_filter_equals_the_definition(filled: Vault, filter_: dict[str, An
 @given(filters)
 def test_lists_and_recalls_return_what_the_filter_accepts(filled: Vault, filter_: dict[str, Any]) -> None:
     view = filled._memory.view()
-    spoken = where.mentions_field(where.parse_filter(filter_), "status")
+    spoken = mentions_field(parse_filter(filter_), "status")
     chunks = [
         c
         for c in chunks_at(view, np.arange(view.rows, dtype=np.int64))
@@ -257,7 +393,5 @@ def test_a_profile_may_keep_invalidated_chunks_at_a_discount(tmp_path: Path, clo
 def test_a_past_view_is_masked_by_what_was_known_then(filled: Vault) -> None:
     now = filled._memory.view()
     view = View(now.snapshot, now.tables, as_of_us=parse_instant(NOW) + 1_000_000)
-    got = mask.evaluate(
-        where.parse_filter({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_)
-    )
+    got = evaluate(parse_filter({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_))
     assert (view.rows, int(got.sum())) == (20, sum("project" in record for record in records()[:20]))
