@@ -8,11 +8,12 @@ from typing import Any
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
+from lamina_engine.recall.composite import recompute_composite
 from lamina_engine.recall.expansion import LinkedHit
 from lamina_engine.recall.factlane import FactHit
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages, boost_terms, recompute_boosts, recompute_composite
+from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.results import Hit
 
@@ -117,7 +118,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
         score; one scored by time alone (``by_time``) has 1.
-        ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.score.recompute_composite`. Where the
+        ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composite.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
         the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.score`; and never more than
         ``ceiling``, where there is one.

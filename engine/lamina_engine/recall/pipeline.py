@@ -27,7 +27,6 @@ from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, sele
 from lamina_engine.recall.lanes import EMPTY, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
-from lamina_engine.recall.score import score_composite
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
 from lamina_engine.results import Chunk, Hit
 from lamina_kernels.layouts import F32, F64, I64
@@ -178,6 +177,8 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 
         candidates, order, linked = expand(view, request, selection, query, candidates, order, intent)
     if profile.composite.on:
+        from lamina_engine.recall.composite import score_composite  # no profile uses it by default
+
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     if profile.diversity.slots:
         kept, candidates, linked = arrange(view, request, candidates, order, linked)
