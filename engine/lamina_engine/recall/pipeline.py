@@ -198,7 +198,10 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 def _near_rows(view: View, request: Request, selection: Selection) -> I64:
     """Return rows near the window of a question that holds only a time; otherwise none."""
     window = request.window
-    if window is None or not window.alone or not {"lexical", "vector"} & set(request.lanes):
+    if window is None or not window.alone:
+        return _NO_ROWS
+    # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
+    if not {"lexical", "vector"} <= set(request.lanes) or request.profile.vector_share == 0.0:
         return _NO_ROWS
     return WindowCandidates(view, selection, window, enough=0).near()
 

@@ -166,3 +166,11 @@ def test_filters_and_profiles_hold_where_time_alone_decides(diary: Vault) -> Non
 def test_where_nothing_is_near_the_time_the_lanes_answer(diary: Vault) -> None:
     assert ids(diary, "in 1999") == []
     assert all("by_time" not in hit.terms for hit in diary.recall("notes of 1999"))
+
+
+def test_words_alone_are_matched_even_where_they_name_a_time(diary: Vault) -> None:
+    diary.add("The February report is late.", id="report", created_at="2020-01-01")
+    for arguments in ({"lanes": ["lexical"]}, {"profile": "lexical"}):
+        hits = diary.recall("February", k=30, **arguments)
+        assert "report" in [hit.id for hit in hits]
+        assert all("by_time" not in hit.terms for hit in hits)
