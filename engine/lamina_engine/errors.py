@@ -73,7 +73,7 @@ class VaultUntrusted(LaminaError, PermissionError):
 
 
 class VaultCorrupt(LaminaError, OSError):
-    """Bytes of the log or manifest that are not what was written."""
+    """Bytes of the log or manifest that differ from those written."""
 
 
 class VaultTooNew(LaminaError, OSError):

@@ -219,7 +219,7 @@ class Composite(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
-    """The facts lane: chunks that hold what is known of an entity that the question names."""
+    """Facts lane: chunks with the facts of an entity that the question names."""
 
     weight: Share = 0.0
     """What an answer to what was asked adds to its chunk's semantic score, at most; 0 for no such lane."""

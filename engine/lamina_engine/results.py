@@ -555,7 +555,7 @@ class StoryChunk(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True):
-    """A chain of chunks that led to a hit, or followed from it."""
+    """A chain of chunks before a hit, or after it."""
 
     query: str | None
     direction: str

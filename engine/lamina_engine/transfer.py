@@ -164,7 +164,7 @@ Name = Annotated[str, Meta(min_length=1)]
 
 
 class Exported(Struct, frozen=True):
-    """One record of an export; see `lamina_engine.schema.CHUNKS` for what each field means."""
+    """One record of an export; see `lamina_engine.schema.CHUNKS` for the fields."""
 
     id: Name
     text: Name

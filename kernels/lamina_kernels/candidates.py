@@ -187,7 +187,7 @@ def _squeeze(out_rows: I64, size: int) -> int:
 
 @kernel
 def _place(rows: I64, size: int, row: int) -> int:
-    """Return where a row stands among ascending ones; it is there."""
+    """Return the position of a row that ascending rows contain."""
     low, high = 0, size - 1
     while low < high:
         middle = (low + high) >> 1

@@ -320,7 +320,7 @@ def ascii_forms(
     out_stops: I64,
     out_taken: U8,
 ) -> None:
-    """Write the forms of pieces: what is to be stemmed, and how it was written, folded.
+    """Write the forms of pieces: words to stem, and folded surface forms.
 
     Parameters
     ----------

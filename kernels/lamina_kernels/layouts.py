@@ -23,7 +23,7 @@ Score = TypeVar("Score", np.float32, np.float64)
 
 
 class TopK(NamedTuple, Generic[Score]):
-    """The best rows, best first; equal scores stand in ascending row order.
+    """Best rows, best first; of equal scores the lower row first.
 
     Attributes
     ----------

@@ -227,7 +227,7 @@ def _row_score(
 
 @kernel(examples=[_gather_examples])
 def gather_counts(block: TermRows, rows: I64, query_hashes: U32, out: F32) -> None:
-    """Write how often each query term stands in each zone of chosen rows.
+    """Count each query term in each zone of given rows.
 
     Parameters
     ----------

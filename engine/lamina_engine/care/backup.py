@@ -151,7 +151,7 @@ def _fits(rows_of: Callable[[Path], int | None], least: int, most: int, path: Pa
 
 
 def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], object]) -> bool:
-    """Copy a file or a folder of files where what arrives can be used; else leave nothing."""
+    """Copy a file or folder if the copy is intact; else leave nothing."""
     try:
         for path in _list_files(source):
             inside = target / path.relative_to(source)
@@ -170,7 +170,7 @@ def _try_copy(files: Files, source: Path, target: Path, check: Callable[[Path], 
 
 
 def _is_damage(error: OSError) -> bool:
-    """Tell an index that cannot be used from a disk that refuses: only the latter has a number."""
+    """Return True for a damaged index; errors of the disk have a number."""
     return error.errno is None
 
 

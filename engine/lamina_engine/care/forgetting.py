@@ -121,7 +121,7 @@ def _clear_build_dir(memory: Memory) -> None:
 
 
 def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
-    """Return the filter, None where ids are given; refuse what would forget everything."""
+    """Return the filter, or None for ids; refuse one that would forget everything."""
     if (where is None) == (ids is None):
         raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")
     if ids is not None:
@@ -137,7 +137,7 @@ def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None,
 
 
 class _Forgetting:
-    """One call: which chunks, and what becomes of each log."""
+    """Erasure in progress: its chunks, and the rewrite of each log."""
 
     def __init__(self, view: View, node: Node | None, ids: Sequence[str] | None, token: Callable[[], str]) -> None:
         self._snapshot = view.snapshot
@@ -171,7 +171,7 @@ class _Forgetting:
         return self._ids
 
     def report(self, *, dry_run: bool) -> ForgetReport:
-        """Return what was counted."""
+        """Return the report."""
         counts = {log: sum(change.counted for change in changes) for log, changes in self._changes.items()}
         return ForgetReport(
             chunks=len(self._ids), rows=len(self._rows), vectors=counts["vectors"], events=counts["events"],

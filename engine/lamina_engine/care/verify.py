@@ -144,7 +144,7 @@ def _rows(log: str, ref: SegmentRef) -> str:
 
 
 def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef]) -> str:
-    """Say what a damaged segment costs, and what can be saved."""
+    """Describe the loss from a damaged segment, and the repair."""
     total = refs[-1].start + refs[-1].rows
     sides = ((0, ref.start), (ref.start + ref.rows, total))
     others = " and ".join(f"{begin} to {end - 1}" for begin, end in sides if begin < end)
@@ -251,7 +251,7 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
 
 
 def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = False) -> VerifyReport:
-    """Check a vault against what its manifests say, and what is derived against the log.
+    """Check a vault's log against its manifests, and its indexes against the log.
 
     Notes
     -----
@@ -289,7 +289,7 @@ def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = F
 
 
 def _current(root: Path, report: VerifyReport) -> str | None:
-    """Return the name in CURRENT where it can be used; else note what is wrong with it."""
+    """Return the name in CURRENT if it is usable; else report the problem."""
     for _ in range(_ATTEMPTS):
         try:
             name = manifests.read_current(root)

@@ -86,7 +86,7 @@ def _read_pending(path: str, taken: str) -> bytes | None:
 
 
 def drop(root: Path) -> None:
-    """Remove what was taken into the log."""
+    """Remove the entries that the log now holds."""
     with contextlib.suppress(OSError):
         (root / FOLDER / _PENDING).unlink()
 

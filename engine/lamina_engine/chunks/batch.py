@@ -27,7 +27,7 @@ _EMPTY = (
 
 
 def embedded_text(title: str | None, headings: Sequence[str] | None, text: str) -> str:
-    """Return what is embedded for a chunk: title and headings give the text its subject."""
+    """Return the text to embed for a chunk: title and headings give it a subject."""
     parts = [part for part in (title, *(headings or ())) if part]
     return "\n".join([*parts, text]) if parts else text
 
@@ -39,7 +39,7 @@ def versions_of(texts: Iterable[bytes]) -> list[bytes]:
 
 
 def version_of(embedded: str) -> bytes:
-    """Return the version of a content: BLAKE2b-128 of what is embedded."""
+    """Return the version of a content: BLAKE2b-128 of its embedded text."""
     return hashlib.blake2b(encode(embedded), digest_size=16).digest()
 
 
@@ -99,7 +99,7 @@ class Origin:
 
 @dataclass(slots=True)
 class ChunkBatch:
-    """Columns of equal length; see `lamina_engine.schema.CHUNKS` for what each means.
+    """Columns of equal length; see `lamina_engine.schema.CHUNKS` for their meaning.
 
     ``ids`` may hold None (an id is derived), ``vectors`` may be None (the embedder makes them); a column that is left out
     has no values (ordinals and spans: -1).
@@ -182,7 +182,7 @@ class ChunkBatch:
             yield join_parts((first, str(created), "\x1e".join(tags), str(success), metadata))
 
     def embedded(self, positions: Sequence[int]) -> list[str]:
-        """Return what is embedded for some of the chunks."""
+        """Return the texts to embed for some of the chunks."""
         names = self.title_is_name or itertools.repeat(False)
         dated = self.date_is_embedded or itertools.repeat(False)
         said = zip(self.texts, self.titles, self.headings, self.created_at, names, dated, strict=False)

@@ -148,7 +148,7 @@ def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail:
 
 
 def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
-    """Supersede a chunk: a new row with the same id; what is not named in ``changes`` stays."""
+    """Supersede a chunk by a new row with the same id, changed as ``changes`` says."""
     unknown = sorted(set(changes) - set(CHANGEABLE))
     if unknown or not changes:
         raise InvalidArgument(f"update was given {unknown or 'nothing'}; it changes {', '.join(CHANGEABLE)}")

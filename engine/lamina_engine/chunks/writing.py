@@ -67,7 +67,7 @@ class ChunkCounts:
 
 
 class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
-    """Vectors by version, made before the lock was taken, and the identity of what made them."""
+    """Vectors by version, embedded before the lock was taken, and their embedder's identity."""
 
     def __init__(self, identity: str, vectors: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
         super().__init__(vectors)
@@ -123,7 +123,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         self._batch, self._vectors, self._embedded = batch, vectors, embedded
 
     def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
-        """Write the batch durably, all or nothing; ``hint`` says what follows it."""
+        """Write the batch durably, all or nothing; ``hint`` announces later batches."""
         with self.memory.write(hint=hint) as (transaction, view):
             return self.append_to(transaction, view)
 

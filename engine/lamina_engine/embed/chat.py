@@ -179,7 +179,7 @@ class Stopped(Exception):
 
 @dataclass(slots=True)
 class BudgetedChat:
-    """Someone to ask, and what that has cost."""
+    """Chat model with a budget: requests, tokens and invalid answers so far."""
 
     chat: Chat
     budget: Budget

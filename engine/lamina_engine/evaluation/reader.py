@@ -100,7 +100,7 @@ class _Reader:
 
 
 class _Line:
-    """One parsed line, which knows where it stands when a field is wrong."""
+    """One parsed line, with its place for error messages."""
 
     def __init__(self, place: str, raw: bytes) -> None:
         self.place = place

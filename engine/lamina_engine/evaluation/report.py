@@ -24,7 +24,7 @@ _BLOCK_DRAWS: Final = 2_000_000
 
 
 def gold_ranks(ranking: Sequence[str], gold: Collection[str], *, k: int) -> list[int]:
-    """Return the ranks, 1 to k, at which gold ids stand, in ascending order.
+    """Return the ranks of gold ids, 1 to k, ascending.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def evaluate(
     ks: Iterable[int] = (1, 5, 10),
     counter: Callable[[], float] | None = None,
 ) -> EvaluationReport:
-    """Ask every query that has gold, and score what comes back.
+    """Run every query that has gold ids, and score the rankings.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def is_slice(text: str, data: bytes) -> bool:
 def make_work_item(
     memory: Memory, chunk: Chunk, item: FreshnessItem, place: Place, blob: str | None, before: str
 ) -> WorkItem:
-    """Return what has to be decided about a memory."""
+    """Return the work item of a memory to review."""
     path = item.path or before
     changed = memory.redact(_difference(place, item, blob, before, path))
     prompt = _prompt(chunk, item, path, changed)
@@ -242,7 +242,7 @@ class _Refresh:
         self._items = [self._decide(subject, item) for subject, item in self._judge.judge(read_subjects(view, rows))]
 
     def report(self, *, dry_run: bool) -> RefreshReport:
-        """Return what was decided."""
+        """Return the report of all decisions."""
         counts = Counter(item.action for item in self._items)
         problems = [*self._judge.problems, *(f"{p.source}: {p.message}" for p in self._rereader.problems)]
         return RefreshReport(
@@ -255,7 +255,7 @@ class _Refresh:
         )
 
     def write(self) -> None:
-        """Write what was read again, clear reviews, and scan the touched chunks."""
+        """Write re-read sources, clear reviews, and scan the touched chunks."""
         memory = self._memory
         rereads = [each for each in self._rereads.values() if isinstance(each, RereadFile)]
         self._rereader.write(rereads)

@@ -127,7 +127,7 @@ class FileRereader:
         return self._compare(source, run.collected.pop())
 
     def write(self, rereads: Sequence[RereadFile]) -> IngestReport:
-        """Write what was read, in groups that appear together, and rebuild its links."""
+        """Write re-read sources in group commits, and rebuild their links."""
         report = IngestReport()
         writer = DocumentWriter(self._memory, report)
         for each in rereads:

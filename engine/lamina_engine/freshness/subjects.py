@@ -55,7 +55,7 @@ class Subject:
 
 
 def read_subjects(view: View, rows: Rows) -> list[Subject]:
-    """Return what there is to judge in some rows, in their order. O(rows).
+    """Return the subjects of rows, in their order. O(rows).
 
     What came out of recorded sessions has no file in this sense: it goes by its age.
     """

@@ -1,4 +1,4 @@
-"""The documents of a view: chunks of one source stand for one thing, through one of them."""
+"""Documents of a view: the chunks of one source, and their representative."""
 
 from __future__ import annotations
 

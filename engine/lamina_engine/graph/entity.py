@@ -117,7 +117,7 @@ def _entity_draft(first: str, second: str, named: Mapping[str, frozenset[str]], 
 
 
 def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """Return what each document names, over all its chunks."""
+    """Return the entities of each document, over all its chunks."""
     found = documents_of(view)
     texts = view.snapshot.values("chunks", "text", found.rows)
     tags = view.snapshot.values("chunks", "tags", found.rows)

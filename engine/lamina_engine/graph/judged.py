@@ -145,7 +145,7 @@ def _grouped(
 
 
 def _statements_of(record: dict[str, Any]) -> list[str]:
-    """Return the facts of a chunk: what its metadata lists as ``facts``, else its text."""
+    """Return the facts of a chunk: ``facts`` of its metadata, else its text."""
     listed = msgspec.json.decode(record["metadata"]).get("facts") if record["metadata"] else None
     texts = [text for text in listed if isinstance(text, str) and text.strip()] if isinstance(listed, list) else []
     return [text[:_FACT_CHARS] for text in texts or [record["text"]]]

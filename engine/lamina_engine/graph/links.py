@@ -144,7 +144,7 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
 
 
 def _chains(view: View, state: NodeState, root: int, way: str, depth: int) -> Iterator[tuple[int, Cause]]:
-    """Yield what lies along one direction, breadth first, so cycles end by themselves."""
+    """Yield causal links along one direction, breadth first, so cycles end."""
     graph = state.graph
     links = graph.forward if way == "causes" else graph.backward
     code = graph.relations.index(CAUSAL)
@@ -176,7 +176,7 @@ def _name(view: View, state: NodeState, node: int) -> str:
 
 
 def _reason(view: View, state: NodeState, source: int, target: int, code: int) -> str | None:
-    """Return the note of the claim that stands."""
+    """Return the note of the current claim."""
     claims: Claims = state.graph.claims
     ranks = origin_ranks(state.graph.origins)
     span = range(int(claims.indptr[source]), int(claims.indptr[source + 1]))

@@ -50,7 +50,7 @@ class LinkCounts:
     unchanged: int = 0
 
     def add(self, other: LinkCounts) -> None:
-        """Count what became of others."""
+        """Add the counts of another write."""
         self.added += other.added
         self.updated += other.updated
         self.withdrawn += other.withdrawn
@@ -73,7 +73,7 @@ class ClaimSet(NamedTuple):
 
 
 def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
-    """Write links durably, all or none; what the origin claims already is left alone."""
+    """Write links durably, all or none; skip those that the origin already claims."""
     return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], registry).write()
 
 
@@ -131,7 +131,7 @@ def count(
 
 
 class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
-    """Writes what origins claim, and withdraws what they no longer do."""
+    """Writer of claims: adds new ones of an origin, and withdraws dropped ones."""
 
     def __init__(
         self, memory: Memory, claims: Sequence[ClaimSet], registry: Registry, *, redacted: bool = False
@@ -144,7 +144,7 @@ class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
             _check_origin(each.origin)
 
     def plan(self, view: View) -> list[_Plan]:
-        """Compare the drafts of each claim set with what its origin claims now."""
+        """Compare the drafts of each claim set with its origin's current claims."""
         plans = []
         for each, drafts in self._claims:
             wanted = _resolve_drafts(view, drafts, self._registry)
@@ -246,7 +246,7 @@ def _matches(claim: _Claim, draft: Draft) -> bool:
 
 
 def _claims_by_key(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:
-    """Return what an origin claims now, of all sources or of some. Some microseconds a link."""
+    """Return the current claims of an origin, of all sources or some. O(links)."""
     rows = claim_rows(view, origin) if sources is None else claim_rows_at(view, origin, list(sources))
     if not len(rows):
         return {}
@@ -262,7 +262,7 @@ def _claims_by_key(view: View, origin: str, sources: Iterable[str] | None = None
 def _append_rows(
     memory: Memory, transaction: Transaction, drafts: Sequence[Draft], withdrawn: Sequence[Key], origin: str
 ) -> None:
-    """Append rows in the order of their keys, whatever order they were found in."""
+    """Append rows in the order of their keys."""
     now = memory.clock.now_us()
     rows = [
         (d.source, d.target, d.relation, d.weight, True, now if d.created_at is None else d.created_at, d.note)

@@ -116,7 +116,7 @@ class Registry:
         return found
 
     def imported(self, system: str, name: str) -> Relation:
-        """Return what another system's name stands for."""
+        """Return the relation for another system's name."""
         names = IMPORTED.get(system)
         if names is None:
             raise InvalidArgument(f"no relations are known of {system!r}; there are maps for {', '.join(IMPORTED)}")

@@ -360,7 +360,7 @@ PEER_WEIGHT: Final = 0.85
 
 
 def build(memory: Memory, sessions: Collection[str] | None = None) -> LinkCounts:
-    """Make the links of sessions what their chunks say; a second run changes nothing.
+    """Sync the links of sessions with their chunks; a second run changes nothing.
 
     O(chunks of the sessions), and some nanoseconds for every row of the log.
     """

@@ -401,7 +401,7 @@ def traverse(
     invalidated: bool = True,
     registry: Registry = STANDARD,
 ) -> list[Neighbor]:
-    """Return what anchors lead to by a best-first walk, anchors included, best first.
+    """Return the chunks of a best-first walk from anchors, anchors included, best first.
 
     Formula: `lamina_kernels.graph.beam`. Of equals at the edge of the beam those whose ids have the smaller hashes are taken.
     Scores are not bounded; divide by the greatest before mixing them with

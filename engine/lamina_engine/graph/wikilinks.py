@@ -35,7 +35,7 @@ def build(memory: Memory, resolve: Resolve | None = None) -> LinkCounts:
 
 
 def wikilink_drafts(view: View, resolve: Resolve | None = None) -> Iterable[Draft]:
-    """Yield what the wikilinks of present sources say."""
+    """Yield the drafts of wikilinks in present sources."""
     for sources in _current_sources(view).values():
         links = {name: msgspec.json.decode(record["links"] or "[]") for name, record in sources.items()}
         links = {name: found for name, found in links.items() if found}

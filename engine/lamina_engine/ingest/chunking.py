@@ -150,7 +150,7 @@ def heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
 
 
 def _units(text: str, blocks: Sequence[Block], knife: _Knife) -> list[_Unit]:
-    """Glue headings to what follows, rank the borders, and cut what is too large."""
+    """Attach headings to the next block, rank the borders, and cut oversized blocks."""
     units: list[_Unit] = []
     previous: Block | None = None
     head: Block | None = None
@@ -287,7 +287,7 @@ def _pack(units: Sequence[_Unit], lo: int, hi: int, limits: ChunkLimits) -> list
 def _join_sections(
     units: Sequence[_Unit], parts: Sequence[tuple[int, int]], bounds: set[int], limits: ChunkLimits
 ) -> list[tuple[int, int]]:
-    """Join a small section to what is before it, else a small beginning to what follows."""
+    """Join a small section to the previous one, a small first one to the next."""
     joined = [parts[0]]
     for lo, hi in parts[1:]:
         before, _ = joined[-1]

@@ -65,7 +65,7 @@ def _match_moved(old: Sequence[bytes], new: Sequence[bytes], matched: list[int],
 
 
 def _match_gaps(matched: list[int], free: list[bool]) -> None:
-    """Pair what is left between two matched neighbours in order."""
+    """Pair the remaining chunks between two matched neighbours, in order."""
     before = -1
     for j, position in enumerate(matched):
         if position >= 0:
@@ -158,7 +158,7 @@ class DocumentWriter:
 
 
 def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
-    """Return what writing documents would write: the batch, ids by document, and ids to remove."""
+    """Plan a write of documents: the batch, ids by document, and ids to remove."""
     return _batch(view, documents)
 
 

@@ -67,7 +67,7 @@ def run_git(folder: Path, *arguments: str, timeout_s: float) -> bytes:
 
 
 def _reason(message: str) -> str:
-    """Name what git complained about; its messages are in English under ``LC_ALL=C``."""
+    """Classify git's error message, which is English under ``LC_ALL=C``."""
     if "dubious ownership" in message or "unsafe repository" in message:
         return "untrusted"
     if "must be run in a work tree" in message:

@@ -138,7 +138,7 @@ def resolve_changes(
     *,
     unseen: Collection[str] = (),
 ) -> Changes:
-    """Decide what became of every source, once the files to read have been hashed.
+    """Classify every source as new, changed, moved or deleted, from hashes.
 
     ``unseen`` are paths that the walk reported as problems: a known source at or below one of them was not shown to be gone
     (``.`` stands for all). A new source is a move of a vanished one with equal digest; among several, pairs of equal file

@@ -285,7 +285,7 @@ def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: 
 
 
 def rest_of(view: View) -> dict[str, Any]:
-    """Return what the newest import kept beside tasks: ``top``, ``meta`` and ``edges``."""
+    """Return the newest import's data beside tasks: ``top``, ``meta`` and ``edges``."""
     newest: dict[str, Any] = {"top": {}, "meta": {}, "edges": []}
     for event in _events(view, (REST,)):
         newest = msgspec.json.decode(event["detail"])

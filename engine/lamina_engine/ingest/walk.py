@@ -118,7 +118,7 @@ def walk(
 
 
 def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """Read a listed file; refuse one that is gone, no longer regular (a link now), or too large."""
+    """Read a listed file; refuse one that is missing, not regular any more, or too large."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(entry.absolute, flags), "rb") as file:

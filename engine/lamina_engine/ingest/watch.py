@@ -166,7 +166,7 @@ def follow(
     stop: threading.Event | None = None,
     **options: Any,
 ) -> Iterator[IngestReport]:
-    """Ingest paths, then again what changes; yield a report for each path and each later change.
+    """Ingest paths, then their changes; yield a report for each path and later change.
 
     A deleted path leaves its chunks as they are, and is read again when it returns. Later reports come only where the vault
     changed or a new problem appeared. A path that cannot be read, a locked vault and a model that does not answer are

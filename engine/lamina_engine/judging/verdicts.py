@@ -1,4 +1,4 @@
-"""Verdicts of a language model: schemas of its answers, and what is dropped or rejects all.
+"""Verdicts of a language model: schemas and validation of its answers.
 
 The rules for links are those of ClawMem's memory links and causal inference, with its defects mended.
 """
@@ -75,7 +75,7 @@ class _TopicName(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Statement(NamedTuple):
-    """A sentence, and the document it stands in."""
+    """A sentence and its document."""
 
     document: str
     text: str

@@ -203,7 +203,7 @@ _SCAN, _FINDERS = _finders()
 
 
 def places(text: str) -> list[Place]:
-    """Return where literals of secrets stand in a text, ascending; few in prose."""
+    """Return the positions of secrets' literals in a text, ascending; few in prose."""
     positions, numbers = _SCAN.hits(as_bytes(text))
     return list(zip(positions.tolist(), numbers.tolist(), strict=True))
 
@@ -231,7 +231,7 @@ def _group_places(group: Sequence[str], first: int) -> Iterator[tuple[int, list[
 
 
 def candidates(text: str, at_places: Iterable[Place]) -> Iterator[Span]:
-    """Yield the secrets whose literals stand at ascending places; they may overlap."""
+    """Yield the secrets at ascending positions of literals; they may overlap."""
     passed: dict[int, int] = {}
     for position, number in at_places:
         for back, finder in _FINDERS[number]:

@@ -136,7 +136,7 @@ class IndexBuilder:
         pool.shutdown(wait=False)
 
     def give_up(self) -> None:
-        """Stop what was begun and is not wanted any more."""
+        """Cancel the builds under way."""
         self._given_up.set()
         if self._coding is not None:
             wait([self._coding])

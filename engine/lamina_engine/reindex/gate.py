@@ -39,7 +39,7 @@ _ASKED_AGAIN: Final = 1_000
 
 
 class Query(NamedTuple):
-    """A question, and what answers it."""
+    """A question and its answers."""
 
     text: str
     row: int
@@ -136,7 +136,7 @@ def missing_vectors(view: View, blocks: VectorBlocks, embedder: Embedder) -> dic
 def judge(
     counts: dict[str, bool], recalls: dict[str, tuple[float | None, float | None]], tolerance: float
 ) -> list[str]:
-    """Return what does not pass: counts that are wrong, and lanes that find too little."""
+    """Return the failures: wrong counts, and lanes with too little recall."""
     wrong = [f"{name} is wrong" for name, right in counts.items() if not right]
     for lane, (old, new) in recalls.items():
         if old is not None and new is not None and new < (1.0 - tolerance) * old:

@@ -148,7 +148,7 @@ class _Job:
     # ------------------------------------------------------------------ before
 
     def _preflight(self) -> None:
-        """Find what would fail at the end before the work begins."""
+        """Check the preconditions of the swap before the work starts."""
         space = self.snapshot.space
         if space is not None:
             self.before = self._maker(space)
@@ -278,7 +278,7 @@ class _Job:
         return found
 
     def _new_view(self, derived: IndexBuilder) -> View:
-        """Return the view that the swap will give, over what was built aside."""
+        """Return the view after the swap, over the indexes in the build folder."""
         indexes = dict(self.snapshot.manifest.indexes)
         for name, record in derived.records.items():
             if record is None:

@@ -105,7 +105,7 @@ class ClaudeCodeReader:
         return items
 
     def finish(self) -> Sequence[Thread | Event]:
-        """Return what is left at the end of the file."""
+        """Return the remaining events at the end of the file."""
         return self._begin_thread(Row()) if self._thread is None and self._early else ()
 
     @property
@@ -114,7 +114,7 @@ class ClaudeCodeReader:
         return self._is_called and self._objects <= 2 and not self._answered
 
     def _begin_thread(self, row: Row) -> list[Any]:
-        """Return the thread, and what came before the first line that names its session."""
+        """Return the thread, with the events before the first line that names its session."""
         name, facts = self._name, {"format": NAME}
         extra = {"cwd": row.cwd, "slug": row.slug, "team": row.teamName, "name": row.agentName}
         facts.update({key: value for key, value in extra.items() if text_of(value) is not None})

@@ -67,7 +67,7 @@ class CodexReader:
         return found
 
     def finish(self) -> Sequence[Thread | Event]:
-        """Return what is left at the end of the file: nothing."""
+        """Return the remaining events at the end of the file: none."""
         return ()
 
     def _begin_thread(self, meta: dict[str, Any]) -> Thread:

@@ -138,7 +138,7 @@ class _Run:
         self._moved = False
 
     def read(self, entries: Sequence[FileEntry]) -> None:
-        """Read what is new or changed, the oldest first."""
+        """Read new or changed files, the oldest first."""
         known = sources.sources_below(self._known, self._folder)
         plan = sources.plan_scan({name: s.facts for name, s in known.items()}, entries, lambda _: self._settings)
         self._report.unchanged += len(plan.unchanged)

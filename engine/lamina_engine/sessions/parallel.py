@@ -52,7 +52,7 @@ class ReadTask(msgspec.Struct, frozen=True):
 
 
 class FileContent(msgspec.Struct):
-    """A file that was read at once: what a `TranscriptFile` gives bit by bit."""
+    """A file read at once: everything a `TranscriptFile` yields in parts."""
 
     format: str
     packs: list[ChunkPack]
@@ -138,7 +138,7 @@ def _spare_executor(tasks: Sequence[ReadTask]) -> Executor | None:
 
 
 def _group_tasks(tasks: Iterable[ReadTask]) -> Iterator[list[ReadTask]]:
-    """Yield what is to be read in runs that repay being handed over."""
+    """Yield the files to read in runs that are worth a process."""
     run: list[ReadTask] = []
     size = 0
     for task in tasks:
@@ -242,7 +242,7 @@ class _Subprocess(Generic[T, R]):
         self._here: Callable[[T], R] | None = None
 
     def run(self, item: T) -> R:
-        """Return what the function makes of an item, there or else here."""
+        """Return the function's result for an item, from a worker or else in this process."""
         here = self._here
         if here is None:
             try:
@@ -295,7 +295,7 @@ class _Subprocess(Generic[T, R]):
 
 
 def serve(source: IO[bytes]) -> None:
-    """Do what the process that started this one asks for, until it asks no more."""
+    """Serve requests of the parent process until its pipe closes."""
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the one that asks; when it ends, so does this
     sink = os.fdopen(os.dup(1), "wb")

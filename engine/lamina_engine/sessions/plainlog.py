@@ -38,7 +38,7 @@ class PlainLogReader:
         self._speaker: Event | None = None
 
     def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return what a line completes.
+        """Return the events that a line completes.
 
         Bytes that are no UTF-8 are replaced.
         """
@@ -61,7 +61,7 @@ class PlainLogReader:
         return completed
 
     def finish(self) -> Sequence[Thread | Event]:
-        """Return what is left at the end of the file."""
+        """Return the remaining events at the end of the file."""
         return self._flush()
 
     def _flush(self) -> list[Event]:

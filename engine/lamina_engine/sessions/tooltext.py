@@ -67,7 +67,7 @@ def _block(block: object) -> str:
 
 
 def redaction_window(text: str, kept: int) -> str:
-    """Return the part of a text that decides what is kept of it after redaction."""
+    """Return the part of a text that can survive the cut after redaction."""
     return text if len(text) <= kept + MARGIN_CHARS else text[: kept + MARGIN_CHARS]
 
 

@@ -126,7 +126,7 @@ class TurnCutter:
         return done
 
     def finish(self) -> list[TurnChunk]:
-        """Return what is left at the end of the thread."""
+        """Return the remaining turns at the end of the thread."""
         return [self._close()] if self._open.parts else []
 
     def _begin_turn(self, event: Event, done: list[TurnChunk]) -> None:

@@ -162,7 +162,7 @@ class SessionWriter:
         self._begin_group()
 
     def _wait(self) -> None:
-        """Wait for what is under way, and raise what went wrong with it."""
+        """Wait for the write under way, and raise its error."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.result()

@@ -186,7 +186,7 @@ class Files:
                 on_failure()
 
     def delete_in_background(self, paths: Iterable[Name], on_failure: Callable[[], None]) -> None:
-        """Delete files on a thread: unlinking may wait for what the disk is writing."""
+        """Delete files on a thread: unlinking may wait for the disk."""
         run_in_background(self.delete, paths, on_failure)
 
     def publish(self, path: Name, parts: Iterable[bytes | memoryview]) -> None:

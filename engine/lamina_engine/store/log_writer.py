@@ -35,7 +35,7 @@ class LogWriter(ABC, Generic[P, C]):
         """Append the rows of a plan."""
 
     def sync_index(self, counts: C) -> None:
-        """Bring what is derived of the log up to date, after the commit."""
+        """Sync the indexes of the log, after the commit."""
 
     def append_to(self, transaction: Transaction, view: View) -> C:
         """Plan and append within a transaction of the caller, who also syncs."""

@@ -66,7 +66,7 @@ def _check_below(folder: str, depth: int) -> None:
 
 
 def _mode(path: str) -> int | None:
-    """Return the mode of what stands there itself, no link followed; None where nothing does."""
+    """Return the mode of a path without following links; None if it does not exist."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

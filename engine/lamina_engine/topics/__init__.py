@@ -1,1 +1,1 @@
-"""Topics: clusters of chunks by what they say."""
+"""Topics: clusters of chunks by content."""

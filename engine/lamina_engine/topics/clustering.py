@@ -89,7 +89,7 @@ class ClusterReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One clustering: what it reads, and how."""
+    """One clustering: its view, rows and settings."""
 
     view: View
     rows: I64
@@ -293,7 +293,7 @@ def _baseline(run: _Run, vectors: F32, found: Partition) -> tuple[float, float]:
 def _with_names(
     memory: Memory, run: _Run, draft: _Draft, before: Detail | None, chat: Chat | None, budget: Budget | None
 ) -> _Draft:
-    """Let a model name what none has named; topics that go on keep their names."""
+    """Let a model name unnamed topics; continued topics keep their names."""
     ids = {topic.topic for topic in draft.topics}
     known = tuple(name for name in (before.named if before is not None else ()) if name in ids)
     if chat is None:
@@ -307,7 +307,7 @@ def _with_names(
 def _unchanged_report(
     memory: Memory, run: _Run, before: Detail, chat: Chat | None, budget: Budget | None, started: float
 ) -> ClusterReport:
-    """Report the topics of before, and name what has no name from a model yet."""
+    """Report the previous topics, and name those that no model has named."""
     topics = read_topics(run.view.snapshot, before.generation)
     members = read_members(run.view.snapshot, before.generation)
     changed = measure_drift(run.rows, rows_at(run.view, before.full_rows, before.full_events), before.full_clustered)

@@ -42,7 +42,7 @@ class Drift(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The greater of what is new and what is gone, relative to what was clustered."""
+        """Drift: the larger of rows added and removed, relative to the rows clustered."""
         return max(self.added.size, self.removed) / max(self.base, 1)
 
 

@@ -153,7 +153,7 @@ def read_topics(snapshot: Snapshot, generation: int) -> list[TopicRow]:
 
 
 def read_members(snapshot: Snapshot, generation: int) -> Members:
-    """Return the members of a generation's topics; what was forgotten since is not among them."""
+    """Return the members of a generation's topics, without chunks forgotten since."""
     topics: list[str] = []
     chunks: list[str] = []
     origins: list[str] = []

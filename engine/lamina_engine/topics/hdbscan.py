@@ -48,7 +48,7 @@ _UNSURE: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """A dendrogram over rows, and what it was grown from.
+    """A dendrogram over rows, with the spanning tree and core distances.
 
     Attributes
     ----------

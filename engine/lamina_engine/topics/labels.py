@@ -50,7 +50,7 @@ class WordCounts:
         self.forms.update(other.forms)
 
     def stems(self) -> Counter[str]:
-        """Return how often each stem stands there, in any form."""
+        """Count each stem, in any form."""
         found: Counter[str] = Counter()
         for (stem, _), times in self.forms.items():
             found[stem] += times

@@ -144,7 +144,7 @@ def select_clusters(tree: CondensedTree, selection: Selection) -> BOOL:
 
 
 def _split_giants(tree: CondensedTree) -> BOOL:
-    """Choose by excess of mass, but part what holds more than half of everything."""
+    """Select clusters by excess of mass, but split one that holds over half of all rows."""
     mass = stabilities(tree)
     parent, size, best = tree.parent.tolist(), tree.size.tolist(), mass.tolist()
     below: list[list[float]] = [[] for _ in parent]

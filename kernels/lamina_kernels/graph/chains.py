@@ -56,7 +56,7 @@ class Limits(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Chains in the order in which they were told: by seed, then depth first.
+    """Chains in the order of the walk: by seed, then depth first.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def walk_chains(
 
 
 def linear_hop_decay(hops: I32 | I64, hold: float, dies: float) -> F64:
-    """Weight of what lies some links away: 1 for a while, then falling evenly to 0.
+    """Weight by hop count: 1 at first, then falling evenly to 0.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def replace_rows(links: Csr, nodes: I64, rows: Csr) -> Csr:
 
 
 def _merged(kept: NDArray[Any], patch: NDArray[Any], stays: BOOL, comes: BOOL) -> Any:
-    """Return a column of what stays of one and all of another, which goes where entries come."""
+    """Merge the kept entries of one column with all of another."""
     merged = np.empty(comes.size, kept.dtype)
     merged[~comes] = kept[stays]
     merged[comes] = patch

@@ -47,7 +47,7 @@ class HopLinks(NamedTuple):
 
 
 def hop_links(forward: Csr, backward: Csr, frontier: I64, walk_out: U8, walk_in: U8, wanted: BOOL) -> HopLinks:
-    """Return what leads on from a frontier: all outward rows, then all inward rows.
+    """Return the links out of a frontier: all outward rows, then all inward rows.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def cut_walk(walk: Walk, size: int) -> Walk:
 def neighbours(
     forward: Csr, backward: Csr, seeds: I32, walk_out: U8, walk_in: U8, blocked: U8, max_hops: int, limit: int
 ) -> Walk:
-    """Return the seeds and what lies within some hops of them.
+    """Return the seeds and all nodes within k hops of them.
 
     Parameters
     ----------
@@ -491,7 +491,7 @@ def k_hop(
     out_entries: I64,
     out_outward: U8,
 ) -> int:
-    """Take the seeds and what lies within some hops of them, as many as there is room for.
+    """Take the seeds and the nodes within k hops, up to the room for nodes.
 
     Parameters
     ----------

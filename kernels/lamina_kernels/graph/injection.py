@@ -41,7 +41,7 @@ class HitLinks(NamedTuple):
 
 
 def gather_neighbours(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
-    """Return what lies around some hits.
+    """Return the adjacent nodes of hits.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def gather_neighbours(forward: Csr, backward: Csr, hits: I32, walked: U8, closed
 
 
 def gather_neighbours_numpy(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
-    """Return what lies around some hits; the twin of `gather_around`."""
+    """Return the adjacent nodes of hits; twin of `gather_around`."""
     known = np.flatnonzero(hits >= 0)
     pieces = []
     for links, direction in ((forward, 1), (backward, 0)):
@@ -93,7 +93,7 @@ def gather_neighbours_numpy(forward: Csr, backward: Csr, hits: I32, walked: U8, 
 def choose_neighbours(
     owners: I64, nodes: I32, scores: F64, worth: F64, places: I64, most: int, best: bool
 ) -> tuple[I64, bool]:
-    """Return what each hit brings along: its best neighbours that no hit before it has brought.
+    """Select each hit's best neighbours that no earlier hit has taken.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _gather_one(
 
 @kernel(examples=[_gather_examples])
 def gather_neighbours_kernel(forward: Csr, backward: Csr, hits: I32, walked: U8, closed: U8) -> HitLinks:
-    """Collect what lies around some hits.
+    """Collect the adjacent nodes of hits.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def gather_neighbours_kernel(forward: Csr, backward: Csr, hits: I32, walked: U8,
 def choose_neighbours_kernel(
     owners: I64, nodes: I64, scores: F64, worth: F64, places: I64, most: int, best: bool
 ) -> tuple[I64, bool]:
-    """Choose what each hit brings along.
+    """Select the neighbours to inject for each hit.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def merge_walk_scores(
     pushed_scores: F64,
     most: float,
 ) -> F64:
-    """Return what walks make of the own scores of rows.
+    """Return the scores of rows after walks.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ def merge_walks(
     most: float,
     out: F64,
 ) -> None:
-    """Write what walks make of the own scores of rows.
+    """Write the scores of rows after walks.
 
     Parameters
     ----------

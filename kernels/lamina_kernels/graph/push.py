@@ -137,7 +137,7 @@ def push_path(
 def _shares(
     forward: Csr, backward: Csr, nodes: I32, mass: F64, relation: int, inward: bool, blocked: U8
 ) -> tuple[I32, F64]:
-    """Return what each link that carries mass leads to, and how much it carries."""
+    """Return the target of each link that carries mass, and the mass."""
     wide = nodes.astype(np.int64)
     owners, targets, weights = _links(forward, wide, relation, blocked)
     sides = np.zeros(owners.size, np.int64)
@@ -246,7 +246,7 @@ def _heaviest(links: Csr, node: int, relation: int, blocked: U8, first: int, out
 def _push_hop(
     forward: Csr, backward: Csr, nodes: I32, mass: F64, relation: int, inward: U8, blocked: U8
 ) -> tuple[I32, F64]:
-    """Return what mass one hop on comes to, in the order in which it was met."""
+    """Sum the mass of one hop by node, in the order of first arrival."""
     pushing = 0
     for i in range(nodes.size):
         pushing += mass[i] > LEAST

@@ -139,7 +139,7 @@ def keep_nearest(
     tile: F32, queries: I64, columns: I64, values: F32, factors: F64, size: int, margin: F64, scale: float,
     out_rows: I32, out_distances: F64,
 ) -> None:  # fmt: skip
-    """Measure whatever of a tile may be nearer than the furthest listed, and keep the nearest.
+    """Measure rows of a tile that may be nearer than the furthest listed; keep the nearest.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def _measure(points: Points, left: I64, right: I64) -> F64:
 
 
 def _lightest(low: I64, high: I64, n: int) -> I64:
-    """Return the places of edges, lightest first, that connect what is not connected yet."""
+    """Return the edges of Kruskal's tree, lightest first, as positions."""
     parent, taken = list(range(n)), []
     for place, (i, j) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
         while parent[i] != i:

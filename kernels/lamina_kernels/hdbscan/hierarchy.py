@@ -350,7 +350,7 @@ def choose(
 
 
 def _by_mass(tree: CondensedTree, max_cluster_size: int | None, *, allow_single_cluster: bool) -> BOOL:
-    """Choose, from the leaves up, what has more mass than the best choice below it."""
+    """Select clusters by excess of mass, from the leaves up."""
     mass = stabilities(tree)
     parent, size = tree.parent.tolist(), tree.size.tolist()
     best = mass.tolist()
@@ -369,7 +369,7 @@ def _by_mass(tree: CondensedTree, max_cluster_size: int | None, *, allow_single_
 
 
 def _uppermost(tree: CondensedTree, kept: BOOL) -> BOOL:
-    """Drop what lies below something that is kept."""
+    """Drop the descendants of selected clusters."""
     uppermost: BOOL = descendants(tree, kept) == np.arange(kept.size)
     return kept & uppermost
 

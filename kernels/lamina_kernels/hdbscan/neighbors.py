@@ -82,7 +82,7 @@ def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, 
 
 
 def measure_lists(points: Points, packed: Packed, scores: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
-    """Return lists with their exact distances, sorted, and what the estimates prove."""
+    """Return sorted lists with exact distances, and the bounds that estimates prove."""
     n, listed = rows.shape
     distances = np.empty((n, listed))
     bound = list_bounds(scores[:, -1].astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
@@ -97,7 +97,7 @@ def measure_lists(points: Points, packed: Packed, scores: F32, rows: I32, k: int
 
 
 def list_bounds(scores: F64, packed: Packed) -> F64:
-    """Return the least distance of what has at most these estimated scores, row by row."""
+    """Return, row by row, the least distance that estimated scores allow."""
     square = -2.0 * (scores + packed.margin)
     return np.sqrt(np.maximum(square, 0.0)) * (SHRINK / packed.scale)
 

@@ -70,7 +70,7 @@ def steps(points: Points, order: I64) -> F64:
 
 
 def is_clumped(step: F64, order: I64, blurred: F64) -> bool:
-    """Return whether over a quarter of the rows are too near the previous one to tell apart."""
+    """Return True if over a quarter of the rows nearly equal the previous one."""
     return bool(np.mean(step < blurred[order]) > _BLURRED)
 
 

@@ -232,7 +232,7 @@ def _place(values: F32, start: int, factor: float, centre: F64, scale: float, ou
 
 @kernel(fastmath=_REORDER)
 def _round(row: F64, step: float, out: I32) -> float:
-    """Write a row in whole steps; return the square of what that takes away."""
+    """Quantise a row; return the squared rounding error."""
     inverse, lost = 1.0 / step, 0.0
     for k in range(row.size):
         q = np.rint(row[k] * inverse)
@@ -244,7 +244,7 @@ def _round(row: F64, step: float, out: I32) -> float:
 
 @kernel
 def _round_floats(row: F64, columns: int, base: int, out_floats: F32) -> float:
-    """Write a row in float32 into its panel; return the square of what that takes away."""
+    """Write a row in float32 into its panel; return the squared rounding error."""
     lost = 0.0
     for k in range(row.size):
         out_floats[base + k * columns] = row[k]
@@ -275,7 +275,7 @@ def pack_rows(
     values: F32, factors: F64, centre: F64, scale: float, parts: int, columns: int,
     out_words: I32, out_floats: F32, out_lengths: F64, out_residues: F64,
 ) -> None:  # fmt: skip
-    """Pack rows into panels and measure what that takes away.
+    """Pack rows into panels, and measure the rounding errors.
 
     Parameters
     ----------

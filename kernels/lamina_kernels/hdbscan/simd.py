@@ -85,7 +85,7 @@ def element(builder: Any, base: Any, index: Any, kind: Any, *, item_bytes: int =
 
 
 def load(builder: Any, pointer: Any, align: int) -> Any:
-    """Return what stands at a pointer, which is a multiple of ``align`` bytes."""
+    """Load the value at a pointer that is a multiple of ``align`` bytes."""
     value = builder.load(pointer)
     value.align = align
     return value
@@ -226,7 +226,7 @@ def square_distance(left: F32, i: int, scale_i: float, right: F32, j: int, scale
 
 
 def processor_features() -> set[str]:
-    """Return LLVM's names of what this processor can do (it also asks the operating system)."""
+    """Return LLVM's names of the CPU features that processor and system support."""
     from llvmlite.binding import get_host_cpu_features
 
     return {name for name, present in get_host_cpu_features().items() if present}

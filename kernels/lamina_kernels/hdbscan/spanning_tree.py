@@ -91,7 +91,7 @@ def spanning_tree(
 
 
 class _EdgeSearch:
-    """Searches for the best edges of rows that stand in the way of a proof."""
+    """Searches for the best edges of rows that block a proof."""
 
     def __init__(
         self, points: Points, packed: Packed, neighbors: Neighbors, team: ThreadTeam, survey: PairBounds
@@ -148,7 +148,7 @@ class _EdgeSearch:
         return np.where(forest.component[found] == forest.component[rows], found, rows)
 
     def _visitor(self, forest: Forest, best: BestEdges) -> Callable[[ScoredTile], None]:
-        """Return what keeps the lightest edges of a tile."""
+        """Return the kernel that keeps the lightest edges of a tile."""
         points, core = self._points, self._neighbors.core
 
         def visit(seen: ScoredTile) -> None:

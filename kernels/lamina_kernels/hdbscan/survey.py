@@ -336,7 +336,7 @@ class PairBounds:
         return np.maximum.reduceat(along, np.flatnonzero(np.diff(span, prepend=-1)))
 
     def _part_slices(self, part: _Part) -> tuple[slice, slice]:
-        """Return where pairs of a part's spans stand."""
+        """Return the positions of a part's pairs of spans."""
         found = slice(int(self._at[part.start]), int(self._at[part.stop - 1]) + 1)
         return found, found
 

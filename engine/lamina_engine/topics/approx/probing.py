@@ -36,7 +36,7 @@ _ROWS: Final = 8 * TILE_ROWS
 
 
 class Cells(NamedTuple):
-    """Rows sorted by cell; where a row stands in that order is its place.
+    """Rows sorted by cell; a row's position in that order is its place.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ _BLOCK: Final = 2048
 
 
 class Probed(NamedTuple):
-    """Neighbours, and what they were found with.
+    """Neighbours, with the cells and lists of their search.
 
     Attributes
     ----------
