@@ -43,7 +43,6 @@ class SessionState:
     """Of the prompt before."""
     turns: int = 0
     tokens: int = 0
-    compactions: int = 0
 
 
 def read_state(memory: Memory, session: str | None) -> SessionState:
@@ -56,7 +55,6 @@ def read_state(memory: Memory, session: str | None) -> SessionState:
     for record in (*journals.read(journals.journal_path(memory.root, KIND, session)), *spare):
         if record.get("trigger") in RESETS:
             state.shown.clear()
-            state.compactions += record.get("trigger") == "compact"
         state.shown.update(_texts(record.get(journals.IDS)))
         state.tokens += _number(record.get("tokens_used"))
         if record.get("tier") == "turn":

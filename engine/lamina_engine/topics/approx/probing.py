@@ -16,8 +16,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lamina_kernels.hdbscan.approx.probing import NONE, join_lists, keep_both, keep_cells, list_queries
-from lamina_kernels.hdbscan.approx.widening import list_namers, measure_places, widen_lists
+from lamina_kernels.hdbscan.approx.probing import (
+    NONE,
+    join_lists,
+    keep_both,
+    keep_cells,
+    list_namers,
+    list_queries,
+    measure_places,
+    widen_lists,
+)
 from lamina_kernels.hdbscan.neighbors import TILE_COLUMNS, TILE_ROWS, make_tiles
 from lamina_kernels.hdbscan.ordering import tree_order
 from lamina_kernels.hdbscan.packed import Arithmetic, Frame, Packed, gather, make_frame, pack_others, pack_some, score
