@@ -25,7 +25,6 @@ from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distanc
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64
 
 
-
 NONE: Final = -1
 """An entry of a list that nothing has filled."""
 
@@ -190,8 +189,6 @@ def list_queries(cells: I32, order: I64, starts: I64, out_queries: I32) -> None:
             cell = cells[order[place], p]
             out_queries[at[cell]] = place
             at[cell] += 1
-
-
 
 
 """An entry of a list of namers that nothing has filled."""
