@@ -95,7 +95,11 @@ def _public(name: str) -> list[str]:
     if isinstance(value, type):
         if _has_signature(value):
             parts.append(_signature(name, value))
-        parts += [*_docstring(value), *_members(value, "vault" if value is lamina.Vault else name)]
+        parts += _docstring(value)
+        if value is lamina.AsyncVault:
+            parts.append("The methods of `Vault`, awaited; the accessors are those of `Vault`, their calls awaited.")
+        else:
+            parts += _members(value, "vault" if value is lamina.Vault else name)
     elif callable(value):
         parts += [_signature(f"lamina.{name}", value), *_docstring(value)]
     else:
@@ -142,18 +146,28 @@ def _signature(name: str, function: object) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             shown.append("*")
         starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-        shown.append(_plain(parameter))
+        shown.append(_parameter(parameter))
     line = f"{name}({', '.join(shown)}){returns}"
     if len(line) > _WIDTH:
         line = f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + f"){returns}"
     return f"```text\n{line}\n```"
 
 
+def _parameter(parameter: inspect.Parameter) -> str:
+    """Return a parameter as it is written in code."""
+    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    empty = inspect.Parameter.empty
+    kind = "" if parameter.annotation is empty else f": {_plain(parameter.annotation)}"
+    if parameter.default is empty:
+        return f"{star}{parameter.name}{kind}"
+    return f"{star}{parameter.name}{kind}{' = ' if kind else '='}{_plain(repr(parameter.default))}"
+
+
 def _plain(value: object) -> str:
     text = re.sub(r"<[^<>]* at 0x[0-9a-f]+>", "...", value if isinstance(value, str) else str(value))
-    return re.sub(
-        r"\b(?:lamina\w*|collections\.abc|typing|pathlib|datetime|pyarrow\.lib)\.(?:\w+\.)*", "", text
-    ).replace("'", '"' if "Literal" in text else "")
+    text = re.sub(r"<class '([\w.]+)'>", r"\1", text)
+    packages = r"\b(?:lamina\w*|collections\.abc|typing|pathlib|datetime|builtins|pyarrow\.lib)\.(?:\w+\.)*"
+    return re.sub(packages, "", text)
 
 
 def _docstring(value: object) -> Iterator[str]:
