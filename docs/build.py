@@ -155,7 +155,7 @@ def _signature(name: str, function: object) -> str:
 
 def _parameter(parameter: inspect.Parameter) -> str:
     """Return a parameter as it is written in code."""
-    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    star = "*" * (int(parameter.kind is parameter.VAR_POSITIONAL) + 2 * int(parameter.kind is parameter.VAR_KEYWORD))
     empty = inspect.Parameter.empty
     kind = "" if parameter.annotation is empty else f": {_plain(parameter.annotation)}"
     if parameter.default is empty:
