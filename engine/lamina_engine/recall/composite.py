@@ -1,4 +1,4 @@
-"""Composite scores: match, age and confidence blended; quality, length, repetition, pin, co-use.
+"""Composite scores: blend of match, age and confidence; quality, length, pin and co-use.
 
 The formula is ClawMem's. A profile may replace the blend of `lamina_engine.recall.score` by it; none does by default,
 as ranking by match alone measured better.
@@ -119,15 +119,15 @@ class Traits:
         Its score by words and meaning, in [0, 1].
     type : str
     age_days : float or None
-        None or NaN where its date is not known; below 0 counts as 0.
+        None or NaN if unknown; below 0 counts as 0.
     accesses : int
         Times it was recalled.
     days_since_access : float or None
-        None where that is not known, or only filled in.
+        None if unknown or estimated.
     stored_confidence : float
-        In [0, 1]; 0.5 says nothing.
+        In [0, 1]; 0.5 is neutral.
     quality : float
-        In [0, 1]; 0.5 changes nothing.
+        In [0, 1]; 0.5 is neutral.
     chars : int
         Length of its text.
     revisions, duplicates : int
@@ -167,21 +167,9 @@ class Composite:
 
 
 def composite(traits: Traits, weights: Weights = BALANCED, boost: float = 1.0) -> Composite:
-    """Return a candidate's composite score with all its factors.
-
-    Parameters
-    ----------
-    traits : Traits
-    weights : Weights
-        `BY_RECENCY` where `asks_for_newest` is true.
-    boost : float
-        The profile's multiplier, such as 1.08 for preferences.
-
-    Notes
-    -----
-    score = (w_m·match + w_r·recency + w_c·confidence) · quality · length · repetition · boost, then the pin. NaN counts
-    as not known, so the score is always finite.
-    """
+    """Return a candidate's composite score with all its factors."""
+    # score = (w_m·match + w_r·recency + w_c·confidence) · quality · length · repetition · boost, then the pin; NaN counts
+    # as unknown, so the score is always finite
     kind = KINDS.get(traits.type, _OTHER)
     extended = extended_half_life(kind.half_life_days, traits.accesses, traits.days_since_access)
     fading = recency(traits.age_days, extended)
@@ -265,21 +253,9 @@ def add_pin(score: float) -> float:
 
 
 def boost_co_used(names: Sequence[str], scores: Sequence[float], pairs: Mapping[tuple[str, str], int]) -> list[float]:
-    """Raise scores of chunks that were used together with those of the first quarter.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Candidates in the order of their match, best first.
-    scores : sequence of float
-        Their composite scores.
-    pairs : mapping of (str, str) to int
-        Times that two were used together, in either order.
-
-    Notes
-    -----
-    Those outside the first max(1, n // 4) get ×(1 + min(count / 10, 0.15)), once, for their best partner among them.
-    """
+    """Raise scores of chunks that were used together with those of the first quarter."""
+    # names by match, best first; pairs count in either order. Those outside the first max(1, n // 4) get
+    # ×(1 + min(count / 10, 0.15)), once, for their best partner among them
     first = set(names[: max(1, len(names) // 4)])
     best: dict[str, int] = {}
     for pair, count in pairs.items():
@@ -298,14 +274,9 @@ def _finite_or(value: float, otherwise: float) -> float:
 def score_composite(
     view: View, request: Request, c: Candidates, order: list[int], folded: Mapping[int, Sequence[str]]
 ) -> tuple[Candidates, list[int], Mapping[int, dict[str, Any]]]:
-    """Score the hits of a recall by the composite formula, where the profile asks for it.
-
-    Returns
-    -------
-    (candidates, order, terms)
-        ``terms`` has the inputs of `recompute_composite` by position. Where a question asks for the newest, hand-offs,
-        decisions and progress come first among the k best.
-    """
+    """Score the hits of a recall by the composite formula, where the profile asks for it."""
+    # the third value has the inputs of `recompute_composite` by position; where a question asks for the newest,
+    # hand-offs, decisions and progress come first among the k best
     settings = request.profile.composite
     if not settings.on or not order:
         return c, order, {}

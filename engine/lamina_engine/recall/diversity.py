@@ -34,13 +34,8 @@ _NO_BUDGET: Final = 2**62
 def diversify(
     view: View, profile: Profile, candidates: Candidates, order: list[int], k: int
 ) -> tuple[list[int], dict[int, list[str]]]:
-    """Fold what repeats an earlier hit, then trade relevance for variety as the profile says.
-
-    Returns
-    -------
-    (positions, folded)
-        ``folded`` has, by position, the ids of the hits that were folded into it.
-    """
+    """Fold what repeats an earlier hit, then trade relevance for variety as the profile says."""
+    # the second value has, by position, the ids of the hits folded into it
     head, folded, seen = _fold(view, candidates, order, _REORDERED * k)
     rows = candidates.rows[head]
     keep = np.ones(len(head), np.bool_)
@@ -63,24 +58,19 @@ def diversify(
 
 
 def _fold(
-    view: View, candidates: Candidates, order: list[int], wanted: int
+    view: View, candidates: Candidates, order: list[int], limit: int
 ) -> tuple[list[int], dict[int, list[str]], int]:
-    """Go down the order until ``wanted`` hits of distinct content are found.
-
-    Returns
-    -------
-    (positions, folded, seen)
-        The first of each content, the ids folded into it, and how far down was looked.
-    """
-    head = order[:wanted]
+    """Go down the order until ``limit`` hits of distinct content are found."""
+    # returns the first position of each content, the ids folded into it, and the depth reached
+    head = order[:limit]
     versions = _versions(view, candidates.rows[head])
     if len(set(versions)) == len(head):  # as a rule nothing repeats
         return head, {}, len(head)
     owner: dict[bytes, int] = {}
     folded: dict[int, list[str]] = {}
     seen = 0
-    while len(owner) < wanted and seen < len(order):
-        part = order[seen : seen + wanted]
+    while len(owner) < limit and seen < len(order):
+        part = order[seen : seen + limit]
         seen += len(part)
         rows = candidates.rows[part]
         for position, row, version in zip(part, rows, view.snapshot.values("chunks", "version", rows), strict=True):
@@ -118,15 +108,7 @@ def head_vectors(view: View, rows: I64) -> F32 | None:
 def arrange(
     view: View, request: Request, candidates: Candidates, order: list[int], linked: Mapping[int, LinkedHit]
 ) -> tuple[list[int], Candidates, Mapping[int, LinkedHit]]:
-    """Return at most k hits whose total size fits the budget.
-
-    Parameters
-    ----------
-    order : list of int
-        Positions among the candidates, best first.
-    linked : mapping of int to LinkedHit
-        By position.
-    """
+    """Return at most k hits whose total size fits the budget."""
     settings, budget = request.profile.diversity, request.token_budget
     sizes = count_row_tokens(view, candidates.rows[order]).astype(np.int64)
     if budget is not None:

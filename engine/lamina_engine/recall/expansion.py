@@ -49,42 +49,29 @@ class LinkedHit(Struct, frozen=True):
 
     row: int
     semantic: float
-    """What takes the place of its own semantic score."""
+    """Replaces its own semantic score."""
     via: str
-    """The path, in words: ``a1 -blocks-> b2``."""
+    """The path as text: ``a1 -blocks-> b2``."""
     path: tuple[dict[str, Any], ...]
     contradicts: bool
     sibling: bool = False
     """True where a topic, not a link, added it: it ranks below every direct hit."""
     ceiling: float | None = None
-    """Score that it was lowered to for that."""
+    """Score that a sibling was lowered to."""
 
 
 class ExpansionBatch(NamedTuple):
-    """Rows added by one kind of expansion, each once.
-
-    Attributes
-    ----------
-    rows : int64 (m,)
-    semantic : float64 (m,)
-        What takes the place of their own semantic scores.
-    describe : callable
-        Makes the `LinkedHit` of a position; reads ids.
-    """
+    """Rows added by one kind of expansion, each once."""
 
     rows: I64
     semantic: F64
+    """Replaces the rows' own semantic scores."""
     describe: Callable[[int], LinkedHit]
+    """Makes the `LinkedHit` of a position; reads ids."""
 
 
 class LazyLinkedHits(Mapping[int, LinkedHit]):
-    """Linked hits by candidate position, each described on first access.
-
-    Parameters
-    ----------
-    sources : mapping of int to tuple
-        By position: a batch's ``describe``, and the position in that batch.
-    """
+    """Linked hits by candidate position, each described on first access."""
 
     def __init__(self, sources: Mapping[int, tuple[Callable[[int], LinkedHit], int]]) -> None:
         self._sources = sources
@@ -115,19 +102,8 @@ def expand(
     order: list[int],
     intent: str | None,
 ) -> tuple[Candidates, list[int], Mapping[int, LinkedHit]]:
-    """Follow links and topics from the hits, as the profile says.
-
-    Parameters
-    ----------
-    order : list of int
-        Positions of the hits among the candidates, best first, without repetitions; one at least.
-
-    Returns
-    -------
-    (candidates, order, linked)
-        ``linked`` has the added or raised hits by position. Added ones have no match of their own yet: see
-        `lamina_engine.recall.candidates.match_shown`.
-    """
+    """Follow links and topics from the hits, as the profile says."""
+    # an added hit has no match of its own yet: `lamina_engine.recall.candidates.match_shown` fills it in
     profile = request.profile
     sources: list[ExpansionBatch | None] = []
     hits = np.array(order, np.int64)
@@ -209,15 +185,8 @@ def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, 
 def _walk_links(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64, query: F32 | None, intent: str
 ) -> ExpansionBatch | None:
-    """Walk links from the best hits and push mass along them; None without a change.
-
-    Parameters
-    ----------
-    c : Candidates
-        Their rows ascend.
-    hits : int64 (h,)
-        Positions of the hits among the candidates, best first; one at least.
-    """
+    """Walk links from the best hits and push mass along them; None without a change."""
+    # hits: positions of at least one, best first; the rows of the candidates ascend
     settings = request.profile.graph
     top = float(c.semantic[hits].max())
     first = hits[: settings.anchors]
@@ -320,19 +289,8 @@ class TopicTable:
 def _find_siblings(
     view: View, request: Request, selection: Selection, candidates: Candidates, order: list[int]
 ) -> list[LinkedHit]:
-    """Return topic siblings of the hits that are not candidates yet.
-
-    Parameters
-    ----------
-    order : list of int
-        Positions of the hits among the candidates, best first.
-
-    Returns
-    -------
-    list of LinkedHit
-        Empty where the vault was never clustered, or not in the space in use, and for past moments: topics are of the
-        present.
-    """
+    """Return topic siblings of the hits that are not candidates yet."""
+    # none for past moments or before a clustering of the space in use: topics are of the present
     settings = request.profile.siblings
     table = _topic_table(view, settings.threshold)
     if table is None:
@@ -428,21 +386,8 @@ def traverse_question(
     without: Sequence[str] = (),
     invalidated: bool = True,
 ) -> list[Neighbor]:
-    """Traverse links from the hits of a question or from given anchors.
-
-    Parameters
-    ----------
-    memory : Memory
-    start : str, mapping or sequence of str
-        A question, whose strong hits are the anchors, with their scores relative to the best; or ids, with or without
-        scores.
-    intent : {"why", "when", "entity", "what"}, optional
-        By the question's words unless given; ``what`` for anchors.
-
-    Raises
-    ------
-    ChunkNotFound, AmbiguousId, InvalidArgument, EmbedderMismatch, EmbeddingError, VaultCorrupt
-    """
+    """Traverse links from the hits of a question or from given anchors."""
+    # strong hits are the anchors, with scores relative to the best; the intent is classified unless given
     from lamina_engine.recall.pipeline import recall
 
     view, vector = memory.view(), None

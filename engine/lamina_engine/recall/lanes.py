@@ -70,21 +70,11 @@ class Selection(Struct, frozen=True):
 
 
 class Words:
-    """Lexical lane of a query, its terms weighed by the statistics of a view.
+    """Lexical lane of a query, its terms weighed by the statistics of a view."""
 
-    The result equals a scan of every row, bit for bit, however many rows the text index covers. The index proposes rows
-    with upper bounds on their scores, and is searched deeper until no other row can be among the best. Where that cannot
-    be proved, every row is scored.
-
-    Parameters
-    ----------
-    view : View
-        What is read.
-    terms : sequence of QueryTerm
-        The query, analysed.
-    bm25 : Bm25
-        Parameters of the score.
-    """
+    # The result equals a scan of every row, bit for bit, however many rows the text index covers. The index proposes
+    # rows with upper bounds on their scores, and is searched deeper until no other row can be among the best. Where that
+    # cannot be proved, every row is scored.
 
     def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
         self.view, self.bm25, self._terms = view, bm25, scoring_terms(terms)
@@ -142,11 +132,11 @@ class Words:
         """Return scores of ascending rows, float64 (n,), reusing those that `lane` computed."""
         out = np.zeros(len(rows))
         rest = np.ones(len(rows), np.bool_)
-        known = self._scored
-        if len(known.rows):
-            place = np.minimum(np.searchsorted(known.rows, rows), len(known.rows) - 1)
-            hit = np.flatnonzero(known.rows[place] == rows)
-            out[hit] = known.scores[place[hit]]
+        scored = self._scored
+        if len(scored.rows):
+            place = np.minimum(np.searchsorted(scored.rows, rows), len(scored.rows) - 1)
+            hit = np.flatnonzero(scored.rows[place] == rows)
+            out[hit] = scored.scores[place[hit]]
             rest[hit] = False
         left = np.flatnonzero(rest)
         if len(left):

@@ -120,12 +120,12 @@ def _timeline(view: View, sessions: Sequence[SessionRows], budget: int, keep: Ke
     """Return the lines of a timeline, and the rows in it: as much of one end as fits."""
     heads = [_heading(session.info) for session in sessions]
     places = [(i, row) for i, session in enumerate(sessions) for row in session.rows.tolist()]
-    wanted = reversed(places) if keep == "newest" else iter(places)
+    ordered_places = reversed(places) if keep == "newest" else iter(places)
     kept: list[_Entry] = []
     headed: set[int] = set()
     # a line's tokens rounded up and its newline: never less than what the joined text counts
     left = budget
-    for entry in _read(view, wanted):
+    for entry in _read(view, ordered_places):
         cost = _cost(entry.text) + (0 if entry.session in headed else _cost(heads[entry.session]))
         if cost > left:
             if not kept:

@@ -75,22 +75,9 @@ def score_rows(
     weight: float | None = None,
     most: int | None = None,
 ) -> tuple[F64, list[int]]:
-    """Score some rows and rank those with a score above 0.
-
-    Parameters
-    ----------
-    semantic, factor : float64 (n,)
-        The match of each row, and what multiplies its blend with recency.
-    weight : float, optional
-        The match's share of the blend; the profile's unless given.
-    most : int, optional
-        Positions to rank; all unless given.
-
-    Returns
-    -------
-    (scores, positions)
-        Positions by score, then newer, then id.
-    """
+    """Score some rows and rank those with a score above 0."""
+    # ``factor`` multiplies the blend of match and recency, ``weight`` is the share of the match (the profile's by default)
+    # and ``most`` the number of positions to rank: by score, then newer, then id
     decay, boosts = request.profile.decay, request.profile.boosts
     weight = decay.semantic_weight if weight is None else weight
     formula = _formula(request, weight)
