@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lamina.results import Hits, Results
+from lamina.results import Answers, Hits, Results
 from lamina.vault import Vault
 from lamina.vault import open_vault as open
 from lamina_engine.clock import FixedClock, SystemClock
@@ -64,6 +64,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "AmbiguousEntity",
     "AmbiguousId",
     "Answer",
+    "Answers",
     "AsyncVault",
     "CallableEmbedder",
     "Cause",

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Trigger,
         Where,
     )
-    from lamina.results import Hits, Results
+    from lamina.results import Answers, Hits, Results
     from lamina.sessions import Sessions
     from lamina.topics import Topics
     from lamina_engine.care.backup import BackupReport
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from lamina_engine.embed.resolve import EmbedderSpec
     from lamina_engine.facts.extract import ExtractReport
     from lamina_engine.facts.predicates import Predicate
-    from lamina_engine.facts.questions import Answers
     from lamina_engine.facts.schema import Entity, Resolution
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.freshness.archive import ArchiveReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from lamina.results import Results
+from lamina.results import Answers, Results
 from lamina_engine.arguments import path_of
 from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, Chat, ChatSpec
     from lamina_engine.facts.extract import ExtractReport
     from lamina_engine.facts.predicates import Predicate
-    from lamina_engine.facts.questions import Answers
     from lamina_engine.facts.schema import Entity, Resolution
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.memory import Memory
@@ -111,10 +110,11 @@ class Facts:
         """
         from lamina_engine.facts.questions import ask
 
-        return ask(
+        found = ask(
             self._memory, question, k=k, valid_at_us=self._instant(valid_at, "valid_at"),
             as_of_us=self._instant(as_of, "as_of"), identity=identity, fuzzy=fuzzy,
         )  # fmt: skip
+        return Answers(found)
 
     def about(
         self,

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from lamina_engine.results import Hit
+    from lamina_engine.facts.intents import Question
+    from lamina_engine.facts.questions import AnswerSet
+    from lamina_engine.results import Answer, Hit  # noqa: F401 - Answer is the type of a base class, as text
 
 _HTML_ROWS = 50
 
@@ -164,3 +166,51 @@ class Hits(Results["Hit"]):
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
             "took_ms": round(self.took_ms, 3), "hits": self.to_dicts(),
         }  # fmt: skip
+
+
+class Answers(Results["Answer"]):
+    """Answers from the facts, best first.
+
+    Attributes
+    ----------
+    question : Question
+        The question as parsed; its words are ``question.text``.
+    answered : bool
+        False where the facts are related, but none answers what was asked.
+    intents : tuple of str
+        What the question asks for, by name.
+    entities : tuple of str
+        Entities that the question names.
+    unknown : tuple of str
+        Names in the question without an entity in the vault.
+    ambiguous : bool
+        True where a name means several entities; the answers are about all of them.
+
+    Examples
+    --------
+    >>> _ = vault.facts.add("Keystone", "port", "3055")
+    >>> vault.facts.ask("what port does Keystone run on?")
+    Answers(1 for 'what port does Keystone run on?')
+    >>> vault.facts.ask("who owns Keystone?")
+    Answers(1 for 'who owns Keystone?', related facts only)
+    """
+
+    def __init__(self, answers: AnswerSet) -> None:
+        from lamina_engine.results import Answer
+
+        super().__init__(answers, Answer)
+        self._document = answers.to_dict
+        self.question: Question = answers.question
+        self.answered: bool = answers.answered
+        self.intents: tuple[str, ...] = answers.intents
+        self.entities: tuple[str, ...] = answers.entities
+        self.unknown: tuple[str, ...] = answers.unknown
+        self.ambiguous: bool = answers.ambiguous
+
+    def __repr__(self) -> str:
+        related = ", related facts only" if self and not self.answered else ""
+        return f"Answers({len(self)} for {self.question.text!r}{related})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question, the answers and what was understood, as JSON values."""
+        return self._document()

@@ -18,7 +18,11 @@ _INSTANT: Final = pa.timestamp("us", tz="UTC")
 _JSON: Final = pa.string()
 _HTML_CHARS: Final = 120
 _HTML_COLUMNS: Final = 8
-_HTML_LAST: Final = ("text", "title", "id")
+_HTML_FIRST: Final = (
+    "score", "created_at", "type", "subject", "predicate", "object", "title", "text", "source", "target", "relation", "weight",
+    "id",
+)  # fmt: skip
+"""Columns that a table of HTML shows first, in this order; the others follow as they are."""
 _TERMS: Final = pa.struct(
     [
         ("fusion", pa.string()),
@@ -105,8 +109,8 @@ def html_of(title: str, rows: Sequence[Mapping[str, Any]], total: int) -> str:
         name for name in (rows[0] if rows else ()) if not any(isinstance(row[name], (dict, list)) for row in rows)
     ]
     used = [name for name in simple if any(row[name] not in (None, "") for row in rows)]
-    used = sorted(used, key=lambda name: _HTML_LAST.index(name) if name in _HTML_LAST else -1)
-    shown = used[-_HTML_COLUMNS:]
+    used = sorted(used, key=lambda name: _HTML_FIRST.index(name) if name in _HTML_FIRST else len(_HTML_FIRST))
+    shown = used[:_HTML_COLUMNS]
     head = "".join(f"<th>{escape(name)}</th>" for name in shown)
     body = "".join("<tr>" + "".join(f"<td>{_cell(row[name])}</td>" for name in shown) + "</tr>" for row in rows)
     more = f"<p>and {total - len(rows):,} more</p>" if total > len(rows) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -92,12 +93,26 @@ def stats(memory: Memory) -> Stats:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder; files that vanish count 0."""
-    total = 0
-    for path in folder.rglob("*"):
+    """Return the bytes of all files below a folder; files and folders that vanish count 0."""
+    total, folders = 0, [os.fspath(folder)]
+    while folders:
+        # Path.rglob raises where the index builder removes a folder that it has just listed
         try:
-            if path.is_file() and not path.is_symlink():
-                total += path.stat().st_size
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    total += _size_of_entry(entry, folders)
         except OSError:
             continue
     return total
+
+
+def _size_of_entry(entry: os.DirEntry[str], folders: list[str]) -> int:
+    """Return the bytes of a file; a folder is added to those still to be walked."""
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.path)
+        elif entry.is_file(follow_symlinks=False):
+            return entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        pass
+    return 0

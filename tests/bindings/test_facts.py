@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lamina
-from lamina import AmbiguousEntity, EntityNotFound, Fact, FixedClock, InvalidArgument, LaminaError, Vault
+from lamina import AmbiguousEntity, EntityNotFound, Fact, FixedClock, InvalidArgument, LaminaError, Results, Vault
 
 
 @pytest.fixture
@@ -122,6 +122,20 @@ def test_asking_goes_to_the_questions(plain: Vault) -> None:
     assert (found[0].subject, found[0].object, found[0].source) == ("Keystone", "3055", "keystone.md")
     assert found[0].to_dict()["valid_from"] is None
     assert len(plain.facts.ask("who painted the ceiling?")) == 0
+
+
+def test_answers_say_whether_they_answer_the_question(plain: Vault) -> None:
+    plain.facts.add("Keystone", "port", "3055", source="keystone.md")
+    found = plain.facts.ask("what port does Keystone run on?")
+    assert isinstance(found, Results)
+    assert repr(found) == "Answers(1 for 'what port does Keystone run on?')"
+    assert found.to_arrow()["object"].to_pylist() == ["3055"]
+    assert found.to_dict()["answers"] == found.to_dicts()
+    assert (found.entities, found.ambiguous) == (("Keystone",), False)
+    related = plain.facts.ask("who owns Keystone?")
+    assert (related.answered, repr(related)) == (False, "Answers(1 for 'who owns Keystone?', related facts only)")
+    nothing = plain.facts.ask("who painted the ceiling?")
+    assert repr(nothing) == "Answers(0 for 'who painted the ceiling?')"
 
 
 def test_readers_read_and_do_not_write(plain: Vault) -> None:

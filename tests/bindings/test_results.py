@@ -105,7 +105,7 @@ def test_tables_of_every_kind_of_record_have_a_schema_of_their_own(vault: Vault,
     vault.facts.add("Ann", "role", "lead", valid_from="2026-01-01")
     found: list[Results[Any]] = [
         hits, vault.list(), vault.links("one"), vault.neighbors("one"), vault.causes("one"), vault.history("one"),
-        vault.facts.about("Ann"), vault.facts.contradictions(), vault.topics(), vault.sessions(),
+        vault.facts.about("Ann"), vault.facts.ask("what is Ann's role?"), vault.facts.contradictions(), vault.topics(), vault.sessions(),
     ]  # fmt: skip
     for records in found:
         table = pa.table(records)
@@ -135,6 +135,14 @@ def test_a_notebook_shows_text_as_text(vault: Vault) -> None:
         assert "<b>" not in html
         assert "<img" not in html
         assert "&lt;script&gt;" in html
+
+
+def test_a_notebook_shows_the_columns_that_people_want_first(hits: Hits) -> None:
+    head = hits._repr_html_().split("</thead>")[0]
+    names = [cell.removesuffix("</th>") for cell in head.split("<th>")[1:]]
+    names[-1] = names[-1].split("<")[0]
+    assert names[:5] == ["score", "created_at", "type", "title", "text"]
+    assert "id" in names
 
 
 def test_duckdb_and_polars_read_hits_as_they_are(vault: Vault, hits: Hits) -> None:

@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
 from lamina import Vault
 from lamina_engine.stats import size_of
 
@@ -33,3 +39,20 @@ def test_counts_and_sizes(vault: Vault) -> None:
 
 def test_the_size_of_what_is_not_there_is_nothing(vault: Vault) -> None:
     assert size_of(vault.path / "nowhere") == 0
+
+
+def test_folders_that_vanish_during_the_walk_count_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index builder removes folders beside a reader that counts."""
+    (tmp_path / "kept").write_bytes(b"12345")
+    for name in ("a", "b"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+        (tmp_path / name / "inner" / "file").write_bytes(b"123")
+    scan = os.scandir
+
+    def scan_and_remove(path: object = ".") -> object:
+        if Path(str(path)).parent == tmp_path:  # listed by its parent, removed before its own turn
+            shutil.rmtree(str(path))
+        return scan(str(path))
+
+    monkeypatch.setattr(os, "scandir", scan_and_remove)
+    assert size_of(tmp_path) == 5

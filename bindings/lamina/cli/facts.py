@@ -15,7 +15,7 @@ from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, pr
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.questions import Answers
+    from lamina.results import Answers
     from lamina_engine.facts.schema import Entity
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.results import Contradiction, Fact

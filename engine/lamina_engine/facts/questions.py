@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.results import Fact
 
-__all__ = ["ANSWERED_FROM", "TIERS", "Answers", "Tiers", "ask", "ask_view"]
+__all__ = ["ANSWERED_FROM", "TIERS", "AnswerSet", "Tiers", "ask", "ask_view"]
 
 _analyzer: Final = Analyzer()
 
@@ -81,14 +81,14 @@ TIERS: Final[dict[str, Tiers]] = {"shipped": Tiers(), "seed": Tiers(relation=95.
 """``shipped`` is what the source system's code does, ``seed`` what its description says."""
 
 
-class Answers(Sequence[Answer]):
-    """Answers, best first, with the parsed question."""
+class AnswerSet(Sequence[Answer]):
+    """Answers of one question, best first, with the question as parsed."""
 
     def __init__(self, question: Question, found: Sequence[Answer], *, answered: bool) -> None:
         self._found = tuple(found)
         self.question = question
         self.answered = answered
-        """Whether they answer what was asked; False where they only tell what else is known, or nothing."""
+        """True where they answer what was asked; False where they are related facts only, or none."""
 
     @overload
     def __getitem__(self, place: int) -> Answer: ...
@@ -102,12 +102,12 @@ class Answers(Sequence[Answer]):
         return len(self._found)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Answers) and (self._found, self.answered) == (other._found, other.answered)
+        return isinstance(other, AnswerSet) and (self._found, self.answered) == (other._found, other.answered)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __repr__(self) -> str:
-        return f"<Answers: {len(self)}, {'answered' if self.answered else 'not answered'}>"
+        return f"<AnswerSet of {len(self)}{'' if self.answered else ', related facts only'}>"
 
     @property
     def intents(self) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def ask(
     tiers: str = "shipped",
     intents: Intents | None = None,
     fuzzy: bool = False,
-) -> Answers:
+) -> AnswerSet:
     """Answer a question from the facts.
 
     O(length of the question + facts of the entities it names); full text only where it names none. ``tiers`` is "shipped" or
@@ -189,7 +189,7 @@ def ask_view(
     intents: Intents | None = None,
     fuzzy: bool = False,
     least: float = 0.0,
-) -> Answers:
+) -> AnswerSet:
     """Answer a question from a view, without answers that score below ``least``; see `ask`."""
     from lamina_engine.facts.view import fact_view
 
@@ -207,7 +207,7 @@ def ask_view(
         item.answer(others.get(item.fact.row, ()), believed_confidence(view, item.fact.row, item.fact.confidence))
         for item in kept
     ]
-    return Answers(question, listed, answered=answered)
+    return AnswerSet(question, listed, answered=answered)
 
 
 # ---------------------------------------------------------------------- phases

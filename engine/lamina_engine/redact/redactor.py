@@ -110,7 +110,7 @@ class Redactor:
         return self._find_all(text, places(text))
 
     def mask(self, finding: Finding) -> str:
-        """Mask the secrets of a text, recording where they stood; policy "allow" changes nothing."""
+        """Return the mask that replaces one secret, such as ``[redacted:github-token]``."""
         return f"[redacted:{finding.kind}]"
 
     def clean(self, text: str) -> tuple[str, list[Finding]]:

@@ -11,7 +11,7 @@ from lamina_engine.facts import questions
 from lamina_engine.facts.entities import add_alias, add_entity, remove_alias
 from lamina_engine.facts.intents import intents_from
 from lamina_engine.facts.log import Draft, close, write
-from lamina_engine.facts.questions import TIERS, Answers, ask
+from lamina_engine.facts.questions import TIERS, AnswerSet, ask
 from lamina_engine.memory import Memory
 
 
@@ -25,7 +25,7 @@ def say(memory: Memory, *facts: str, **options: object) -> None:
     write(memory, drafts)
 
 
-def found(answers: Answers) -> list[tuple[float, str, str]]:
+def found(answers: AnswerSet) -> list[tuple[float, str, str]]:
     return [(answer.score, answer.key, answer.value) for answer in answers]
 
 
