@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         Neighbor,
         Reconstruction,
         Session,
+        Snippet,
         Story,
         Timeline,
     )
@@ -95,6 +96,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "SchemaMismatch",
     "Session",
     "SessionNotFound",
+    "Snippet",
     "Story",
     "SystemClock",
     "Timeline",
@@ -122,7 +124,7 @@ _LAZY = {
     **dict.fromkeys(
         (
             "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Reconstruction",
-            "Session", "Story", "Timeline",
+            "Session", "Snippet", "Story", "Timeline",
         ),
         _RESULTS,
     ),

@@ -379,6 +379,7 @@ class AsyncVault:
         session: str | None = None,
         time: TimeMode | None = None,
         tz: str | None = None,
+        syntax: bool = True,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -401,6 +402,7 @@ class AsyncVault:
             session=session,
             time=time,
             tz=tz,
+            syntax=syntax,
         )
 
     async def get(self, id: str) -> Chunk:

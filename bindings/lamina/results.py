@@ -6,8 +6,10 @@ Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)`` and DuckDB'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, overload
+
+from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from lamina_engine.facts.intents import Question
     from lamina_engine.facts.questions import AnswerSet
-    from lamina_engine.results import Answer, Hit  # noqa: F401 - Answer is the type of a base class, as text
+    # Answer is the type of a base class, as text
+    from lamina_engine.results import Answer, Chunk, Hit, Snippet  # noqa: F401
 
 _HTML_ROWS = 50
 
@@ -141,6 +144,7 @@ class Hits(Results["Hit"]):
         as_of: str | None,
         took_ms: float,
         trace: dict[str, Any],
+        cut: Callable[[str, int | None], Snippet],
     ) -> None:
         from lamina_engine.results import Hit
 
@@ -151,9 +155,41 @@ class Hits(Results["Hit"]):
         self.as_of: str | None = as_of
         self.took_ms: float = took_ms
         self._trace = trace
+        self._cut = cut
 
     def __repr__(self) -> str:
         return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"
+
+    def snippet(self, hit: Chunk, width: int | None = None) -> Snippet:
+        """Return the window of a hit's text that matches the question best, with the matched words as ranges.
+
+        Computed when asked for. Without a matched word, it is the text's beginning.
+
+        Parameters
+        ----------
+        hit : Hit
+            One of the hits, or another chunk.
+        width : int, optional
+            Characters of the window; 240 by default.
+
+        Returns
+        -------
+        Snippet
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> hits = vault.recall("which database", k=1)
+        >>> snippet = hits.snippet(hits[0], width=40)
+        >>> [snippet.text[start:stop] for start, stop in snippet.ranges]
+        ['database']
+        """
+        if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
+            raise InvalidArgument(f"width={width!r} must be a whole number of characters from 1 up, or None")
+        return self._cut(hit.text, width)
 
     def explain(self) -> dict[str, Any]:
         """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
@@ -164,7 +200,8 @@ class Hits(Results["Hit"]):
         """Return the document that ``lamina recall --json`` prints."""
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
-            "took_ms": round(self.took_ms, 3), "hits": self.to_dicts(),
+            "took_ms": round(self.took_ms, 3),
+            "hits": [hit.to_dict() | {"snippet": self.snippet(hit).to_dict()} for hit in self],
         }  # fmt: skip
 
 

@@ -582,6 +582,7 @@ class Vault:
         session: str | None = None,
         time: TimeMode | None = None,
         tz: str | None = None,
+        syntax: bool = True,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -619,6 +620,10 @@ class Vault:
             where the words are certain; ``since`` and ``until`` replace it.
         tz : str, optional
             Time zone of naive dates in this call; the vault's by default.
+        syntax : bool
+            Read operators in the query: ``"exact phrase"``, ``prefix*``, ``typo~``, ``+required``, ``-excluded``,
+            ``title:``, ``project:``, ``type:``, ``tag:`` and ``source:``. What only looks like one is text. With False
+            all of it is.
 
         Returns
         -------
@@ -638,6 +643,9 @@ class Vault:
         ['db']
         >>> [hit.id for hit in vault.recall("PostgreSQL", where={"type": "decision"})]
         ['db']
+        >>> hits = vault.recall("postgre* type:decision")
+        >>> [hit.id for hit in hits], hits.snippet(hits[0]).ranges != ()
+        (['db'], True)
         """
         if lanes is not None and not isinstance(lanes, Sequence):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
@@ -649,12 +657,12 @@ class Vault:
             outcome = recall(
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
-                session=session, time=time, tz=tz,
+                session=session, time=time, tz=tz, syntax=syntax,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
             as_of=None if as_of is None else format_instant(parse_instant(as_of, tz or self._memory.config.tz)),
-            took_ms=outcome.took_ms, trace=outcome.trace,
+            took_ms=outcome.took_ms, trace=outcome.trace, cut=outcome.snippet,
         )  # fmt: skip
 
     def get(self, id: str) -> Chunk:

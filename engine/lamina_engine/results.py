@@ -142,6 +142,20 @@ class Hit(Chunk, frozen=True, kw_only=True):
         return f"<Hit {self.score:.3f} {self.id} · {self.type}: {_excerpt(self.title or self.text)!r}>"
 
 
+class Snippet(Struct, frozen=True):
+    """The window of a chunk's text that matches a question best."""
+
+    text: str
+    start: int
+    """Character of the chunk's text at which it begins."""
+    ranges: tuple[tuple[int, int], ...]
+    """Matched words, as half-open ranges of characters of the snippet."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"text": self.text, "start": self.start, "ranges": [list(each) for each in self.ranges]}
+
+
 class Event(Struct, frozen=True):
     """One entry of a chunk's history: a new version, or an event that changed its state."""
 

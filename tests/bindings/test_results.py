@@ -16,7 +16,7 @@ from lamina_engine.recall.explain import recompute
 
 FIELDS = [
     "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
-    "freshness", "via", "terms",
+    "freshness", "via", "terms", "snippet",
 ]  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_explain_tells_the_terms_of_every_hit(hits: Hits) -> None:
     assert [(each["rank"], each["id"], each["score"]) for each in got["hits"]] == [
         (i, hit.id, hit.score) for i, hit in enumerate(hits, 1)
     ]
-    assert got["hits"][0]["terms"] == hits[0].terms
+    assert got["hits"][0]["terms", "snippet"] == hits[0].terms
     assert got["candidates"]["scored"] >= len(hits)
 
 
@@ -92,10 +92,14 @@ def test_hits_as_a_table(hits: Hits) -> None:
     assert table["score"].to_pylist() == [hit.score for hit in hits]
     assert table["created_at"].to_pylist() == [hit.created_at for hit in hits]
     assert str(table.schema.field("created_at").type) == "timestamp[us, tz=UTC]"
-    assert [terms["coverage"] for terms in table["terms"].to_pylist()] == [hit.terms["coverage"] for hit in hits]
-    assert [dict(terms["words"]) for terms in table["terms"].to_pylist()] == [hit.terms["words"] for hit in hits]
+    assert [terms["coverage"] for terms in table["terms", "snippet"].to_pylist()] == [
+        hit.terms["coverage"] for hit in hits
+    ]
+    assert [dict(terms["words"]) for terms in table["terms", "snippet"].to_pylist()] == [
+        hit.terms["words"] for hit in hits
+    ]
     assert json.loads(table["metadata"].to_pylist()[[hit.id for hit in hits].index("one")]) == {"n": [1]}
-    empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, trace={})
+    empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, trace={}, cut=hits._cut)
     assert empty.to_arrow().schema == table.schema
     assert (len(empty), empty.to_dict()["hits"], empty.explain()["hits"]) == (0, [], [])
 

@@ -382,7 +382,7 @@ def _lines(steps: Sequence[Step], keep: Path | None) -> Iterator[str]:
         if step.outcome:
             yield f"    {step.outcome}"
         for rank, hit in enumerate(step.hits, 1):
-            yield from hit_lines(hit, rank, explain=step.explain, most=2)
+            yield from hit_lines(hit, rank, explain=step.explain)
         if step.story is not None:
             yield from (f"    {line}" for line in story_lines(step.story))
         yield ""

@@ -79,7 +79,7 @@ def eval_set(
 
 def _search(vault: Vault, profile: str | None, now: str | None, asked: Callable[[], None]) -> Search:
     def search(query: EvaluationQuery, k: int) -> list[str]:
-        hits = vault.recall(query.text, k, profile=profile, where=query.where, now=now)
+        hits = vault.recall(query.text, k, profile=profile, where=query.where, now=now, syntax=False)
         asked()
         return [hit.id for hit in hits]
 

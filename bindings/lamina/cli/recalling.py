@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,12 +14,11 @@ from lamina_engine.clock import format_instant
 if TYPE_CHECKING:
     from lamina.options import Lane
     from lamina.results import Hits
-    from lamina_engine.results import Hit
+    from lamina_engine.results import Hit, Snippet
 
 _SNIPPET_LINES: Final = 3
-_LEAD: Final = 60
-"""Characters shown before the first word of the query, where that stands far down."""
-_WORD: Final = re.compile(r"\w{3,}")
+_SHORT_LINES: Final = 2
+_INDENT: Final = 4
 
 
 @command(
@@ -29,6 +27,7 @@ _WORD: Final = re.compile(r"\w{3,}")
     'lamina recall "deploy failures" --project api --since 2026-01-01 --profile temporal -k 5',
     'lamina recall "why did the deploy fail" --profile causal',
     'lamina recall "which cache" --as-of 2026-03-01 --json',
+    'lamina recall "deploy* +failed -staging project:api"',
 )
 @click.argument("query")
 @click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Maximum number of hits.")
@@ -62,6 +61,7 @@ _WORD: Final = re.compile(r"\w{3,}")
     help="Intent for the causal profile: why, when, entity or what. [default: taken from the question]",
 )
 @click.option("--session", metavar="NAME", help="Current session; the episodic profile prefers its chunks.")
+@click.option("--syntax/--no-syntax", default=True, help="Read quotes and signs of the query as operators.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
 @embedder_option
 def recall(
@@ -75,7 +75,8 @@ def recall(
 ) -> None:
     """Find the chunks that matter for a question.
 
-    QUERY is the question, as you would ask it. Dates are ISO 8601.
+    QUERY is the question, as you would ask it; "exact phrase", prefix*, typo~, +required, -excluded and title:word (project,
+    type, tag, source) narrow it. Dates are ISO 8601.
     """
     with call.open(mode="r", embedder=embedder) as vault:
         hits = vault.recall(query, where=where, lanes=lanes or None, **options)
@@ -92,14 +93,16 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     if explain:
         trace = {key: value for key, value in hits.explain().items() if key not in ("query", "profile", "hits")}
         yield from _wrapped_terms(trace, "")
+    room = columns() - _INDENT
     for rank, hit in enumerate(hits, 1):
         yield ""
-        yield from hit_lines(hit, rank, query=hits.query, explain=explain)
+        lines = snippet_lines(hits.snippet(hit, _SNIPPET_LINES * (room - 8)), hit.text, room, _SNIPPET_LINES)
+        yield from hit_lines(hit, rank, lines, explain=explain)
 
 
-def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, most: int = _SNIPPET_LINES) -> list[str]:
-    """Return a hit as lines: rank, score and title, what it is, and ``most`` lines of its text."""
-    start, indent, room = f"{rank:>2}  {hit.score:.3f}  ", " " * 4, columns() - 4
+def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explain: bool = False) -> list[str]:
+    """Return a hit as lines: rank, score and title, what it is, and lines of its text, by default from its beginning."""
+    start, indent, room = f"{rank:>2}  {hit.score:.3f}  ", " " * _INDENT, columns() - _INDENT
     state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None
     id_ = short_id(hit.id)
@@ -109,23 +112,48 @@ def hit_lines(hit: Hit, rank: int, *, query: str = "", explain: bool = False, mo
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
     title = [f"{start}{bold(clip(printable(hit.title), columns() - len(start)))}"] if hit.title else []
     lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}"]
-    lines += [indent + line for line in wrap(snippet(hit.text, query), room, most)]
+    lines += [indent + line for line in (wrap(printable(hit.text), room, _SHORT_LINES) if shown is None else shown)]
     return [*lines, *_wrapped_terms(hit.terms, indent)] if explain else lines
 
 
-def snippet(text: str, query: str) -> str:
-    """Return a text as one printable line that starts near the query's first word."""
-    shown = printable(text)
-    folded = shown.casefold()
-    # folding may change a text's length (ß becomes ss); then the beginning is shown
-    if len(folded) != len(shown):
-        return shown
-    places = [folded.find(word) for word in _WORD.findall(query.casefold())]
-    first = min((place for place in places if place >= 0), default=0)
-    if first < 3 * _LEAD:
-        return shown
-    start = folded.find(" ", first - _LEAD, first) + 1 or first
-    return f"…{shown[start:]}"
+def snippet_lines(snippet: Snippet, text: str, room: int, most: int) -> list[str]:
+    """Return a snippet of a text as at most ``most`` printable lines, its matched words bold."""
+    shown, marks = ("…", []) if snippet.start else ("", [])
+    at = 0
+    for start, stop in (*snippet.ranges, (len(snippet.text),) * 2):
+        shown = _joined(shown, snippet.text[at:start])
+        first = len(shown)
+        shown = _joined(shown, snippet.text[start:stop])
+        marks.append((first, len(shown)))
+        at = stop
+    if snippet.start + len(snippet.text) < len(text):
+        shown = f"{shown.rstrip()}…"
+    lines: list[str] = []
+    at = 0
+    for line in wrap(shown, room, most):
+        begin = at = max(shown.find(line.removesuffix("…"), at), at)
+        at += len(line)
+        lines.append(_with_bold(line, [(start - begin, stop - begin) for start, stop in marks]))
+    return lines
+
+
+def _joined(shown: str, more: str) -> str:
+    """Append a text made printable; white space at its ends is one space."""
+    if more[:1].isspace() and shown and shown[-1] not in " …":
+        shown += " "
+    shown += printable(more)
+    return f"{shown} " if more[-1:].isspace() and shown and shown[-1] not in " …" else shown
+
+
+def _with_bold(line: str, marks: Iterable[tuple[int, int]]) -> str:
+    """Return a line with some ranges of it bold; ranges may lie outside."""
+    out, at = "", 0
+    for start, stop in marks:
+        start, stop = max(start, at), min(stop, len(line))
+        if start < stop:
+            out += line[at:start] + bold(line[start:stop])
+            at = stop
+    return out + line[at:]
 
 
 def _wrapped_terms(terms: Mapping[str, Any], indent: str) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from lamina.cli.command import Call, Where, command, embedder_option, filter_options
-from lamina.cli.recalling import snippet
 from lamina.cli.terminal import (
     bold,
     clip,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lamina_engine.results import Reconstruction, Session, Story
 
 _SNIPPET_LINES = 2
+_LEAD: Final = 60
+"""Characters shown before the first word of the query, where that stands far down."""
+_WORD: Final = re.compile(r"\w{3,}")
 
 
 @command(
@@ -97,7 +100,22 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
         )
         id_ = short_id(chunk.id)
         yield f"{mark} {bold(id_)}  {dim(clip(facts, max(20, columns() - 4 - width(id_))))}"
-        yield from (f"    {line}" for line in wrap(snippet(chunk.text, story.query or ""), columns() - 4, most))
+        yield from (f"    {line}" for line in wrap(_excerpt(chunk.text, story.query or ""), columns() - 4, most))
+
+
+def _excerpt(text: str, query: str) -> str:
+    """Return a text as one printable line, from where the query's words begin when that is far down."""
+    shown = printable(text)
+    folded = shown.casefold()
+    # folding may change a text's length (ß becomes ss); then the beginning is shown
+    if len(folded) != len(shown):
+        return shown
+    places = [folded.find(word) for word in _WORD.findall(query.casefold())]
+    first = min((place for place in places if place >= 0), default=0)
+    if first < 3 * _LEAD:
+        return shown
+    start = folded.find(" ", first - _LEAD, first) + 1 or first
+    return f"…{shown[start:]}"
 
 
 @command("sessions", "lamina sessions", "lamina sessions --project api --days 7 --json")

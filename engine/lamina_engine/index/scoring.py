@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
@@ -239,6 +240,12 @@ class ForwardLists:
             bm25_terms(block, np.ascontiguousarray(local), *fixed, parts)
             out[chosen] = parts
         return out
+
+    def holds(self, rows: I64, hashes: U32) -> NDArray[np.bool_]:
+        """Return bool (m,): True where every term stands in a row's own text or header, and not in its context alone."""
+        counts, _ = self._gather(rows, WeightedQuery((), hashes, np.zeros(len(hashes))))
+        own: NDArray[np.bool_] = (counts[:, :, :2].max(axis=2) > 0.0).all(axis=1)
+        return own
 
     def scan(self, live: U8, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
         """Score every live row: a past watermark, a narrow filter, a tail.

@@ -20,9 +20,9 @@ from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.rowcolumn import RowColumn
-from lamina_engine.index.tail import Tail
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms
-from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, open_index
+from lamina_engine.index.tail import Tail, TailWords
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms, surface_texts
+from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
@@ -38,6 +38,7 @@ VECTORS = "vectors"
 
 _OPEN_ATTEMPTS: Final = 3
 _NO_ROW: Final = 1 << 62
+_WORDS_AT_ONCE: Final = 4_096
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
@@ -109,6 +110,7 @@ class Tables(Cache):
         self._versions_space = ""
         self._opened_keys = False
         self._tail = Tail(0)
+        self._tail_words = TailWords(0)
         self._analyzer = Analyzer()
         self._text: _OpenText | None = None
 
@@ -264,6 +266,31 @@ class Tables(Cache):
                 if begin < end:
                     self._tail.append(slice_terms(self.terms(snapshot, segment), begin - segment.start, segment.rows))
             return self._tail
+
+    def tail_words(self, snapshot: Snapshot, first: int) -> TailWords:
+        """Return the words of the rows from ``first`` on, grown to cover a version (they may cover more).
+
+        Only operators and misspelt words ask for them. O(text of the rows that are new).
+        """
+        tail = self._tail_words
+        if tail.first == first and tail.stop >= snapshot.rows("chunks"):
+            return tail
+        with self._lock:
+            tail, stop = self._tail_words, snapshot.rows("chunks")
+            if tail.first != first:
+                within = tail.first < first <= tail.stop
+                tail = self._tail_words = tail.from_row(first) if within else TailWords(first)
+            for at in range(tail.stop, stop, _WORDS_AT_ONCE):
+                rows = np.arange(at, min(at + _WORDS_AT_ONCE, stop), dtype=np.int64)
+                titles, texts = (
+                    surface_texts(
+                        [encodable(value or "") for value in snapshot.values("chunks", name, rows)],
+                        analyzer=self._analyzer,
+                    )
+                    for name in ("title", "text")
+                )
+                tail.append(titles, texts)
+            return tail
 
     def drop(self, snapshot: Snapshot) -> list[str]:
         """Forget segments that a version no longer has; return their names."""

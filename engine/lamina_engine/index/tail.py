@@ -1,7 +1,9 @@
-"""Tail: the newest rows, which no part of the text index holds yet, found by a scan of their forward lists."""
+"""Tail: the newest rows, which no part of the text index holds yet, found by a scan of their forward lists and words."""
 
 from __future__ import annotations
 
+import bisect
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -71,6 +73,55 @@ class Tail:
                 rows.append(np.searchsorted(block.indptr, entries, side="right") + (start - 1))
                 terms.append(found)
         return Matches(np.concatenate(rows), np.concatenate(terms))
+
+
+class TailWords:
+    """Words of consecutive rows from ``first`` on, as the text index has them; one writer, any number of readers."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.titles: list[str] = []
+        """Surface forms of each row's title, with a blank on either side of each."""
+        self.words: list[str] = []
+        """Those of title and text, with a line's end between the two."""
+        self._rows: dict[str, list[int]] = {}
+        """Ascending, by word."""
+
+    @property
+    def stop(self) -> int:
+        """One past the last row."""
+        return self.first + len(self.words)
+
+    def append(self, titles: Sequence[str], texts: Sequence[str]) -> None:
+        """Add rows after the last one, given by their surface forms joined by blanks."""
+        for title, text in zip(titles, texts, strict=True):
+            words = f" {title} \n {text} "
+            for word in dict.fromkeys(words.split()):
+                self._rows.setdefault(word, []).append(self.first + len(self.words))
+            self.titles.append(f" {title} ")
+            self.words.append(words)
+
+    def from_row(self, first: int) -> TailWords:
+        """Return the words of the rows from one on."""
+        out = TailWords(first)
+        out.titles, out.words = self.titles[first - self.first :], self.words[first - self.first :]
+        for row, words in enumerate(out.words, first):
+            for word in dict.fromkeys(words.split()):
+                out._rows.setdefault(word, []).append(row)
+        return out
+
+    def vocabulary(self) -> Collection[str]:
+        """Return all words."""
+        return list(self._rows)
+
+    def frequency(self, word: str, stop: int) -> int:
+        """Return how many rows below ``stop`` hold a word."""
+        return bisect.bisect_left(self._rows.get(word, ()), stop)
+
+    def rows_of(self, words: Collection[str], stop: int) -> I64:
+        """Return the rows below ``stop`` that hold any of some words, int64 (m,) ascending."""
+        rows = {row for word in words for row in self._rows.get(word, ()) if row < stop}
+        return np.array(sorted(rows), np.int64)
 
 
 def _find(block: TermRows, keys: U32) -> tuple[I64, I64]:

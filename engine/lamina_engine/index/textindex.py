@@ -443,6 +443,31 @@ class TextIndex:
                 total += np.array([part.frequency(SCORE, code, stop) for code in codes], np.int64)
         return total
 
+    def frequency(self, field: str, term: str, stop: int) -> int:
+        """Return how many rows below ``stop`` hold a term of a field.
+
+        Raises
+        ------
+        TextIndexDamaged
+            When what is read of it makes no sense.
+        """
+        with _wrap_errors(self.path):
+            return sum(
+                part.frequency(field, term, stop) for part in self.below(stop) if part.searcher.doc_freq(field, term)
+            )
+
+    def words_with_prefix(self, field: str, prefix: str, stop: int) -> set[str]:
+        """Return the terms of a field that begin so, of the parts that have rows below ``stop``.
+
+        Raises
+        ------
+        TextIndexDamaged
+            When what is read of it makes no sense.
+        """
+        with _wrap_errors(self.path):
+            found = (part.searcher.terms_with_prefix(field, prefix) for part in self.below(stop))
+            return {term for terms in found for term, _ in terms}
+
     def rows_of(self, make_query: Callable[[tantivy.Schema], tantivy.Query], stop: int) -> I64:
         """Return the rows below ``stop`` that a query matches, int64 (m,) ascending: for phrases, prefixes, misspellings.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.index.view import View
@@ -16,6 +16,9 @@ from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.results import Hit
+
+if TYPE_CHECKING:
+    from lamina_engine.recall.spelling import Corrections
 
 
 def explain(
@@ -30,13 +33,14 @@ def explain(
     composite: Mapping[int, dict[str, Any]],
     fact_hits: Mapping[int, FactHit],
     by_time: bool,
+    corrections: Corrections,
 ) -> list[Hit]:
     """Return the kept candidates with every term of their scores."""
     profile = request.profile
     rows = c.rows[kept]
     shown = fields_at(view, rows)
     aged = ages(view, rows, profile.decay, request.aged_us)
-    parts = words.contributions(rows) if len(kept) and len(words.query.idf) else [{} for _ in kept]
+    parts = words.contributions(rows) if kept else []
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
         kept,
@@ -76,6 +80,8 @@ def explain(
             "factor": factor,
             "folded": folded.get(position, []),
         }
+        if corrections:
+            record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
         if boost is not None:
             record["boosts"] = boost
         if request.window is not None:
@@ -84,7 +90,7 @@ def explain(
             record["composite"] = composite[position]
         via = None if lexical_rank or vector_rank else "following"
         if by_time:
-            record["by_time"], via = True, "time"
+            record["by_time"], via = True, "time" if request.window is not None else None
         if fact_hits:
             record |= {"facts_share": profile.facts.share, "fact": 0.0}
         fact = fact_hits.get(int(c.rows[position]))

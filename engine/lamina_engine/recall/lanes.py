@@ -7,8 +7,8 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -69,6 +69,15 @@ class Selection(Struct, frozen=True):
     """True where these facets and the live status are the only conditions."""
 
 
+class Bonus(NamedTuple):
+    """A constant that some rows gain in the lane of words: those that match an operator which is not required."""
+
+    name: str
+    rows: I64
+    """Ascending."""
+    weight: float
+
+
 class Words:
     """Lexical lane of a query, its terms weighed by the statistics of a view."""
 
@@ -76,8 +85,8 @@ class Words:
     # rows with upper bounds on their scores, and is searched deeper until no other row can be among the best. Where that
     # cannot be proved, every row is scored.
 
-    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25) -> None:
-        self.view, self.bm25, self._terms = view, bm25, scoring_terms(terms)
+    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = ()) -> None:
+        self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         self._stems = [term_hash(term.stem) for term in self._terms]
         surfaces = [surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem]
         self._keys: U32 = np.array(list(dict.fromkeys([*self._stems, *surfaces])), np.uint32)
@@ -97,12 +106,18 @@ class Words:
         if self.indexed < view.rows and len(self._keys):
             self._tail = view.tables.tail(view.snapshot, self.indexed).match(self._keys, view.rows)
         try:
-            self.query: WeightedQuery = weigh(self._terms, self._frequencies(), view.statistics.rows, self.bm25)
+            frequencies = self._frequencies()
+            self.query: WeightedQuery = weigh(self._terms, frequencies, view.statistics.rows, self.bm25)
         except TextIndexDamaged as error:
             self._drop_index(error)
             return
-        self.ceiling = float(np.cumsum(self.query.idf)[-1]) * (self.bm25.k1 + 1.0) if len(self.query.idf) else 0.0
+        self.unknown = [term for term, rows in zip(self._terms, frequencies, strict=True) if not rows]
+        """Terms that no row of the view holds."""
+        most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
+        self.ceiling = (most + sum(bonus.weight for bonus in self._bonuses)) * (self.bm25.k1 + 1.0)
         """Upper bound of any score: every term, at unlimited frequency."""
+        self.names = (*self.query.terms, *(bonus.name for bonus in self._bonuses))
+        """What adds to a score."""
 
     def _drop_index(self, error: TextIndexDamaged) -> None:
         """Continue without the damaged text index."""
@@ -123,10 +138,20 @@ class Words:
         return counts
 
     def score(self, rows: I64) -> F64:
+        """Return the BM25 score of some rows, with what they gain beside it, float64 (n,)."""
+        scores = self.score_words(rows)
+        return self._add_bonuses(rows, scores) if self._bonuses else scores
+
+    def score_words(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, float64 (n,)."""
         if not len(self.query.idf) or not len(rows):
             return np.zeros(len(rows))
         return self.view.forward.score(rows, self.query, self.bm25, self._average)
+
+    def _add_bonuses(self, rows: I64, scores: F64) -> F64:
+        for bonus in self._bonuses:
+            scores = scores + bonus.weight * np.isin(rows, bonus.rows)
+        return scores
 
     def complete_scores(self, rows: I64) -> F64:
         """Return scores of ascending rows, float64 (n,), reusing those that `lane` computed."""
@@ -145,19 +170,33 @@ class Words:
 
     def contributions(self, rows: I64) -> list[dict[str, float]]:
         """Return what each word adds to the score of each row."""
-        parts = self.view.forward.contributions(rows, self.query, self.bm25, self._average)
-        names = self.query.terms
+        if not len(self.names):
+            return [{} for _ in range(len(rows))]
+        parts = np.empty((len(rows), 0))
+        if len(self.query.idf):
+            parts = self.view.forward.contributions(rows, self.query, self.bm25, self._average)
+        if self._bonuses:
+            gained = [bonus.weight * np.isin(rows, bonus.rows) for bonus in self._bonuses]
+            parts = np.column_stack([parts, *gained])
+        names = self.names
         return [{name: part for name, part in zip(names, row, strict=True) if part} for row in parts.tolist()]
+
+    def stems(self) -> dict[str, float]:
+        """Return the weight of each stem that was asked for; written forms add to them and are left out."""
+        pairs = zip(self.query.terms, self.query.idf.tolist(), strict=True)
+        return {name: weight for name, weight in pairs if name[:1] != '"'}
 
     def lane(self, selection: Selection, depth: int) -> Lane:
         """Return at most ``depth`` rows by BM25."""
-        if not len(self.query.idf) or not selection.count:
+        if not self.names or not selection.count:
             return EMPTY
         try:
             found = self._search(selection, depth)
         except TextIndexDamaged as error:
             self._drop_index(error)
             found = self._search(selection, depth)
+        if self._bonuses and found is not None:
+            found = self._with_bonuses(found, selection)
         if found is None:
             self.view.tables.depths[0] += 1
             return self._scan(selection, depth)
@@ -165,8 +204,24 @@ class Words:
         self._scored = Lane(found.rows[order], found.scores[order])
         return rank_rows(found.rows, found.scores, depth)
 
+    def _with_bonuses(self, found: Lane, selection: Selection) -> Lane | None:
+        """Return rows with what they gain added, and every selected row that gains something; None where those are many.
+
+        A row that gains nothing is among the best with the bonuses only if it is so without.
+        """
+        gaining = np.unique(np.concatenate([bonus.rows for bonus in self._bonuses]))
+        if selection.live is not None:
+            gaining = gaining[selection.live[gaining]]
+        if len(gaining) > DEPTHS[-1]:
+            return None
+        new = np.setdiff1d(gaining, found.rows)
+        scores = self._add_bonuses(found.rows, found.scores)
+        return Lane(np.concatenate([found.rows, new]), np.concatenate([scores, self.score(new)]))
+
     def _search(self, selection: Selection, depth: int) -> Lane | None:
         """Return rows that include the ``depth`` best; None where every row must be scored."""
+        if not len(self.query.idf):
+            return EMPTY
         index, live = self._index, selection.live
         best = _Best(self, depth)
         if index is None or not self.indexed:
@@ -213,6 +268,8 @@ class Words:
         """Score every selected row."""
         live = np.ones(self.view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
         scores = self.view.forward.scan(live, self.query, self.bm25, self._average)
+        for bonus in self._bonuses:
+            scores[bonus.rows] += bonus.weight * live[bonus.rows]
         rows = np.flatnonzero(scores)
         self._scored = Lane(rows, scores[rows])
         return rank_rows(rows, scores[rows], depth)
@@ -261,7 +318,7 @@ class _Best:
         while at < len(rows):
             chunk = np.sort(rows[at:stop])
             self.rows = np.concatenate([self.rows, chunk])
-            self.scores = np.concatenate([self.scores, self._words.score(chunk)])
+            self.scores = np.concatenate([self.scores, self._words.score_words(chunk)])
             self.least = _kth(self.scores, self._depth)
             at = stop
             stop = int(np.searchsorted(-bounds, -self.least, side="right"))  # the rest cannot reach it

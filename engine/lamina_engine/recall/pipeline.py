@@ -24,20 +24,25 @@ from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FactHit, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
-from lamina_engine.recall.lanes import EMPTY, Lane, Selection, Words, vector_lane
+from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
-from lamina_engine.results import Chunk, Hit
+from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.recall.clauses import Operators
     from lamina_engine.recall.expansion import LinkedHit
+    from lamina_engine.recall.operators import Clause
+    from lamina_engine.recall.spelling import Corrections
 
 _PARALLEL_ROWS: Final = 8_192
 """Least rows at which a second thread for one lane pays off."""
 _NO_ROWS: Final = np.empty(0, np.int64)
+WORD_TABLE: Final = "wordllama-"
+"""How identities of the bundled word table begin."""
 _local = threading.local()
 
 
@@ -49,6 +54,21 @@ class Outcome(Struct, frozen=True):
     version: int
     took_ms: float
     trace: dict[str, Any]
+    stems: Mapping[str, float]
+    """Words that were asked for, corrected ones among them, each with its weight; see `snippet`."""
+    patterns: tuple[tuple[Clause, float], ...] = ()
+    """Prefixes and typos that were asked for."""
+
+    def snippet(self, text: str, width: int | None = None) -> Snippet:
+        """Return the window of a text that matches the question best. O(length of the text)."""
+        from lamina_engine.recall.snippets import WIDTH, cut_snippet
+
+        analyzer, weights = _analyzer(), self.stems
+        if self.patterns:
+            from lamina_engine.recall.clauses import weigh_stems
+
+            weights = weigh_stems(text, weights, self.patterns, analyzer)
+        return cut_snippet(text, weights, analyzer, width=WIDTH if width is None else width)
 
 
 class _Ranking(Struct, frozen=True):
@@ -74,6 +94,8 @@ class _Ranking(Struct, frozen=True):
     intent: str | None
     by_time: bool
     """True where time alone scored them."""
+    corrections: Corrections
+    operators: Operators | None
 
 
 class HitRows(Struct, frozen=True):
@@ -106,10 +128,13 @@ def recall(
     ranked = _rank(memory, view, request)
     found = explain(
         view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
-        ranked.composite, ranked.fact_hits, ranked.by_time,
+        ranked.composite, ranked.fact_hits, ranked.by_time, ranked.corrections,
     )  # fmt: skip
     took_ms = (time.perf_counter() - started) * 1e3
-    return Outcome(found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked))
+    return Outcome(
+        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked), ranked.words.stems(),
+        ranked.operators.patterns if ranked.operators is not None else (),
+    )  # fmt: skip
 
 
 def recall_rows(
@@ -152,14 +177,21 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     """Run the lanes, score the candidates and select the hits."""
     profile, window = request.profile, (request.since_us, request.until_us)
     selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
+    operators = None
+    if request.parsed is not None:
+        from lamina_engine.recall.clauses import apply_operators  # in few questions
+
+        operators = apply_operators(view, request.parsed, _analyzer())
+        selection = operators.narrow(selection)
     share = _vector_share(memory, view, request)
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
-    words, lanes = _ask_lanes(view, request, selection, query)
+    bonuses = operators.bonuses if operators is not None else ()
+    words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, query, bonuses)
     fact_hits: Mapping[int, FactHit] = {}
     if profile.facts.weight and view.snapshot.rows("facts"):
         fact_hits = fact_lane(view, request, selection, memory.config.facts)
-    near = _near_rows(view, request, selection) if not fact_hits else _NO_ROWS
+    near = _rows_by_time(view, request, selection) if not fact_hits else _NO_ROWS
     if near.size:
         candidates, order = score_by_time(view, request, near)
         scored = 0
@@ -191,13 +223,16 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
     return _Ranking(
         selection, query, share, words, lanes, fact_hits, candidates, kept, folded, linked, composite, intent,
-        bool(near.size),
+        bool(near.size), corrections, operators,
     )  # fmt: skip
 
 
-def _near_rows(view: View, request: Request, selection: Selection) -> I64:
-    """Return rows near the window of a question that holds only a time; otherwise none."""
+def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
+    """Return the rows to be ranked by time alone: near a question's only content, a time, or passing its only operators."""
     window = request.window
+    if request.parsed is not None and request.vector is None and {"lexical", "vector"} & set(request.lanes):
+        if not _analyzer().tokens(request.text):
+            return np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
     if window is None or not window.alone:
         return _NO_ROWS
     # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
@@ -222,7 +257,7 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         "candidates": counts,
         "selected": ranked.selection.count,
         "rows": view.rows,
-        "words": list(ranked.words.query.terms),
+        "words": list(ranked.words.names),
         "folded": sum(map(len, ranked.folded.values())),
         "brought": len(ranked.linked),
         "intent": ranked.intent,
@@ -231,6 +266,12 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         counts["facts"] = len(ranked.fact_hits)
     if request.window is not None:
         trace["time"] = request.window.trace()
+    if request.parsed is not None:
+        from lamina_engine.recall.clauses import name_of
+
+        trace["operators"] = [name_of(clause) for clause in request.parsed.clauses]
+    if ranked.corrections:
+        trace["corrected"] = {word: list(nearest) for word, nearest in ranked.corrections.items()}
     return trace
 
 
@@ -284,16 +325,36 @@ def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
 
 
 def _ask_lanes(
-    view: View, request: Request, selection: Selection, query: F32 | None
-) -> tuple[Words, tuple[Lane, Lane]]:
-    """Run the word and vector lanes, in parallel in larger vaults."""
+    memory: Memory,
+    view: View,
+    request: Request,
+    selection: Selection,
+    query: F32 | None,
+    bonuses: tuple[Bonus, ...],
+) -> tuple[Words, tuple[Lane, Lane], F32 | None, Corrections]:
+    """Run the word and vector lanes, in parallel in larger vaults.
+
+    Returns
+    -------
+    (words, lanes, query, corrections)
+        The query's vector is that of the corrected question, where a word of it was misspelt.
+    """
     depth = request.pool
     later: Future[Lane] | None = None
     if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
         later = _pool().submit(vector_lane, view, query, selection, depth)
-    words = Words(
-        view, _analyzer().query(request.text) if "lexical" in request.lanes else [], _bm25(request.profile.lexical)
-    )
+    bm25 = _bm25(request.profile.lexical)
+    terms = _analyzer().query(request.text) if "lexical" in request.lanes else []
+    words = Words(view, terms, bm25, bonuses if "lexical" in request.lanes else ())
+    corrections: Corrections = {}
+    if words.unknown:
+        corrections, better = _correct(memory, view, request, words, query)
+        if corrections:
+            from lamina_engine.recall.spelling import corrected_terms
+
+            words = Words(view, corrected_terms(terms, corrections, _analyzer()), bm25, bonuses)
+        if better is not query:
+            query, later = better, None
     lexical = words.lane(selection, depth)
     if later is not None:
         vector = later.result()
@@ -305,7 +366,28 @@ def _ask_lanes(
         if query is not None:
             nearest = query
             vector = near.complete(vector, lambda rows: vector_lane(view, nearest, rows, depth))
-    return words, (lexical, vector)
+    return words, (lexical, vector), query, corrections
+
+
+def _correct(
+    memory: Memory, view: View, request: Request, words: Words, query: F32 | None
+) -> tuple[Corrections, F32 | None]:
+    """Return the nearest words for those that no row holds, and the query's vector with them.
+
+    The bundled word table has no vector for a misspelt word but that of its pieces, which means something else; models
+    that read sentences are trained on misspelt ones.
+    """
+    from lamina_engine.recall.spelling import corrected_text, find_corrections
+
+    operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
+    found = find_corrections(view, _analyzer(), request.text, words.unknown, operators)
+    if not found or query is None or request.vector is not None:
+        return found, query
+    embedder = memory.embedder_for(view.snapshot.space)
+    if not embedder.identity.startswith(WORD_TABLE):
+        return found, query
+    vector = embedder.embed_query(corrected_text(request.text, found, _analyzer()))
+    return found, vector if vector.any() else query
 
 
 def _analyzer() -> Analyzer:

@@ -10,18 +10,24 @@ from lamina_engine.clock import Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
 from lamina_engine.recall.filters import Node, Where, parse_filter
+from lamina_engine.recall.operators import ParsedQuery, parse_query
 from lamina_engine.recall.time_window import TimeWindow, check_mode
 
 LANES = ("lexical", "vector", "facts")
 MAX_K = 10_000
 MAX_QUERY_CHARS = 20_000
 """Longer queries are truncated: a pasted log must not take seconds."""
+MAX_OPERATORS = 64
+"""A query with more operators is a text that was pasted: it has none."""
+_SIGNS = frozenset('"\u201c*~+-:')
+"""An operator has one of these at least."""
 
 
 class Request(Struct, frozen=True):
     """Validated arguments of one recall."""
 
     text: str
+    """The query; without the signs of its operators, and without what they exclude."""
     k: int
     profile: Profile
     where: Node
@@ -41,6 +47,8 @@ class Request(Struct, frozen=True):
     time: str | None = None
     window: TimeWindow | None = None
     """Time window of the question, set once the vault is open; None without one."""
+    parsed: ParsedQuery | None = None
+    """The query's operators, where it has any."""
 
     @property
     def aged_us(self) -> int:
@@ -71,6 +79,7 @@ def make_request(
     identity: str | None = None,
     session: str | None = None,
     time: str | None = None,
+    syntax: bool = False,
     dim: int | None = None,
     tz: str = "UTC",
 ) -> Request:
@@ -83,7 +92,11 @@ def make_request(
         isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
     ):
         raise InvalidArgument(f"token_budget={token_budget!r} must be a whole number of tokens from 1 up, or None")
+    if not isinstance(syntax, bool):
+        raise InvalidArgument(f"syntax={syntax!r} must be True, to read operators in the query, or False")
     zone(tz)
+    text = text[:MAX_QUERY_CHARS]
+    parsed = parse_operators(text) if syntax else None
     since_us = None if since is None else parse_instant(since, tz, what="since")
     until_us = None if until is None else parse_instant(until, tz, what="until")
     if since_us is not None and until_us is not None and since_us >= until_us:
@@ -91,7 +104,7 @@ def make_request(
             f"since={since!r} is not before until={until!r}; the window is half-open: since <= created_at < until"
         )
     return Request(
-        text=text[:MAX_QUERY_CHARS],
+        text=text if parsed is None else parsed.text,
         k=k,
         profile=profile,
         where=parse_filter(where, tz),
@@ -107,7 +120,16 @@ def make_request(
         identity=identity,
         session=_session(session),
         time=check_mode(time),
+        parsed=parsed,
     )
+
+
+def parse_operators(text: str) -> ParsedQuery | None:
+    """Return the operators of a query; None where it has none, or more than a person writes."""
+    if _SIGNS.isdisjoint(text):
+        return None
+    parsed = parse_query(text)
+    return parsed if 0 < len(parsed.clauses) <= MAX_OPERATORS else None
 
 
 def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> int:

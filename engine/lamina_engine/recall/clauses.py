@@ -1,0 +1,299 @@
+"""The operators of a query over the rows of a view: which rows pass, and what a match that is not required adds.
+
+A phrase, a prefix, a typo and any clause of ``title:`` look at the surface forms of `Analyzer.tokens` over title and
+text. A word with a sign looks at stems, as every question does, in the row's own text and header. The other fields are
+compared with what is stored, letter by letter. Rows in the text index are found through it, later ones by their words;
+both give what reading every row would give.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from msgspec import Struct
+
+from lamina_engine.index.analysis import Analyzer, Term, fold, term_hash
+from lamina_engine.index.categories import facet
+from lamina_engine.index.scoring import inverse_document_frequency
+from lamina_engine.index.tables import LEXICAL
+from lamina_engine.index.textindex import FACET, SCORE, TITLE, WORDS, TextIndexDamaged, encodable, term_code
+from lamina_engine.index.view import View
+from lamina_engine.recall.lanes import Bonus, Mask, Selection
+from lamina_engine.recall.operators import Clause, ParsedQuery
+from lamina_engine.recall.spelling import edit_distance
+from lamina_kernels.layouts import I64
+
+if TYPE_CHECKING:
+    import tantivy
+
+_NO_ROWS: Final[I64] = np.empty(0, np.int64)
+_MOST_LETTERS: Final = 66
+"""No word of a text is longer than 64; a longer prefix or typo matches nothing."""
+_MOST_CHARS: Final = 1_000
+"""Of a prefix, a typo or a path that is compared with a stored value; a longer one matches nothing."""
+_COLUMNS: Final = ("project", "type")
+_META: Final = re.compile(r"([\\.+*?()|\[\]{}^$])")
+_MakeQuery = Callable[["tantivy.Schema"], "tantivy.Query"]
+
+
+class Operators(Struct, frozen=True):
+    """The operators of one query, applied to a view."""
+
+    mask: Mask | None
+    """bool (rows,): rows that pass; None where every row does."""
+    facets: tuple[str, ...]
+    """Facets that every row which passes has."""
+    facets_only: bool
+    """True where those facets are all that is asked for."""
+    bonuses: tuple[Bonus, ...]
+    """What rows gain that match a clause which is not required."""
+    patterns: tuple[tuple[Clause, float], ...]
+    """Prefixes and typos that a row may match, each with its inverse document frequency: for snippets."""
+
+    def narrow(self, selection: Selection) -> Selection:
+        """Return a selection without the rows that do not pass."""
+        if self.mask is None:
+            return selection
+        live = self.mask if selection.live is None else selection.live & self.mask
+        facets = tuple(dict.fromkeys([*selection.must, *self.facets]))
+        return Selection(live, int(np.count_nonzero(live)), facets, selection.must_is_all and self.facets_only)
+
+
+def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Operators:
+    """Find the rows that the operators of a query ask for."""
+    finder = _Finder(view, analyzer)
+    required: list[Mask] = []
+    any_of: Mask | None = None
+    facets: list[str] = []
+    facets_only = True
+    bonuses: list[Bonus] = []
+    patterns: list[tuple[Clause, float]] = []
+    for clause in parsed.clauses:
+        rows = finder.rows(clause)
+        if rows is None:
+            continue
+        passing = np.zeros(view.rows, np.bool_)
+        passing[rows] = True
+        weight = inverse_document_frequency(len(rows), view.statistics.rows)
+        if clause.need != "not" and clause.kind in ("prefix", "typo") and clause.field in (None, "title"):
+            patterns.append((clause, weight))
+        if clause.need == "may":
+            any_of = passing if any_of is None else any_of | passing
+            if len(rows):
+                bonuses.append(Bonus(name_of(clause), rows, weight))
+            continue
+        required.append(~passing if clause.need == "not" else passing)
+        if clause.need == "must" and clause.kind in ("word", "phrase") and clause.field in (*_COLUMNS, "tag"):
+            facets.append(facet(clause.field, clause.text))
+        else:
+            facets_only = False
+    if any_of is not None and not parsed.plain:
+        required.append(any_of)
+        facets_only = False
+    mask = np.logical_and.reduce(required) if required else None
+    return Operators(mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns))
+
+
+def name_of(clause: Clause) -> str:
+    """Return a clause as it could be written."""
+    text = f'"{clause.text}"' if clause.kind == "phrase" else clause.text
+    suffix = "*" if clause.kind == "prefix" else f"~{clause.edits}" if clause.kind == "typo" else ""
+    sign = {"must": "+", "not": "-", "may": ""}[clause.need]
+    if clause.need == "must" and (clause.field is not None or clause.kind == "phrase"):
+        sign = ""
+    return f"{sign}{f'{clause.field}:' if clause.field else ''}{text}{suffix}"
+
+
+class _Finder:
+    """Rows of clauses: below ``indexed`` through the text index, from there on through the words of the tail."""
+
+    def __init__(self, view: View, analyzer: Analyzer) -> None:
+        self._view, self._analyzer = view, analyzer
+        self._open()
+
+    def _open(self) -> None:
+        view = self._view
+        self._index = view.tables.text(view.snapshot)
+        self._indexed = 0 if self._index is None else min(self._index.rows, view.rows)
+
+    def has_terms(self, clause: Clause) -> bool:
+        """Tell whether a clause asks for anything: a word of signs alone does not."""
+        return clause.field not in (None, "title") or bool(self._terms(clause))
+
+    def rows(self, clause: Clause) -> I64 | None:
+        """Return the rows that a clause matches, int64 (m,) ascending; None where it asks for nothing."""
+        if not self.has_terms(clause):
+            return None
+        try:
+            return self._rows(clause)
+        except TextIndexDamaged as error:
+            self._view.tables.distrust(str(self._view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
+            self._open()
+            return self._rows(clause)
+
+    def _rows(self, clause: Clause) -> I64:
+        if clause.field in _COLUMNS:
+            return self._rows_of_column(clause)
+        if clause.field in ("tag", "source"):
+            return self._rows_of_facet(clause)
+        if clause.kind == "word" and clause.field is None:
+            return self._rows_of_stems(clause)
+        return self._rows_of_words(clause)
+
+    def _terms(self, clause: Clause) -> list[Term]:
+        return self._analyzer.tokens(encodable(clause.text))
+
+    def _rows_of_stems(self, clause: Clause) -> I64:
+        keys = np.array([term_hash(stem) for stem in stems_of(self._terms(clause))], np.uint32)
+        rows = self._search(lambda schema: _all_of(schema, SCORE, [term_code(key) for key in keys.tolist()]))
+        view = self._view
+        if self._indexed < view.rows:
+            found = view.tables.tail(view.snapshot, self._indexed).match(keys, view.rows)
+            held = np.bincount(found.rows - self._indexed, minlength=view.rows - self._indexed)
+            rows = np.concatenate([rows, np.flatnonzero(held == len(keys)) + self._indexed])
+        return rows[view.forward.holds(rows, keys)] if len(rows) else rows
+
+    def _rows_of_words(self, clause: Clause) -> I64:
+        field = TITLE if clause.field == "title" else WORDS
+        terms = self._terms(clause)
+        surfaces = [term.surface for term in terms]
+        if is_sequence(clause, terms):
+            rows = self._search(lambda schema: _phrase(schema, field, surfaces))
+            phrase = f" {' '.join(surfaces)} "
+            return np.concatenate([rows, self._tail_rows(field, lambda words: phrase in words)])
+        pattern = pattern_of(clause)
+        if len(pattern) > _MOST_LETTERS:
+            return _NO_ROWS
+        rows = self._search(lambda schema: _fuzzy(schema, field, pattern, clause))
+        if clause.kind == "prefix":
+            return np.concatenate([rows, self._tail_rows(field, lambda words: f" {pattern}" in words)])
+        return np.concatenate([rows, self._tail_rows_of_typo(field, pattern, clause.edits)])
+
+    def _tail_rows(self, field: str, test: Callable[[str], bool]) -> I64:
+        view = self._view
+        if self._indexed >= view.rows:
+            return _NO_ROWS
+        tail = view.tables.tail_words(view.snapshot, self._indexed)
+        words = (tail.titles if field == TITLE else tail.words)[: view.rows - self._indexed]
+        return np.array([row for row, text in enumerate(words, self._indexed) if test(text)], np.int64)
+
+    def _tail_rows_of_typo(self, field: str, pattern: str, edits: int) -> I64:
+        view = self._view
+        if self._indexed >= view.rows:
+            return _NO_ROWS
+        tail = view.tables.tail_words(view.snapshot, self._indexed)
+        near = [word for word in tail.vocabulary() if edit_distance(pattern, word, edits) <= edits]
+        rows = tail.rows_of(near, view.rows)
+        if field == WORDS:
+            return rows
+        return rows[[not set(near).isdisjoint(tail.titles[row - self._indexed].split()) for row in rows.tolist()]]
+
+    def _rows_of_column(self, clause: Clause) -> I64:
+        """Return the rows by project or type: a look at each of its values."""
+        view, field = self._view, str(clause.field)
+        codes = view.categories.column(view.snapshot, field)[: view.rows]
+        passing = [matches_value(clause, value) for value in view.categories.values(field)]
+        return np.flatnonzero(np.array([*passing, False], np.bool_)[codes])  # no value is -1: the last entry
+
+    def _rows_of_facet(self, clause: Clause) -> I64:
+        view, field = self._view, str(clause.field)
+        rows = self._search(lambda schema: _facet_query(schema, field, clause))
+        if self._indexed >= view.rows:
+            return rows
+        tail = np.arange(self._indexed, view.rows, dtype=np.int64)
+        values = view.snapshot.values("chunks", "tags" if field == "tag" else field, tail)
+        given = (value or () if field == "tag" else (value,) if value else () for value in values)
+        passing = [any(matches_value(clause, encodable(value)) for value in row) for row in given]
+        return np.concatenate([rows, tail[np.array(passing, np.bool_)]])
+
+    def _search(self, make_query: _MakeQuery) -> I64:
+        return _NO_ROWS if self._index is None else self._index.rows_of(make_query, self._indexed)
+
+
+def matches_value(clause: Clause, value: str) -> bool:
+    """Tell whether a clause matches a stored value; a source also by the end of its path."""
+    text = encodable(clause.text)
+    if clause.kind in ("prefix", "typo") and len(text) > _MOST_CHARS:
+        return False
+    if clause.kind == "prefix":
+        return value.startswith(text)
+    if clause.kind == "typo":
+        return edit_distance(text, value, clause.edits) <= clause.edits
+    ends = clause.field == "source" and len(text) <= _MOST_CHARS and value.endswith(f"/{text}")
+    return value == text or ends
+
+
+def matches_word(clause: Clause, word: str) -> bool:
+    """Tell whether a prefix or a typo matches a surface form."""
+    pattern = pattern_of(clause)
+    if clause.kind == "prefix":
+        return word.startswith(pattern)
+    return edit_distance(pattern, word, clause.edits) <= clause.edits
+
+
+def pattern_of(clause: Clause) -> str:
+    """Return the beginning of a word, or a misspelt word, folded as words are."""
+    return fold(encodable(clause.text)).replace("\u2019", "'")
+
+
+def is_sequence(clause: Clause, terms: Iterable[Term]) -> bool:
+    """Tell whether a clause asks for words side by side; so does a prefix in a script without spaces."""
+    return clause.kind in ("word", "phrase") or any(term.kind == "character" for term in terms)
+
+
+def stems_of(terms: Iterable[Term]) -> list[str]:
+    """Return the stems that a row has to hold for a word: its joined forms, else all of its terms."""
+    kept = [term for term in terms if term.kind != "character"]
+    joined = [term for term in kept if term.kind == "joined"]
+    return list(dict.fromkeys(term.stem for term in joined or kept))
+
+
+def weigh_stems(
+    text: str, stems: Mapping[str, float], patterns: Sequence[tuple[Clause, float]], analyzer: Analyzer
+) -> dict[str, float]:
+    """Return the weight of each stem of a question, and of each word of a text that a prefix or a typo of it matches."""
+    weights = dict(stems)
+    for term in analyzer.tokens(text) if patterns else ():
+        for clause, weight in patterns:
+            if matches_word(clause, term.surface):
+                weights[term.stem] = max(weight, weights.get(term.stem, 0.0))
+    return weights
+
+
+# ---------------------------------------------------------------------- queries of Tantivy
+
+
+def _all_of(schema: tantivy.Schema, field: str, terms: Iterable[str]) -> tantivy.Query:
+    from tantivy import Occur, Query
+
+    return Query.boolean_query([(Occur.Must, Query.term_query(schema, field, term, "freq")) for term in terms])
+
+
+def _phrase(schema: tantivy.Schema, field: str, words: list[str]) -> tantivy.Query:
+    from tantivy import Query
+
+    if len(words) == 1:
+        return Query.term_query(schema, field, words[0], "position")
+    return Query.phrase_query(schema, field, list(words))
+
+
+def _fuzzy(schema: tantivy.Schema, field: str, pattern: str, clause: Clause) -> tantivy.Query:
+    from tantivy import Query
+
+    prefix = clause.kind == "prefix"
+    return Query.fuzzy_term_query(schema, field, pattern, 0 if prefix else clause.edits, True, prefix)
+
+
+def _facet_query(schema: tantivy.Schema, field: str, clause: Clause) -> tantivy.Query:
+    from tantivy import Query
+
+    text = encodable(clause.text)
+    value = facet(field, text)
+    if clause.kind in ("prefix", "typo"):
+        return _fuzzy(schema, FACET, value, clause) if len(text) <= _MOST_CHARS else Query.empty_query()
+    if field == "source" and len(text) <= _MOST_CHARS:
+        return Query.regex_query(schema, FACET, "source=((.|\n)*/)?" + _META.sub(r"\\\1", text))
+    return Query.term_query(schema, FACET, value, "basic")

@@ -1,0 +1,113 @@
+"""Query operators: phrases, prefixes, typos, required and excluded clauses, and fields.
+
+======================  ==========================================================================================
+``"exact phrase"``      the words stand side by side, in this order; required
+``prefix*``             any word that begins so
+``typo~`` ``typo~2``    any word within one edit, or two
+``+clause``             required
+``-clause``             excluded
+``field:clause``        in that field alone; required. Fields: title, project, type, tag, source
+======================  ==========================================================================================
+
+A clause is a word, a phrase, a prefix or a typo. What only looks like an operator is text: an open quote, a lone sign, a
+sign before one letter or a number (``git commit -m``, ``-5 degrees``), two signs (``--force``), an unknown field
+(``https://…``, ``12:30``). So no question is ever an error, and an ordinary question is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from msgspec import Struct
+
+FIELDS: Final = ("title", "project", "type", "tag", "source")
+
+Kind = Literal["word", "phrase", "prefix", "typo"]
+Need = Literal["must", "may", "not"]
+
+_END = r"(?=[\s.,;:!?)]|\Z)"
+_CLAUSE: Final = re.compile(
+    rf"(?<!\S)(?P<sign>[+-]?)(?:(?P<field>{'|'.join(FIELDS)}):)?"
+    rf'(?:"(?P<straight>[^"]*)"{_END}'  # a phrase
+    rf"|“(?P<curly>[^”]*)”{_END}"
+    rf"|(?P<stem>\w[\w.'-]*)(?P<suffix>\*|~[12]?){_END}"  # a prefix or a typo
+    r'|(?P<bare>[^\s"*~+-][^\s"]*)(?!\S))'  # a word
+)
+_WORD: Final = re.compile(r"\w")
+_FLAG: Final = re.compile(r"\w|\d[\d.,]*%?")
+"""What a sign stands before in a flag or a number, and not in an operator."""
+_ENDING: Final = ".,;:!?)"
+
+
+class Clause(Struct, frozen=True):
+    """One operator of a query."""
+
+    kind: Kind
+    text: str
+    """The word, the beginning of one, or the words of a phrase, as written."""
+    need: Need
+    field: str | None = None
+    edits: int = 0
+    """Of a typo: how many letters may differ."""
+
+
+class ParsedQuery(Struct, frozen=True):
+    """A query apart: its operators, and its text without their signs and without what they exclude."""
+
+    text: str
+    clauses: tuple[Clause, ...] = ()
+    plain: bool = True
+    """True where the query has words beside its operators."""
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Read the operators of a query; one without any comes back as it is. Never raises. O(length).
+
+    Examples
+    --------
+    >>> [(c.need, c.kind, c.text) for c in parse_query('+deploy "build failed" -staging cach~1').clauses]
+    [('must', 'word', 'deploy'), ('must', 'phrase', 'build failed'), ('not', 'word', 'staging'), ('may', 'typo', 'cach')]
+    >>> parse_query("git commit -m 'fix' --force").clauses
+    ()
+    """
+    clauses: list[Clause] = []
+    text: list[str] = []
+    between: list[str] = []
+    at = 0
+    for match in _CLAUSE.finditer(query):
+        clause = _clause_of(match)
+        if clause is None:
+            continue
+        clauses.append(clause)
+        between.append(query[at : match.start()])
+        text.append(between[-1])
+        if clause.need != "not" and clause.field in (None, "title"):
+            text.append(clause.text)
+        at = match.end()
+    if not clauses:
+        return ParsedQuery(query)
+    between.append(query[at:])
+    plain = any(_WORD.search(part) for part in between)
+    return ParsedQuery("".join([*text, query[at:]]).strip(), tuple(clauses), plain)
+
+
+def _clause_of(match: re.Match[str]) -> Clause | None:
+    """Return the operator that a match is; None where it is text."""
+    sign, field = match["sign"], match["field"]
+    need: Need = "not" if sign == "-" else "must" if sign or field else "may"
+    phrase = match["straight"] if match["straight"] is not None else match["curly"]
+    if phrase is not None:
+        if not _WORD.search(phrase):
+            return None
+        return Clause("phrase", phrase.strip(), "not" if sign == "-" else "must", field)
+    if match["suffix"]:
+        if match["suffix"] == "*":
+            return Clause("prefix", match["stem"], need, field)
+        return Clause("typo", match["stem"], need, field, edits=int(match["suffix"][1:] or 1))
+    bare = match["bare"].rstrip(_ENDING)
+    if need == "may" or not _WORD.search(bare):
+        return None
+    if sign and not field and _FLAG.fullmatch(bare):
+        return None
+    return Clause("word", bare, need, field)

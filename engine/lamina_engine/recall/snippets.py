@@ -1,0 +1,107 @@
+"""Snippets: the window of a text that matches a query best, with the matched words marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from lamina_engine.index.analysis import Analyzer, fold
+from lamina_engine.results import Snippet
+
+WIDTH: Final = 240
+"""Characters of a window, unless told otherwise."""
+_REPEATED: Final = 0.1
+"""Share of a term's weight that each further occurrence in the window adds."""
+_PIECE: Final = re.compile(r"\S+")
+_WORD: Final = re.compile(r"\w[\w'’]*(?:[._+#-]+\w+)*")
+_SPACELESS: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
+)
+_SENTENCE: Final = re.compile(r"[.!?]\s+|\n+")
+
+
+class _Match(NamedTuple):
+    start: int
+    stop: int
+    stem: str
+
+
+def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, width: int = WIDTH) -> Snippet:
+    """Return the window that holds the heaviest distinct terms, begun at a line or a sentence where one is near.
+
+    ``weights`` has the stems of the query, each with its inverse document frequency. Without a match, the text's beginning.
+    O(length of the text).
+    """
+    matches = list(_matches(text, weights, analyzer))
+    start, stop = _window(text, matches, weights, width)
+    ranges = [(m.start - start, m.stop - start) for m in matches if m.start >= start and m.stop <= stop]
+    return Snippet(text[start:stop], start, tuple(_joined(ranges)))
+
+
+def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Iterator[_Match]:
+    for piece in _PIECE.finditer(text):
+        if _SPACELESS.search(piece[0]):
+            yield from _matches_of_run(piece[0], piece.start(), weights)
+            continue
+        for word in _WORD.finditer(piece[0]):
+            stems = [term.stem for each in analyzer.words(word[0]) for term in each.terms]
+            found = max((stem for stem in stems if stem in weights), key=lambda stem: weights[stem], default=None)
+            if found is not None:
+                yield _Match(piece.start() + word.start(), piece.start() + word.end(), found)
+
+
+def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iterator[_Match]:
+    """Yield the matches in a script without spaces, by its bigrams; a run of one character is a word."""
+    size = min(len(run), 2)
+    for i in range(len(run) - size + 1):
+        gram = fold(run[i : i + size])
+        if gram in weights:
+            yield _Match(offset + i, offset + i + size, gram)
+
+
+def _window(text: str, matches: list[_Match], weights: Mapping[str, float], width: int) -> tuple[int, int]:
+    if len(text) <= width:
+        return 0, len(text)
+    best, chosen = -1.0, (0, 0)
+    last = 0
+    for first, match in enumerate(matches):
+        last = max(last, first)
+        while last + 1 < len(matches) and matches[last + 1].stop - match.start <= width:
+            last += 1
+        inside = [each.stem for each in matches[first : last + 1]]
+        total = sum(weights[stem] for stem in set(inside)) + _REPEATED * sum(map(weights.__getitem__, inside))
+        if total > best:
+            best, chosen = total, (match.start, matches[last].stop)
+    begin, end = chosen
+    start = _beginning(text, max(0, begin - (width - (end - begin)) // 2), begin)
+    stop = min(len(text), max(start + width, end))
+    if stop < len(text) and not text[stop].isspace():  # not within a word
+        cut = max(text.rfind(" ", end, stop), text.rfind("\n", end, stop))
+        stop = cut if cut > 0 else stop
+    return start, stop
+
+
+def _beginning(text: str, earliest: int, begin: int) -> int:
+    """Return where a window may begin: after a line or a sentence that ends in its margin, else after a word."""
+    if earliest == 0:
+        return 0
+    ends = [match.end() for match in _SENTENCE.finditer(text, earliest, begin)]
+    if ends:
+        return ends[0]
+    space = text.find(" ", earliest, begin)
+    return space + 1 if space >= 0 else begin
+
+
+def _joined(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join ranges that overlap, as bigrams do."""
+    start, stop = -1, -1
+    for first, last in ranges:
+        if first > stop or start < 0:
+            if start >= 0:
+                yield start, stop
+            start, stop = first, last
+        else:
+            stop = max(stop, last)
+    if start >= 0:
+        yield start, stop

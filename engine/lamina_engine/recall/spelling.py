@@ -1,0 +1,179 @@
+"""Misspelt words: a word that no row holds is asked as the nearest words of the vault's dictionary.
+
+The dictionary is the words of titles and texts that a view sees. Edits are those of Damerau and Levenshtein: a letter
+more, less, replaced, or swapped with its neighbour. Nothing here depends on how far the text index has caught up.
+
+* One edit anywhere: each variant is looked up, with letters of the Latin alphabet or of the word's own script.
+* Two edits in long words, where one gives nothing: the first two letters agree, as most misspelt words' do.
+
+References
+----------
+.. [1] F. Damerau, "A technique for computer detection and correction of spelling errors", CACM 7(3), 1964.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from lamina_engine.index.analysis import Analyzer, QueryTerm
+from lamina_engine.index.tables import LEXICAL
+from lamina_engine.index.textindex import WORDS, TextIndexDamaged
+from lamina_engine.index.view import View
+
+WEIGHT: Final = 0.75
+"""Weight of a corrected word beside one that was asked for."""
+MOST: Final = 3
+"""Words of the dictionary that stand for one misspelt word."""
+LEAST_LETTERS: Final = 4
+TWO_EDITS_LETTERS: Final = 8
+"""From so many letters on two edits are tried."""
+MOST_LETTERS: Final = 32
+AGREEING: Final = 2
+"""First letters that have to agree where there are two edits."""
+_SCRIPT: Final = 128
+"""Code points that share a script, as a rule."""
+
+Corrections = Mapping[str, Sequence[str]]
+"""Words of the dictionary, the nearest first, by each misspelt word."""
+
+
+def find_corrections(
+    view: View, analyzer: Analyzer, text: str, unknown: Sequence[QueryTerm], operators: Iterable[str]
+) -> Corrections:
+    """Return the nearest words of a view's dictionary for the words of a question that no row holds.
+
+    Parameters
+    ----------
+    view : View
+    analyzer : Analyzer
+    text : str
+        The question.
+    unknown : sequence of QueryTerm
+        Its terms that no row holds.
+    operators : iterable of str
+        Texts of its operators: their words are asked as they are written.
+    """
+    stems = {term.stem for term in unknown if not term.stop}
+    exact = {term.stem for operator in operators for term in analyzer.tokens(operator)}
+    found: dict[str, list[str]] = {}
+    for piece in text.split():
+        terms = analyzer.tokens(piece)
+        parts = [term.stem for term in terms if term.kind == "part"]
+        for term in terms:
+            usable = term.kind == "word" or (term.kind == "joined" and not stems.isdisjoint(parts))
+            word = term.surface
+            fits = LEAST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha()
+            if usable and fits and term.stem in stems and term.stem not in exact and word not in found:
+                nearest = nearest_words(view, word)
+                if nearest:
+                    found[word] = nearest
+    return found
+
+
+def corrected_terms(terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer) -> list[QueryTerm]:
+    """Return a query's terms with corrected words in place of the misspelt ones, at a lower weight."""
+    out: list[QueryTerm] = []
+    for term in terms:
+        nearest = [word for surface in term.surfaces for word in corrections.get(surface, ())]
+        if not nearest:
+            out.append(term)
+            continue
+        surfaces: dict[str, dict[str, None]] = {}
+        for word in nearest:
+            for asked in analyzer.query(word):
+                surfaces.setdefault(asked.stem, {})[word] = None
+        out += [QueryTerm(stem, tuple(forms), WEIGHT * term.weight, False) for stem, forms in surfaces.items()]
+    return out
+
+
+def corrected_text(text: str, corrections: Corrections, analyzer: Analyzer) -> str:
+    """Return a question with the nearest word in place of each misspelt one."""
+    pieces = []
+    for piece in text.split():
+        surfaces = [term.surface for term in analyzer.tokens(piece)]
+        nearest = next((corrections[surface][0] for surface in surfaces if surface in corrections), piece)
+        pieces.append(nearest)
+    return " ".join(pieces)
+
+
+def nearest_words(view: View, word: str) -> list[str]:
+    """Return at most `MOST` words of a view's dictionary: by edits, then by descending frequency, then by the alphabet."""
+    try:
+        return _nearest_words(view, word)
+    except TextIndexDamaged as error:
+        view.tables.distrust(str(view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
+        return _nearest_words(view, word)
+
+
+def _nearest_words(view: View, word: str) -> list[str]:
+    dictionary = _Dictionary(view)
+    found = dictionary.frequencies(variants(word))
+    if not found and len(word) >= TWO_EDITS_LETTERS:
+        near = [other for other in dictionary.beginning(word[:AGREEING]) if 0 < edit_distance(word, other, 2) <= 2]
+        found = dictionary.frequencies(near)
+    words = [other for other in found if other.isalpha()]
+    return sorted(words, key=lambda other: (-found[other], other))[:MOST]
+
+
+class _Dictionary:
+    """The words of the rows that a view sees."""
+
+    def __init__(self, view: View) -> None:
+        self._index = view.tables.text(view.snapshot)
+        self._stop = view.rows
+        self._indexed = 0 if self._index is None else min(self._index.rows, view.rows)
+        self._tail = view.tables.tail_words(view.snapshot, self._indexed) if self._indexed < view.rows else None
+
+    def frequencies(self, words: Collection[str]) -> dict[str, int]:
+        """Return how many rows hold each word, without those that none holds."""
+        found: dict[str, int] = {}
+        for word in words:
+            count = self._index.frequency(WORDS, word, self._indexed) if self._index is not None else 0
+            count += self._tail.frequency(word, self._stop) if self._tail is not None else 0
+            if count:
+                found[word] = count
+        return found
+
+    def beginning(self, prefix: str) -> set[str]:
+        """Return the words that begin with a prefix, those of later rows included."""
+        found: set[str] = set()
+        if self._index is not None:
+            found.update(self._index.words_with_prefix(WORDS, prefix, self._indexed))
+        if self._tail is not None:
+            found.update(word for word in self._tail.vocabulary() if word.startswith(prefix))
+        return found
+
+
+def variants(word: str) -> set[str]:
+    """Return the words one edit away from a word. O(letters · alphabet)."""
+    blocks = {ord(letter) // _SCRIPT for letter in word if not letter.isascii()}
+    others = (chr(code) for block in blocks for code in range(block * _SCRIPT, (block + 1) * _SCRIPT))
+    alphabet = [*string.ascii_lowercase, *(letter for letter in others if letter.isalpha())]
+    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    found = {head + tail[1:] for head, tail in cuts if tail}
+    found.update(head + tail[1] + tail[0] + tail[2:] for head, tail in cuts if len(tail) > 1)
+    found.update(head + letter + tail[1:] for head, tail in cuts if tail for letter in alphabet)
+    found.update(head + letter + tail for head, tail in cuts for letter in alphabet)
+    found.discard(word)
+    return found
+
+
+def edit_distance(left: str, right: str, most: int) -> int:
+    """Return the edits between two words, a swap of neighbours counted as one; ``most`` + 1 where there are more."""
+    if abs(len(left) - len(right)) > most:
+        return most + 1
+    earlier: list[int] = []
+    before = list(range(len(right) + 1))
+    for i, letter in enumerate(left, 1):
+        row = [i]
+        for j, other in enumerate(right, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == right[j - 2] and left[i - 2] == other:
+                least = min(least, earlier[j - 2] + 1)
+            row.append(least)
+        if min(row) > most and min(before) > most:
+            return most + 1
+        earlier, before = before, row
+    return min(before[-1], most + 1)

@@ -1,0 +1,67 @@
+"""Query operators: what is one, what only looks like one, and that nothing is ever an error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina_engine.recall.operators import Clause, parse_query
+
+CASES: list[tuple[str, str, list[Clause]]] = [
+    ('"build failed"', "build failed", [Clause("phrase", "build failed", "must")]),
+    ("“build failed” today", "build failed today", [Clause("phrase", "build failed", "must")]),
+    ("+stale -bread", "stale", [Clause("word", "stale", "must"), Clause("word", "bread", "not")]),
+    ("cachf~", "cachf", [Clause("typo", "cachf", "may", edits=1)]),
+    ("cachf~2 x", "cachf x", [Clause("typo", "cachf", "may", edits=2)]),
+    ("deploy* failed?", "deploy failed?", [Clause("prefix", "deploy", "may")]),
+    ("+deploy* -fail~1", "deploy", [Clause("prefix", "deploy", "must"), Clause("typo", "fail", "not", edits=1)]),
+    ("project:api deploys", "deploys", [Clause("word", "api", "must", "project")]),
+    ("-type:incident deploys", "deploys", [Clause("word", "incident", "not", "type")]),
+    ('title:"why not" sqlite', "why not sqlite", [Clause("phrase", "why not", "must", "title")]),
+    ("tag:db source:notes/a.md", "", [Clause("word", "db", "must", "tag"), Clause("word", "notes/a.md", "must", "source")]),
+    ("why? -because.", "why?", [Clause("word", "because", "not")]),
+]  # fmt: skip
+TEXT = [
+    "", "why did we leave SQLite", 'what is "this', '" ""', "- + -- a", "git commit -m x --force", "-5 degrees +1", "C++ *.py src/* **bold**",
+    "https://x.y 12:30 title: foo", "e-mail is well-known", "a~b", "~1", "*", "(x|y)+ [a-z]* \\d{2} $", '"!!"', "foo:bar", "title:", "+", '+"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "text", "clauses"), CASES)
+def test_operators_are_read(query: str, text: str, clauses: list[Clause]) -> None:
+    got = parse_query(query)
+    assert list(got.clauses) == clauses
+    assert " ".join(got.text.split()) == text
+
+
+@pytest.mark.parametrize("query", TEXT)
+def test_what_only_looks_like_an_operator_is_text(query: str) -> None:
+    got = parse_query(query)
+    assert got.clauses == ()
+    assert got.text == query
+    assert got.plain
+
+
+@pytest.mark.parametrize(
+    ("query", "plain"), [('"a b"', False), ("+a1 -b1", False), ("+a1 word", True), ("tag:x", False)]
+)
+def test_words_beside_operators_are_noted(query: str, plain: bool) -> None:
+    assert parse_query(query).plain is plain
+
+
+PIECES = [*"ab \"+-~*:12“”.'\\[(?", "title:", "tag:"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_no_text_is_an_error_and_signs_are_all_that_goes(query: str) -> None:
+    got = parse_query(query)
+    assert all(clause.text.strip() and clause.need in ("must", "may", "not") for clause in got.clauses)
+    if not got.clauses:
+        assert got.text == query
+
+
+@given(st.lists(st.sampled_from(["why", "did", "we", "move", "e-mail", "v1.2", "3,000", "it's"]), max_size=8))
+def test_a_plain_question_is_left_as_it_is(words: list[str]) -> None:
+    query = " ".join(words)
+    assert parse_query(query).text == query
