@@ -161,9 +161,9 @@ class Hits(Results["Hit"]):
         return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"
 
     def snippet(self, hit: Chunk, width: int | None = None) -> Snippet:
-        """Return the window of a hit's text that matches the question best, with the matched words as ranges.
+        """Return the window of a hit's text that matches the question best.
 
-        Computed when asked for. Without a matched word, it is the text's beginning.
+        Its ranges are the matched words. It is computed when asked for. Without a matched word, it is the text's beginning.
 
         Parameters
         ----------
@@ -182,10 +182,10 @@ class Hits(Results["Hit"]):
 
         Examples
         --------
-        >>> hits = vault.recall("which database", k=1)
+        >>> hits = vault.recall("move to PostgreSQL", k=1)
         >>> snippet = hits.snippet(hits[0], width=40)
         >>> [snippet.text[start:stop] for start, stop in snippet.ranges]
-        ['database']
+        ['moved', 'PostgreSQL']
         """
         if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
             raise InvalidArgument(f"width={width!r} must be a whole number of characters from 1 up, or None")

@@ -91,7 +91,9 @@ def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
     assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "hits"]
     assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@1", None)
-    assert set(got["hits"][0]) == HIT_FIELDS
+    assert set(got["hits"][0]) == HIT_FIELDS | {"snippet"}
+    snippet = got["hits"][0]["snippet"]
+    assert "PostgreSQL" in [snippet["text"][start:stop] for start, stop in snippet["ranges"]]
     assert (got["hits"][0]["id"], got["hits"][0]["created_at"]) == ("pg", "2026-02-15T00:00:00Z")
 
 

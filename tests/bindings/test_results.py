@@ -16,7 +16,7 @@ from lamina_engine.recall.explain import recompute
 
 FIELDS = [
     "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
-    "freshness", "via", "terms", "snippet",
+    "freshness", "via", "terms",
 ]  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_the_json_form_is_that_of_the_command_line(hits: Hits) -> None:
     got = json.loads(json.dumps(hits.to_dict(), allow_nan=False))
     assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "hits"]
     assert (got["query"], got["as_of"], got["snapshot"]) == ("which PostgreSQL database", None, hits.snapshot)
-    assert [list(hit) for hit in got["hits"]] == [FIELDS] * len(hits)
+    assert [list(hit) for hit in got["hits"]] == [[*FIELDS, "snippet"]] * len(hits)
     assert [hit["id"] for hit in got["hits"]] == [hit.id for hit in hits]
 
 
@@ -80,7 +80,7 @@ def test_explain_tells_the_terms_of_every_hit(hits: Hits) -> None:
     assert [(each["rank"], each["id"], each["score"]) for each in got["hits"]] == [
         (i, hit.id, hit.score) for i, hit in enumerate(hits, 1)
     ]
-    assert got["hits"][0]["terms", "snippet"] == hits[0].terms
+    assert got["hits"][0]["terms"] == hits[0].terms
     assert got["candidates"]["scored"] >= len(hits)
 
 
@@ -92,10 +92,10 @@ def test_hits_as_a_table(hits: Hits) -> None:
     assert table["score"].to_pylist() == [hit.score for hit in hits]
     assert table["created_at"].to_pylist() == [hit.created_at for hit in hits]
     assert str(table.schema.field("created_at").type) == "timestamp[us, tz=UTC]"
-    assert [terms["coverage"] for terms in table["terms", "snippet"].to_pylist()] == [
+    assert [terms["coverage"] for terms in table["terms"].to_pylist()] == [
         hit.terms["coverage"] for hit in hits
     ]
-    assert [dict(terms["words"]) for terms in table["terms", "snippet"].to_pylist()] == [
+    assert [dict(terms["words"]) for terms in table["terms"].to_pylist()] == [
         hit.terms["words"] for hit in hits
     ]
     assert json.loads(table["metadata"].to_pylist()[[hit.id for hit in hits].index("one")]) == {"n": [1]}
