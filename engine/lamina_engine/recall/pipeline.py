@@ -230,9 +230,13 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
     """Return the rows to be ranked by time alone: near a question's only content, a time, or passing its only operators."""
     window = request.window
-    if request.parsed is not None and request.vector is None and {"lexical", "vector"} & set(request.lanes):
-        if not _analyzer().tokens(request.text):
-            return np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
+    if (
+        request.parsed is not None
+        and request.vector is None
+        and request.lanes != ("facts",)
+        and not _analyzer().tokens(request.text)
+    ):
+        return np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
     if window is None or not window.alone:
         return _NO_ROWS
     # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
