@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lamina_engine.facts.intents import Question
     from lamina_engine.facts.questions import AnswerSet
+
     # Answer is the type of a base class, as text
     from lamina_engine.results import Answer, Chunk, Hit, Snippet  # noqa: F401
 
