@@ -373,8 +373,8 @@ def neighbours(
     registry: Registry = STANDARD,
 ) -> list[Neighbor]:
     """Return the chunks within some hops of others: nearest first, then newer, then by id."""
-    _check_whole("hops", hops, 1, MAX_DEPTH)
-    _check_whole("limit", limit, 1, MAX_BUDGET)
+    _check_integer("hops", hops, 1, MAX_DEPTH)
+    _check_integer("limit", limit, 1, MAX_BUDGET)
     state = nodes.state_of(view)
     walk_out, walk_in = registry.masks(state.graph.relations, relations, direction)
     names = ids_of(identity, "id", alone=True)
@@ -408,7 +408,7 @@ def traverse(
     others.
     """
     for name, value, most in (("depth", depth, MAX_DEPTH), ("beam", beam, MAX_BUDGET), ("budget", budget, MAX_BUDGET)):
-        _check_whole(name, value, 1, most)
+        _check_integer(name, value, 1, most)
     begin = _anchor_starts(view, anchors, invalidated=invalidated)
     walk = walk_best_first(
         view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
@@ -428,7 +428,7 @@ def propagate(
 
     See `lamina_kernels.graph.push`. Best first; equal scores newer first, then by id.
     """
-    _check_whole("budget", budget, 1, MAX_BUDGET)
+    _check_integer("budget", budget, 1, MAX_BUDGET)
     begin, paths = _anchor_starts(view, anchors, invalidated=invalidated), intent_paths(intent)
     pushed = push_mass(
         view, begin, intent=intent, budget=budget, invalidated=invalidated, registry=registry
@@ -467,7 +467,7 @@ def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
 # ---------------------------------------------------------------------- from ids to nodes
 
 
-def _check_whole(name: str, value: int, least: int, most: int) -> None:
+def _check_integer(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {most}")
 

@@ -124,14 +124,14 @@ def _marked(data: bytes, codec: str, head: int) -> Decoded | Refusal:
     except UnicodeDecodeError as error:
         if codec.startswith("utf-32"):
             return Refusal("encoding", f"the byte order mark says {codec}, but byte {head + error.start} is invalid")
-        raw = _decode_around_bad_bytes(body, codec)
+        raw = _decode_skipping_bytes(body, codec)
         warning = f"not all of it is {codec}: {len(_ESCAPED.findall(raw))} places were replaced by U+FFFD"
     if "\0" in raw:
         return Refusal("binary", f"a NUL character in {codec} text, so this is binary")
     return _finish(raw, codec, head, len(data), warning)
 
 
-def _decode_around_bad_bytes(body: bytes, codec: str) -> str:
+def _decode_skipping_bytes(body: bytes, codec: str) -> str:
     """Decode with bad bytes as lone surrogates, which encode back to as many bytes."""
     if codec == "utf-8":
         return body.decode(codec, "surrogateescape")

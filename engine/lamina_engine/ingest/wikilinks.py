@@ -83,7 +83,7 @@ class LinkResolver:
 
 def _narrow_paths(fits: list[tuple[str, ...]], wanted: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Narrow fitting paths; each preference counts only where it leaves some."""
-    for prefer in (_is_whole_path, _same_spelling):
+    for prefer in (_is_full_path, _same_spelling):
         fits = [parts for parts in fits if prefer(parts, wanted)] or fits
     fewest = min(map(len, fits), default=0)
     fits = [parts for parts in fits if len(parts) == fewest]
@@ -94,7 +94,7 @@ def _narrow_paths(fits: list[tuple[str, ...]], wanted: tuple[str, ...]) -> list[
     return fits
 
 
-def _is_whole_path(parts: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+def _is_full_path(parts: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     return len(parts) == len(wanted)
 
 
