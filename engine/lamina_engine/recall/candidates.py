@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -44,12 +44,15 @@ class Candidates(Struct, frozen=True):
         """Return the table with more rows, which have 0 in every other column."""
         return Candidates(
             np.concatenate([self.rows, rows]),
-            *(np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in msgspec.structs.astuple(self)[1:]),
+            *(np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in self._columns()[1:]),
         )
 
     def take(self, positions: I64) -> Candidates:
         """Return the table with some of its rows, in their order."""
-        return Candidates(*(column[positions] for column in msgspec.structs.astuple(self)))
+        return Candidates(*(column[positions] for column in self._columns()))
+
+    def _columns(self) -> tuple[Any, ...]:
+        return msgspec.structs.astuple(self)
 
 
 def score_candidates(

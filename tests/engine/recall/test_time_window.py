@@ -170,7 +170,6 @@ def test_where_nothing_is_near_the_time_the_lanes_answer(diary: Vault) -> None:
 
 def test_words_alone_are_matched_even_where_they_name_a_time(diary: Vault) -> None:
     diary.add("The February report is late.", id="report", created_at="2020-01-01")
-    for arguments in ({"lanes": ["lexical"]}, {"profile": "lexical"}):
-        hits = diary.recall("February", k=30, **arguments)
+    for hits in (diary.recall("February", 30, lanes=["lexical"]), diary.recall("February", 30, profile="lexical")):
         assert "report" in [hit.id for hit in hits]
         assert all("by_time" not in hit.terms for hit in hits)
