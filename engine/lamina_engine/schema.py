@@ -30,6 +30,7 @@ class Column(NamedTuple):
     type: pa.DataType
     nullable: bool
     meaning: str
+    """Stored as metadata of the Arrow schema: a word changed here changes the bytes of every segment."""
 
 
 _RECORDED = Column(
@@ -49,7 +50,7 @@ CHUNKS = (
     Column("session", CATEGORY, True, "session scope"),
     Column("agent", CATEGORY, True, "who wrote it"),
     Column("source", pa.string(), True, "path relative to the ingested root's label, or what the caller gave"),
-    Column("ordinal", pa.int32(), False, "position among the chunks of its source, from 0; -1 if they are unordered"),
+    Column("ordinal", pa.int32(), False, "position among the chunks of its source, from 0; -1 where there is no order"),
     Column("start", pa.int64(), False, "first byte of the chunk in the source file; -1 unknown"),
     Column("stop", pa.int64(), False, "one past its last byte in the source file; -1 unknown"),
     Column("previous", pa.int64(), False, "row of the chunk before it in its source or session when written; -1 none"),
@@ -142,14 +143,14 @@ FRESHNESS = (
     Column("tier", CATEGORY, False, "fresh, aging, stale, expired or unknown"),
     Column("reason", CATEGORY, False, "commits, content_changed, deleted, renamed, age, ..."),
     Column("commits", pa.int32(), False, "commits that touched its file since it was written; -1 unknown"),
-    Column("review", pa.bool_(), False, "true if the scan asks for a review"),
+    Column("review", pa.bool_(), False, "whether the scan found that somebody should look at it"),
     Column("path", pa.string(), True, "where its file is now, below its repository"),
 )
 
 FACTS = (
     _RECORDED,
     Column("kind", CATEGORY, False, "fact; or what a row does to an earlier one: close, retract, confidence"),
-    Column("amends", pa.int64(), False, "row of the fact whose validity and confidence it changes; -1 for a fact"),
+    Column("amends", pa.int64(), False, "row of the fact whose validity and confidence it says anew; -1 for a fact"),
     Column("subject", pa.int64(), False, "row of the entities log; -1 forgotten"),
     Column("predicate", CATEGORY, False, "in its normal form; see lamina_engine.facts.predicates"),
     Column("target", pa.int64(), False, "row of the entities log, where its object is an entity; else -1"),
@@ -159,7 +160,7 @@ FACTS = (
     Column("chunk", pa.string(), True, "id of the chunk that says so"),
     Column("confidence", pa.float32(), False, "0 to 1"),
     Column("weight", pa.float32(), False, "above 0, as the caller gave it; kept, and not used"),
-    Column("valid_from", INSTANT, True, "us UTC; first instant at which it holds; null since forever"),
+    Column("valid_from", INSTANT, True, "us UTC; first instant at which it holds; null since ever"),
     Column("valid_to", INSTANT, True, "us UTC; first instant at which it holds no more; null open"),
     Column("origin", CATEGORY, False, "what wrote it: user, import, seed, ..."),
 )

@@ -42,10 +42,8 @@ class Candidates(Struct, frozen=True):
 
     def append(self, rows: I64) -> Candidates:
         """Return the table with more rows, which have 0 in every other column."""
-        return Candidates(
-            np.concatenate([self.rows, rows]),
-            *(np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in self._columns()[1:]),
-        )
+        rest: list[Any] = [np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in self._columns()[1:]]
+        return Candidates(np.concatenate([self.rows, rows]), *rest)
 
     def take(self, positions: I64) -> Candidates:
         """Return the table with some of its rows, in their order."""
