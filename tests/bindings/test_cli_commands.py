@@ -87,6 +87,35 @@ def test_help_alone_lists_the_commands(run: Run) -> None:
     assert run("--version").out == f"lamina {lamina.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"',
+        '"PostgreSQL',
+        "+",
+        "-",
+        "~",
+        "*",
+        "title:",
+        "(a|b)*",
+        "[a-z]+ \\d{2}",
+        "^$.*",
+        "source:[",
+        '+"(" -"["',
+        "-PostgreSQL",
+    ],
+)
+@pytest.mark.parametrize("flags", [(), ("--no-syntax",), ("--json",), ("--explain",)])
+def test_no_query_is_an_error_on_the_command_line(run: Run, query: str, flags: tuple[str, ...]) -> None:
+    got = run("recall", *flags, "--", query)
+    assert (got.code, got.err) == (0, "")
+
+
+def test_operators_are_read_unless_they_are_switched_off(run: Run) -> None:
+    assert not run("recall", '"PostgreSQL zzyzx"', "--json").document["hits"]
+    assert run("recall", '"PostgreSQL zzyzx"', "--no-syntax", "--json").document["hits"]
+
+
 def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
     assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "hits"]
