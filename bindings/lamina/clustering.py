@@ -199,7 +199,7 @@ class HDBSCAN:
         """Return the parameters by name; ``deep`` has no effect."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name; they are checked when they are used.
 
         Raises
@@ -217,13 +217,14 @@ class HDBSCAN:
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != _PARAMETERS[name]]
         return f"HDBSCAN({', '.join(changed)})"
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn, where it asks, what this estimator can do."""
+    def __sklearn_tags__(self) -> object:
+        """Return the tags of this estimator for scikit-learn."""
         utils = import_module("sklearn.utils")
-        return utils.Tags(
+        tags: object = utils.Tags(
             estimator_type="clusterer", target_tags=utils.TargetTags(required=False), transformer_tags=None,
             classifier_tags=None, regressor_tags=None, input_tags=utils.InputTags(),
         )  # fmt: skip
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "labels_")

@@ -6,8 +6,8 @@ Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)`` and DuckDB'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast, overload
 
 from lamina_engine.errors import InvalidArgument
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lamina_engine.facts.questions import AnswerSet
 
     # Answer is the type of a base class, as text
-    from lamina_engine.results import Answer, Chunk, Hit, Snippet  # noqa: F401
+    from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, Snippet  # noqa: F401
 
 _HTML_ROWS = 50
 
@@ -28,7 +28,7 @@ _HTML_ROWS = 50
 class Record(Protocol):
     """A frozen result that has a form in JSON."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return JSON values; instants as ISO 8601 with ``Z``."""
         ...
 
@@ -71,7 +71,7 @@ class Results(Sequence[T_co], Generic[T_co]):
 
         return html_of(repr(self), [record.to_dict() for record in self._records[:_HTML_ROWS]], len(self))
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, JSONValue]]:
         """Return the records as JSON values."""
         return [record.to_dict() for record in self._records]
 
@@ -144,7 +144,7 @@ class Hits(Results["Hit"]):
         snapshot: int,
         as_of: str | None,
         took_ms: float,
-        trace: dict[str, Any],
+        trace: Mapping[str, object],
         cut: Callable[[str, int | None], Snippet],
     ) -> None:
         from lamina_engine.results import Hit
@@ -192,12 +192,12 @@ class Hits(Results["Hit"]):
             raise InvalidArgument(f"width={width!r} must be a whole number of characters from 1 up, or None")
         return self._cut(hit.text, width)
 
-    def explain(self) -> dict[str, Any]:
+    def explain(self) -> Explanation:
         """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
-        return {"query": self.query, "profile": self.profile, **self._trace, "hits": hits}
+        return cast("Explanation", {"query": self.query, "profile": self.profile, **self._trace, "hits": hits})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the document that ``lamina recall --json`` prints."""
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
@@ -249,6 +249,6 @@ class Answers(Results["Answer"]):
         related = ", related facts only" if self and not self.answered else ""
         return f"Answers({len(self)} for {self.question.text!r}{related})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the question, the answers and what was understood, as JSON values."""
         return self._document()

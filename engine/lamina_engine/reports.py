@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from lamina_engine.results import JSONValue
 
 
 class Report:
@@ -16,7 +18,7 @@ class Report:
 
     __slots__ = ()
 
-    def to_dict(self: DataclassInstance) -> dict[str, Any]:
+    def to_dict(self: DataclassInstance) -> dict[str, JSONValue]:
         """Return the fields as JSON values: the shape of the command's ``--json``."""
         return asdict(self)
 
@@ -125,6 +127,6 @@ class ReindexReport(Report):
     seconds: float = 0.0
     rate: float = 0.0
     """Rows a second."""
-    gate: dict[str, Any] = field(default_factory=dict)
+    gate: dict[str, JSONValue] = field(default_factory=dict)
     """See `lamina_engine.reindex.gate.judge`."""
     swapped: bool = False

@@ -7,11 +7,151 @@ is the same instant as a `datetime` in UTC. ``to_dict`` returns JSON values, wit
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal, TypeAlias, TypedDict, cast
 
 from msgspec import Struct, structs
 
 from lamina_engine.clock import EPOCH, format_instant, utc_datetime
+
+JSONValue: TypeAlias = "bool | int | float | str | list[JSONValue] | dict[str, JSONValue] | None"
+"""A value of JSON."""
+
+
+class PathTerm(TypedDict, total=False):
+    """One link of the path to a hit, in its terms."""
+
+    source: str
+    target: str
+    relation: str
+    weight: float
+    outward: bool
+    topic: int
+    """Number of the topic, where a topic and not a link leads there."""
+
+
+class BoostTerms(TypedDict):
+    """Boosts of one hit: by age, session and length."""
+
+    recency: float
+    half_life_hours: float
+    age_hours: float | None
+    session: float
+    tokens: int
+    length_tokens: float
+
+
+class TimeTerms(TypedDict):
+    """Distance of one hit from the time window of the question."""
+
+    weight: float
+    before_days: float
+    after_days: float
+    outside_days: float
+
+
+class CompositeTerms(TypedDict):
+    """Composite scoring of one hit."""
+
+    weights: dict[str, float]
+    recency: float
+    half_life_days: float | None
+    """None where it does not fade."""
+    confidence: float
+    quality: float
+    length: float
+    repetition: float
+    boost: float
+    pinned: bool
+    company: float
+    uses: int
+    days_since_use: float | None
+    revisions: int
+    duplicates: int
+
+
+class _Terms(TypedDict):
+    fusion: str
+    vector_share: float
+    rank_constant: float
+    bm25: float
+    coverage: float
+    words: dict[str, float]
+    cosine: float | None
+    lexical_rank: int | None
+    vector_rank: int | None
+    own: float
+    received: float
+    semantic: float
+    semantic_weight: float
+    recency: float
+    age_days: float
+    half_life_days: float
+    date_missing: bool
+    factor: float
+    folded: list[str]
+
+
+class Terms(_Terms, total=False):
+    """Terms of a hit's score; the later ones only where the profile or the question has them."""
+
+    boosts: BoostTerms
+    time: TimeTerms
+    composite: CompositeTerms
+    corrected: dict[str, list[str]]
+    by_time: bool
+    facts_share: float
+    fact: float
+    fact_rank: int
+    fact_score: float
+    fact_method: str
+    fact_says: list[str]
+    fact_contradicted: list[str]
+    linked: float
+    path: list[PathTerm]
+    contradicts: bool
+    ceiling: float
+
+
+class WindowTrace(TypedDict):
+    """Time window that a recall found in the question."""
+
+    phrase: str
+    since: str | None
+    until: str | None
+    confidence: float
+    event: str | None
+    filter: bool
+
+
+class HitTrace(TypedDict):
+    """One hit of an explanation."""
+
+    rank: int
+    id: str
+    score: float
+    terms: Terms
+
+
+class _Explanation(TypedDict):
+    query: str
+    profile: str
+    candidates: dict[str, int]
+    selected: int
+    rows: int
+    words: list[str]
+    folded: int
+    brought: int
+    intent: str | None
+    hits: list[HitTrace]
+
+
+class Explanation(_Explanation, total=False):
+    """Parameters of a recall, counts of its stages and terms of its hits."""
+
+    time: WindowTrace
+    operators: list[str]
+    corrected: dict[str, list[str]]
+
 
 _EXCERPT_CHARS = 60
 
@@ -47,7 +187,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     success: bool | None = None
     commit: str | None = None
     blob: str | None = None
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, JSONValue] = {}
     version: str = ""
     """Hash of its content, in hex."""
     status: str = "active"
@@ -74,7 +214,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
         """End of its snooze, in UTC; None where it is not snoozed."""
         return utc_datetime(self.snoozed_until_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields that ``lamina get --json`` prints."""
         return {
             "id": self.id,
@@ -116,10 +256,10 @@ class Hit(Chunk, frozen=True, kw_only=True):
     """Higher is better; comparable within one recall."""
     via: str | None = None
     """What brought it in; None for a direct match."""
-    terms: dict[str, Any] = {}
+    terms: Terms = cast("Terms", {})
     """Every term of the score by name; `lamina_engine.recall.explain.recompute` returns the score from them."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields that ``lamina recall --json`` prints."""
         return {
             "id": self.id,
@@ -135,7 +275,7 @@ class Hit(Chunk, frozen=True, kw_only=True):
             "status": self.status,
             "freshness": self.freshness,
             "via": self.via,
-            "terms": self.terms,
+            "terms": cast("dict[str, JSONValue]", self.terms),
         }
 
     def __repr__(self) -> str:
@@ -151,7 +291,7 @@ class Snippet(Struct, frozen=True):
     ranges: tuple[tuple[int, int], ...]
     """Matched words, as half-open ranges of characters of the snippet."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {"text": self.text, "start": self.start, "ranges": [list(each) for each in self.ranges]}
 
@@ -163,7 +303,7 @@ class Event(Struct, frozen=True):
     """``added`` and ``updated`` for versions; else the event, such as ``invalidate``, ``restore`` or ``pin``."""
     recorded_at_us: int
     reason: str | None = None
-    detail: dict[str, Any] = {}
+    detail: dict[str, JSONValue] = {}
     chunk: Chunk | None = None
     """The version, where the entry is one."""
 
@@ -172,7 +312,7 @@ class Event(Struct, frozen=True):
         """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return one element of ``events`` of ``lamina history --json``."""
         return {
             "kind": self.kind,
@@ -192,7 +332,7 @@ class Timeline(Struct, frozen=True):
     total: int
     """Dated chunks that were considered, the focus included."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the document of ``lamina timeline --json``."""
         return {
             "before": [chunk.to_dict() for chunk in self.before],
@@ -231,7 +371,7 @@ class Link(Struct, frozen=True):
         """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "source": self.source,
@@ -291,7 +431,7 @@ class Neighbor(Struct, frozen=True):
             text += f" -{step.relation}-> {step.target}" if step.outward else f" <-{step.relation}- {step.source}"
         return text
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "id": self.id,
@@ -336,7 +476,7 @@ class Cause(Struct, frozen=True):
         """Time of the event or of writing, UTC."""
         return utc_datetime(self.created_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "id": self.id,
@@ -411,7 +551,7 @@ class Fact(Struct, frozen=True):
         """Time of recording, UTC."""
         return EPOCH + timedelta(microseconds=self.recorded_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "id": self.row,
@@ -446,7 +586,7 @@ class Contradiction(Struct, frozen=True):
     confidence: float
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "old": self.old.to_dict(),
@@ -502,7 +642,7 @@ class Answer(Struct, frozen=True):
         """First instant at which it no longer holds, in UTC; None: open."""
         return utc_datetime(self.valid_to_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "subject": self.subject,
@@ -549,7 +689,7 @@ class StoryChunk(Struct, frozen=True):
         """Time of the event or of writing, UTC."""
         return utc_datetime(self.created_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "id": self.id,
@@ -600,7 +740,7 @@ class Story(Struct, frozen=True):
         """Texts of the chunks in order, separated by blank lines."""
         return "\n\n".join(chunk.text for chunk in self.chunks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the document of ``lamina chain --json``."""
         return structs.asdict(self) | {
             "chunks": [chunk.to_dict() for chunk in self.chunks],
@@ -633,7 +773,7 @@ class Session(Struct, frozen=True):
         """End, UTC."""
         return utc_datetime(self.ended_at_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return {
             "session": self.session,
@@ -673,7 +813,7 @@ class Reconstruction(Struct, frozen=True):
         """End of the span, in UTC; None where it is open."""
         return utc_datetime(self.until_us)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the document of ``lamina reconstruct --json``."""
         return {
             "mode": self.mode,
@@ -703,6 +843,6 @@ class FactsReport(Struct, frozen=True):
     ids: tuple[int, ...]
     """``Fact.id`` of each record, in order; -1 for one that was left out."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
         return structs.asdict(self) | {"problems": list(self.problems), "ids": list(self.ids)}

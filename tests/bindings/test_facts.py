@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -183,7 +184,8 @@ def test_what_notes_say_in_fields_and_what_contradicts_it(plain: Vault, tmp_path
     plain.facts.add("Beacon", "port", "9090", source="later.md")
     [found] = plain.facts.contradictions()
     assert (found.old.value, found.new.value, found.old.source) == ("8080", "9090", "beacon.md")
-    assert found.to_dict()["old"]["value"] == "8080"
+    document: dict[str, Any] = found.to_dict()
+    assert document["old"]["value"] == "8080"
 
 
 def test_without_a_language_model_it_says_so(plain: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_a_link_is_what_was_said(linked: Vault) -> None:
     assert (link.source, link.target, link.relation, link.origin) == ("a", "b", "causal", "user")
     assert link.weight == pytest.approx(0.8)
     assert (link.note, link.to_dict()["created_at"]) == ("no room for objects", "2026-02-02T00:00:00Z")
-    assert link.to_dict()["recorded_at"].endswith("Z")
+    assert str(link.to_dict()["recorded_at"]).endswith("Z")
     assert json.dumps(link.to_dict())
     again = linked.link("a", "b", "causal", 0.25)
     assert (again.weight, again.note, again.created_at) == (0.25, None, link.created_at)
@@ -85,7 +86,8 @@ def test_neighbors(linked: Vault) -> None:
     assert [(near.id, near.hops, near.via) for near in two] == [
         ("b", 1, "a -causal-> b"), ("c", 2, "a -causal-> b -causal-> c"),
     ]  # fmt: skip
-    assert two[1].to_dict()["path"][0] == {
+    document: dict[str, Any] = two[1].to_dict()
+    assert document["path"][0] == {
         "source": "a", "target": "b", "relation": "causal", "weight": pytest.approx(0.8), "outward": True,
     }  # fmt: skip
     assert (two[0].title, two[0].text, two[0].to_dict()["created_at"]) == (

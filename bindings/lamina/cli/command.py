@@ -163,14 +163,14 @@ class Call:
             self.vault, mode=mode, embedder=embedder_choice(embedder), redactor=redactor, trust=self.trust
         )
 
-    def answer(self, document: Any, lines: Callable[[], Iterable[str]]) -> None:
+    def answer(self, document: object, lines: Callable[[], Iterable[str]]) -> None:
         """Print the result: the document under ``--json``, else the lines."""
         if self.as_json:
             print_json(document)
         else:
             sys.stdout.writelines(f"{line}\n" for line in lines())
 
-    def after(self, outer: Any) -> Call:
+    def after(self, outer: object) -> Call:
         """Return these options, given after the command's name, completed by those given before it."""
         if not isinstance(outer, Call):
             return self
@@ -218,7 +218,7 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], click.
     return decorate
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print one JSON document in UTF-8, indented on a terminal."""
     # a lone surrogate (bytes of a path, say) becomes \udcXX, which is JSON; stdout's own encoding plays no part
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2 if sys.stdout.isatty() else None)

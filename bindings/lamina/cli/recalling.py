@@ -80,7 +80,7 @@ def recall(
     """
     with call.open(mode="r", embedder=embedder) as vault:
         hits = vault.recall(query, where=where, lanes=lanes or None, **options)
-    document = hits.to_dict()
+    document: dict[str, object] = {**hits.to_dict()}
     if explain:
         document["explain"] = hits.explain()
     call.answer(document, lambda: _lines(hits, explain=explain))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet
 from lamina_engine.reports import Report
+
+if TYPE_CHECKING:
+    from lamina_engine.results import JSONValue
 
 # Resamples are drawn in blocks of about this many indices, so that memory stays near 32 MB for any number of queries.
 _BLOCK_DRAWS: Final = 2_000_000
@@ -175,7 +178,7 @@ class Score:
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return value, low and high; None for NaN, which JSON does not know."""
         return {"value": _finite(self.value), "low": _finite(self.low), "high": _finite(self.high)}
 
@@ -191,9 +194,9 @@ class GroupScores:
     measures: dict[str, Score]
     """By name and cut, such as ``recall@10``."""
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the group as JSON values."""
-        measures = {name: score.to_dict() for name, score in self.measures.items()}
+        measures: dict[str, JSONValue] = {name: score.to_dict() for name, score in self.measures.items()}
         return {"n": self.n, "skipped": self.skipped, "measures": measures}
 
 
@@ -215,7 +218,7 @@ class EvaluationReport(Report):
     values: dict[str, NDArray[np.float64]] = field(repr=False, compare=False)
     """Per measure, float64 (n,): the value of each scored query, in the set's order, for paired comparisons."""
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the report as JSON values, without those of each query; same keys for every set."""
         return {
             "set": self.name,

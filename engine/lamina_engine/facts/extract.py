@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, Chat
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import JSONValue
 
 ORIGIN: Final = "observation"
 COLLECTION: Final = "observations"
@@ -80,7 +81,7 @@ class ExtractReport(Report):
         self.dropped += other.dropped
         self.requests, self.tokens, self.left, self.stopped = other.requests, other.tokens, other.left, other.stopped
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the report as JSON values."""
         found = asdict(self)
         return found | {"dropped": [drop._asdict() for drop in self.dropped]}

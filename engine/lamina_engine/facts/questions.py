@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lamina_engine.facts.view import FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Fact
+    from lamina_engine.results import Fact, JSONValue
 
 __all__ = ["ANSWERED_FROM", "TIERS", "AnswerSet", "Tiers", "ask", "ask_view"]
 
@@ -129,7 +129,7 @@ class AnswerSet(Sequence[Answer]):
         """True where a name means several entities; answers are of all of them."""
         return any(named.ambiguous for named in self.question.named)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return everything as JSON values."""
         return {
             "question": self.question.text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 import numpy as np
@@ -320,7 +320,7 @@ def export_tasks(memory: Memory, path: Path, rows: Rows) -> int:
 
 
 def _node(chunk: Chunk, marks: Sequence[tuple[str, str]]) -> Node:
-    beside: dict[str, Any] = chunk.metadata.get(KEPT) or {}
+    beside = cast("dict[str, Any]", chunk.metadata.get(KEPT) or {})
     title = beside.get("title", chunk.title or "")
     title = title if (title.strip() or None) == chunk.title else chunk.title or ""
     body = beside.get("description", chunk.text)
@@ -357,7 +357,7 @@ def _edges(view: View, chunks: Sequence[Chunk]) -> list[Edge]:
     relations = list(IMPORTED["clawpy"])
     odd: dict[tuple[str, str, str], list[Any]] = {}
     for chunk in chunks:
-        for target, relation, created, extra in (chunk.metadata.get(KEPT) or {}).get("edges", ()):
+        for target, relation, created, extra in cast("dict[str, Any]", chunk.metadata.get(KEPT) or {}).get("edges", ()):
             odd[chunk.id, target, relation] = [created, extra]
     found: dict[tuple[str, str, str], Link] = {}
     for name in names if view.snapshot.rows("links") else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.index.view import View
@@ -15,7 +15,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
-from lamina_engine.results import Hit
+from lamina_engine.results import Hit, Terms
 
 if TYPE_CHECKING:
     from lamina_engine.recall.spelling import Corrections
@@ -59,7 +59,7 @@ def explain(
     for position, chunk, words_, values, ranks, recency, age_s, half_life_s, dated, boost in columns:
         lexical_rank, vector_rank = ranks
         bm25, coverage, cosine, own, received, semantic, factor, score = values
-        record = {
+        record: dict[str, Any] = {
             "fusion": profile.fusion,
             "vector_share": share,
             "rank_constant": profile.rank_constant,
@@ -103,7 +103,7 @@ def explain(
             record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
             if link.ceiling is not None:
                 record["ceiling"] = link.ceiling
-        found.append(Hit(**chunk, score=score, via=via, terms=record))
+        found.append(Hit(**chunk, score=score, via=via, terms=cast("Terms", record)))
     return found
 
 

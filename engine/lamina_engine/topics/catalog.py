@@ -7,7 +7,7 @@ reader of one version of the vault gets the same.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from lamina_engine.topics.generation import (
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.results import JSONValue
 
 
 _ASSIGNED = "assigned"
@@ -50,7 +51,7 @@ class Topic:
     medoid: str | None
     exemplars: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return one element of ``topics`` of ``lamina topics --json``."""
         return asdict(self)
 
@@ -76,7 +77,7 @@ class TopicMembers:
     topic: Topic
     members: tuple[Member, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSONValue]:
         """Return the shape of ``lamina topics ID --json``."""
         return asdict(self)
 

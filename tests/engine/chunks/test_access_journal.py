@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_other_profiles_neither_note_nor_use_it(used: Vault, clock: FixedClock) 
 def test_answers_change_with_the_log_and_not_with_the_asking(used: Vault) -> None:
     used.add("words", id="a", created_at="2026-01-01")
     used.add("else", id="other")
-    first = [hit.to_dict() for hit in used.recall("words", profile="used")]
+    first: list[dict[str, Any]] = [hit.to_dict() for hit in used.recall("words", profile="used")]
     assert [[hit.to_dict() for hit in used.recall("words", profile="used")] for _ in range(3)] == [first] * 3
     then = used.recall("words", profile="used").snapshot
     recalled(used, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import numpy as np
 import pytest
@@ -38,7 +39,9 @@ def test_what_a_caller_changes_is_not_shown_to_the_next(lexical_vault: Vault) ->
         hit.metadata["n"] = "changed"
         hit.terms["own"] = -1.0
     again = lexical_vault.recall("pump", k=30)
-    assert {tuple(hit.metadata.get("n", ())) for hit in again} == {(i,) for i in range(30) if i % 3} | {()}
+    assert {tuple(cast("list[int]", hit.metadata.get("n", []))) for hit in again} == {
+        (i,) for i in range(30) if i % 3
+    } | {()}
     assert all(hit.terms["own"] >= 0.0 for hit in again)
 
 

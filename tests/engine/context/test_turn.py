@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -178,11 +178,11 @@ def test_stale_code_patterns_are_held_back_unless_freshness_is_off(
 )
 def test_what_a_tier_costs_a_code_pattern(vault: Vault, tier: str | None, ref: float) -> None:
     from lamina_engine.context.turn import _penalties, _result
-    from lamina_engine.results import Hit
+    from lamina_engine.results import Hit, Terms
 
     found = Hit(
         id="a", row=0, text="b", type="note", collection="code-patterns", recorded_at_us=0, freshness=tier, score=0.8,
-        terms={"cosine": 0.45, "coverage": 0.0},
+        terms=cast("Terms", {"cosine": 0.45, "coverage": 0.0}),
     )  # fmt: skip
     result = _result(found, _penalties(vault._memory), "wordllama", 0)
     assert result.score == pytest.approx(ref)

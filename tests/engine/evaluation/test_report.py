@@ -205,11 +205,9 @@ def test_to_dict_is_strict_json_with_a_stable_shape() -> None:
     ]
     assert (got["records"], got["queries"], got["skipped"]) == (20, 5, 2)
     assert got["latency_ms"] == {"p50": None, "p95": None}
-    overall = got["overall"]
-    assert isinstance(overall, dict)
+    overall: Any = got["overall"]
     assert list(overall["measures"]) == [f"{m}@{k}" for m in ("recall", "hit", "mrr", "ndcg") for k in (1, 2)]
-    categories = got["categories"]
-    assert isinstance(categories, dict)
+    categories: Any = got["categories"]
     assert categories["unlabelled"]["measures"]["recall@1"] == {"value": None, "low": None, "high": None}
 
 

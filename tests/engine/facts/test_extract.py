@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -105,7 +106,7 @@ def test_a_chunk_that_cannot_be_written_gives_no_facts_and_its_siblings_do(
 def test_malformed_blocks_are_told_and_the_others_stay(memory: Memory) -> None:
     report = extract_text(memory, block("gossip") + block() + "<observation>")
     assert (len(report.chunks), report.added, len(report.dropped)) == (1, 1, 3)
-    document = report.to_dict()
+    document: dict[str, Any] = report.to_dict()
     assert document["dropped"][0]["what"] == "observation 1"
     assert json.dumps(document)
 

@@ -283,7 +283,7 @@ def test_another_table_of_intents(memory: Memory) -> None:
 
 def test_an_answer_as_json(memory: Memory) -> None:
     say(memory, "Dana | phone | 1")
-    document = ask(memory, "Dana's phone").to_dict()
+    document: dict[str, Any] = ask(memory, "Dana's phone").to_dict()
     (answer,) = document["answers"]
     assert {"subject", "predicate", "object", "score", "method", "source", "resolution"} <= set(answer)
     assert (answer["object"], answer["valid_from"], document["answered"]) == ("1", None, True)

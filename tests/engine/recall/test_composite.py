@@ -18,6 +18,7 @@ from lamina_engine.profiles import Profiles
 from lamina_engine.recall import composite as c
 from lamina_engine.recall.composite import Traits, composite, quality_of
 from lamina_engine.recall.explain import recompute
+from lamina_engine.results import CompositeTerms
 from tests.engine.recall.corpus import QUERIES, records
 
 
@@ -202,7 +203,7 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
         yield found
 
 
-def parts(vault: Vault, query: str, **options: Any) -> dict[str, dict[str, Any]]:
+def parts(vault: Vault, query: str, **options: Any) -> dict[str, CompositeTerms]:
     hits = vault.recall(query, **{"profile": "composed", **options})
     for hit in hits:
         assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9)

@@ -92,7 +92,7 @@ def test_an_event_that_is_not_there_changes_nothing(diary: Vault) -> None:
 def test_what_the_caller_says_of_time_wins(diary: Vault) -> None:
     hits = diary.recall("cache meeting notes in March 2026", 5, since="2026-05-01")
     assert "time" not in hits.explain()
-    assert {hit.to_dict()["created_at"][:7] for hit in hits if hit.created_at} <= {"2026-05", "2026-06", "2026-07"}
+    assert {str(hit.to_dict()["created_at"])[:7] for hit in hits if hit.created_at} <= {"2026-05", "2026-06", "2026-07"}
     assert "time" not in diary.recall("cache meeting notes in March 2026", 5, time="off").explain()
 
 
