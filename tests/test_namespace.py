@@ -19,7 +19,7 @@ from lamina.sessions import Sessions
 from lamina.topics import Topics
 
 PUBLIC = {
-    "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline",
+    "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
