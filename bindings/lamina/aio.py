@@ -870,7 +870,7 @@ class AsyncFacts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object; the same as `list`.
 
@@ -925,7 +925,7 @@ class AsyncFacts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object, in the order in which they were written.
 
@@ -1345,7 +1345,7 @@ class AsyncSessions:
         since: Instant | None = None,
         until: Instant | None = None,
         days: float | None = None,
-        limit: int = 30,
+        limit: int | None = 30,
         now: Instant | None = None,
         tz: str | None = None,
     ) -> Results[Session]:

@@ -53,7 +53,7 @@ class Facts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object; the same as `list`.
 
@@ -183,7 +183,7 @@ class Facts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object, in the order in which they were written.
 
@@ -199,8 +199,8 @@ class Facts:
             Facts valid then; now by default.
         history : bool
             Include facts that are no longer, or not yet, valid.
-        limit : int
-            Maximum number of facts.
+        limit : int, optional
+            Maximum number of facts; None for all.
 
         Returns
         -------
@@ -221,8 +221,8 @@ class Facts:
         from lamina_engine.facts.view import fact_view_at
         from lamina_engine.results import Fact
 
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
         kg = fact_view_at(self._memory)
         moment = None if history else self._instant(valid_at, "valid_at")
         if moment is None and not history:

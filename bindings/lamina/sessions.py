@@ -40,7 +40,7 @@ class Sessions:
         since: Instant | None = None,
         until: Instant | None = None,
         days: float | None = None,
-        limit: int = 30,
+        limit: int | None = 30,
         now: Instant | None = None,
         tz: str | None = None,
     ) -> Results[Session]:
@@ -54,8 +54,8 @@ class Sessions:
             Only chunks with since <= created_at < until.
         days : float, optional
             Only the last days before ``now``.
-        limit : int
-            Maximum number of sessions.
+        limit : int, optional
+            Maximum number of sessions; None for all.
         now : date, optional
             End of ``days``; the time of the clock by default.
         tz : str, optional

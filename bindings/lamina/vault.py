@@ -245,7 +245,8 @@ class Vault:
         ----------
         records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
             A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
-            created_at, success, tags, vector, metadata``; other keys go to the metadata. Where ``source``, or
+            created_at, success, tags, vector, metadata``; other keys go to the metadata. Metadata is kept as JSON: dates
+            become ISO 8601 text, sets sorted lists; what JSON cannot hold is refused. Where ``source``, or
             ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
             `freshness`.
         links : bool
@@ -1146,7 +1147,7 @@ class Vault:
         engine : {"lexical", "vectors", "keys"}, optional
             Rebuild one index only.
         accept : bool
-            Swap whatever the recall of the new generation; its counts must be right all the same.
+            Swap even if the new generation recalls less; wrong counts still stop it.
         tolerance : float
             Share of the old generation's recall@10, on the vault's own titles and headings, that the new one may lose.
         batch_rows : int

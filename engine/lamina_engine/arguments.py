@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value
 
 
 def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str]:
@@ -16,7 +16,7 @@ def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str
             return [value]
         raise InvalidArgument(f"{name}={value!r} is one text; give a list of ids")
     if not isinstance(value, Iterable):
-        raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give {'an id, or ' * alone}a list of ids")
+        raise InvalidArgument(f"{describe_value(name, value)}; give {'an id, or ' * alone}a list of ids")
     given = list(value)
     for each in given:
         if not isinstance(each, str) or not each:
@@ -28,7 +28,7 @@ def path_of(value: object, name: str = "path") -> Path:
     """Return a path."""
     if isinstance(value, str | os.PathLike):
         return Path(value)
-    raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give the path of a file or folder")
+    raise InvalidArgument(f"{describe_value(name, value)}; give the path of a file or folder")
 
 
 def paths_of(value: object, name: str = "path") -> list[str]:
@@ -36,7 +36,7 @@ def paths_of(value: object, name: str = "path") -> list[str]:
     if isinstance(value, str | bytes | os.PathLike):
         return [os.fsdecode(value)]
     if not isinstance(value, Iterable):
-        raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give a path, or a list of paths")
+        raise InvalidArgument(f"{describe_value(name, value)}; give a path, or a list of paths")
     given = list(value)
     for each in given:
         if not isinstance(each, str | bytes | os.PathLike):

@@ -10,7 +10,7 @@ import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value
 
 US_PER_S = 1_000_000
 US_PER_DAY = 86_400 * US_PER_S
@@ -56,7 +56,7 @@ class FixedClock:
 def zone(name: str) -> tzinfo:
     """Return the time zone of an IANA name."""
     if not isinstance(name, str):
-        raise InvalidArgument(f"tz={name!r} is a {type(name).__name__}; give an IANA name such as 'Europe/Berlin'")
+        raise InvalidArgument(f"{describe_value('tz', name)}; give an IANA name such as 'Europe/Berlin'")
     if name.upper() in ("UTC", "Z"):
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 2 ms, and most dates say their zone

@@ -89,7 +89,7 @@ class EmbedderMismatch(EmbeddingError, ValueError):
 
 
 class ReindexGateError(LaminaError, RuntimeError):
-    """A new generation of indexes that did not pass its gate; the old one goes on serving."""
+    """A new generation of indexes that did not pass its gate; the old one stays in use."""
 
 
 class IngestError(LaminaError, OSError):
@@ -98,3 +98,21 @@ class IngestError(LaminaError, OSError):
 
 class MissingExtra(LaminaError, ImportError):
     """An optional package that is not installed."""
+
+
+def name_type(value: object) -> str:
+    """Return the type of a value for a message: "an int", "a str", "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def describe_value(name: str, value: object) -> str:
+    """Return a value and its type for a message: "limit='x' is a str", "limit is None"."""
+    return f"{name} is None" if value is None else f"{name}={value!r} is {name_type(value)}"
+
+
+def name_cause(error: Exception) -> str:
+    """Return why a file cannot be read, without the error's number and path."""
+    return getattr(error, "strerror", None) or str(error)

@@ -292,7 +292,7 @@ def test_ingest_reports_counts_and_problems(run: Run, tmp_path: Path) -> None:
     got = run("ingest", str(notes))
     assert got.code == 0
     assert got.out.startswith("2 added, 22 skipped in ")
-    assert "2 chunks written, 1 secrets masked" in got.out
+    assert "2 chunks written, 1 secret masked" in got.out
     assert got.out.count("bad") == 20
     assert "and 2 more; --json has all of them" in got.out
     again = run("ingest", str(notes), "--json").document
@@ -550,3 +550,24 @@ def test_a_vault_of_somebody_else_is_opened_when_trusted(run: Run, monkeypatch: 
     assert "--trust" in got.err
     assert run("get", "pg", "--trust").code == 0
     assert run("--trust", "get", "pg").code == 0
+
+
+@pytest.mark.parametrize("kind", ["beads", "tasks", "github", "jira"])
+def test_a_folder_in_place_of_a_file_is_named_once(run: Run, tmp_path: Path, kind: str) -> None:
+    got = run("ingest", str(tmp_path), "--kind", kind)
+    assert got.code == 1
+    assert got.err.startswith(f"lamina: {tmp_path} cannot be read (Is a directory); give ")
+    assert (got.err.count(str(tmp_path)), "Errno" in got.err) == (1, False)
+
+
+def test_plurals_of_one(run: Run) -> None:
+    assert "1 manifest, " in run("verify").out
+    assert "1 chunk written" in run("ingest", "-", "--kind", "text", stdin=b"One line.\n").out
+    assert run("links", "add", "pg", "redis", "related").code == 0
+    assert "stopped" not in run("facts", "extract").out
+
+
+def test_a_limit_of_0_lists_all(run: Run) -> None:
+    for command in ("list", "sessions", "topics", "freshness"):
+        assert "0 for all" in run(command, "--help").out
+        assert run(command, "--limit", "0").code == 0

@@ -174,7 +174,7 @@ def test_a_gate_that_is_not_passed_has_its_own_code(
         assert main(["reindex", "--embedder", "wordllama-64", "--json"]) == GATE == 4
     out, err = capsys.readouterr()
     assert out == ""
-    assert "the old one goes on serving" in err
+    assert "the old one stays in use" in err
     assert space(embedded) == before
 
 

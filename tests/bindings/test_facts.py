@@ -112,7 +112,8 @@ def test_listing_retracting_declaring(plain: Vault) -> None:
     assert told(plain.facts.list(object="8", limit=1)) == [("badge", "8")]
     assert plain.facts.retract(first.id) == 1
     assert told(plain.facts.list("Ann", "badge", history=True)) == [("badge", "8")]
-    with pytest.raises(InvalidArgument):
+    assert plain.facts.list(limit=None) == plain.facts.list()
+    with pytest.raises(InvalidArgument, match="None for all"):
         plain.facts.list(limit=0)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value, name_cause, name_type
 
 
 def test_ids() -> None:
@@ -33,3 +33,13 @@ def test_flags() -> None:
     for wrong in (1, None, "no"):
         with pytest.raises(InvalidArgument, match="deep"):
             flag_of(wrong, "deep")
+
+
+def test_types_and_causes_in_messages() -> None:
+    assert (name_type(5), name_type("x"), name_type(None)) == ("an int", "a str", "None")
+    assert describe_value("limit", "x") == "limit='x' is a str"
+    assert describe_value("ids", None) == "ids is None"
+    with pytest.raises(IsADirectoryError) as raised:
+        Path().read_bytes()
+    assert name_cause(raised.value) == "Is a directory"
+    assert name_cause(EOFError("torn")) == "torn"

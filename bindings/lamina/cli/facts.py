@@ -215,7 +215,9 @@ def extract(
     with call.open() as vault:
         report = vault.facts.extract(text, source=source, session=session, judge=True if judge else None, budget=budget)
     document = report.to_dict()
-    call.answer(document, lambda: table([(name, _value_text(value)) for name, value in document.items()]))
+    call.answer(
+        document, lambda: table([(name, _value_text(value)) for name, value in document.items() if value is not None])
+    )
 
 
 @command("contradictions", "lamina facts contradictions", "lamina facts contradictions --judge")

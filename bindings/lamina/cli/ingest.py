@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import Call, command, embedder_option, json_object
-from lamina.cli.terminal import bold, dim, printable
+from lamina.cli.terminal import bold, count_of, dim, printable
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PROBLEMS_SHOWN: Final = 20
 _COUNTS: Final = ("added", "updated", "unchanged", "moved", "removed", "skipped")
-_WRITTEN: Final = {"chunks": "chunks written", "links": "links found", "redactions": "secrets masked"}
+_WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "found"), "redactions": ("secret", "masked")}
 
 
 @command(
@@ -109,14 +109,14 @@ def _columns(pairs: Sequence[str]) -> dict[str, str]:
 def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     counts = [f"{report[name]:,} {name}" for name in _COUNTS if report[name]] or ["nothing to do"]
     yield f"{', '.join(counts)} in {report['seconds']:.1f} s"
-    written = [f"{report[name]:,} {what}" for name, what in _WRITTEN.items() if report[name]]
+    written = [f"{count_of(report[name], noun)} {done}" for name, (noun, done) in _WRITTEN.items() if report[name]]
     if written:
         yield dim(", ".join(written))
     problems = report["problems"]
     if not problems:
         return
     yield ""
-    yield bold(f"{len(problems):,} {'problem' if len(problems) == 1 else 'problems'}")
+    yield bold(count_of(len(problems), "problem"))
     for problem in problems[:_PROBLEMS_SHOWN]:
         yield f"  {printable(problem['source'])}  {dim(problem['code'])}"
         yield f"    {printable(problem['message'])}"

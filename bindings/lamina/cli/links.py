@@ -14,6 +14,7 @@ from lamina.cli.terminal import (
     chunk_line,
     clip,
     columns,
+    count_of,
     dim,
     headline,
     printable,
@@ -131,7 +132,7 @@ def show(call: Call, id: str, direction: Direction, relations: tuple[str, ...]) 
 
 
 def _link_line(link: Link) -> str:
-    times = None if link.count is None else f"{link.count:,} times"
+    times = None if link.count is None else count_of(link.count, "time")
     facts = headline(
         f"{link.weight:.3g}",
         times,

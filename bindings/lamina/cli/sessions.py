@@ -124,18 +124,25 @@ def _excerpt(text: str, query: str) -> str:
 @click.option("--since", metavar="DATE", help="Only chunks from this date on.")
 @click.option("--until", metavar="DATE", help="Only chunks from before this date.")
 @click.option("--days", type=float, metavar="N", help="Only the last N days.")
-@click.option("--limit", type=int, default=30, show_default=True, metavar="N", help="Maximum number of sessions.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of sessions; 0 for all.",
+)
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
-def sessions(call: Call, **options: Any) -> None:
+def sessions(call: Call, limit: int, **options: Any) -> None:
     """List sessions, newest first."""
     with call.open(mode="r") as vault:
-        found = vault.sessions(**options)
+        found = vault.sessions(limit=limit or None, **options)
     document = {"count": len(found), "sessions": [session.to_dict() for session in found]}
     call.answer(document, lambda: map(_session_line, found))
 
 
 def _session_line(session: Session) -> str:
-    count = f"{session.chunks} chunk{'' if session.chunks == 1 else 's'}"
+    count = count_of(session.chunks, "chunk")
     facts = headline(
         short_date(format_instant(session.started_at_us)), session.project, ", ".join(session.agents), count
     )

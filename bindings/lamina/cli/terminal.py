@@ -128,9 +128,9 @@ _HEX = frozenset("0123456789abcdef")
 _SHORT_DIGITS = 10
 
 
-def count_of(count: int, noun: str) -> str:
+def count_of(count: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun: 1 chunk, 2 chunks."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def short_id(identity: str) -> str:

@@ -113,7 +113,12 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
     "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="Layout of the map."
 )
 @click.option(
-    "--limit", type=click.IntRange(0), default=_SHOWN, show_default=True, metavar="N", help="Maximum number of lines."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of lines; 0 for all.",
 )
 def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
     """List topics, show one, or draw a map."""
@@ -137,9 +142,10 @@ def _show(call: Call, found: TopicMembers, limit: int) -> None:
 def _topic_lines(found: TopicMembers, limit: int) -> Iterator[str]:
     yield _line(found.topic)
     yield from (
-        f"  {short_id(each.chunk)}  {each.probability:.2f}  {dim(each.origin)}" for each in found.members[:limit]
+        f"  {short_id(each.chunk)}  {each.probability:.2f}  {dim(each.origin)}"
+        for each in found.members[: limit or None]
     )
-    if len(found.members) > limit:
+    if 0 < limit < len(found.members):
         yield f"  and {len(found.members) - limit:,} more"
 
 
@@ -152,7 +158,7 @@ def _tree_lines(found: Sequence[Topic], limit: int) -> Iterator[str]:
     for each in found:
         below.setdefault(each.parent, []).append(each)
     shown, waiting = 0, [(each, 0) for each in reversed(below.get(None, []))]
-    while waiting and shown < limit:
+    while waiting and (shown < limit or not limit):
         each, depth = waiting.pop()
         waiting += [(child, depth + 1) for child in reversed(below.get(each.id, []))]
         yield "  " * depth + _line(each)

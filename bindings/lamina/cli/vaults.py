@@ -249,13 +249,19 @@ def verify(call: Call, deep: bool, repair: bool) -> None:
         raise click.exceptions.Exit(PROBLEM)
 
 
+_SINGULAR: Final = {"indexes": "index"}
+
+
 def _verify_lines(report: VerifyReport) -> Iterator[str]:
     for problem in report.problems:
         yield f"{problem.code}: {printable(problem.where)}: {printable(problem.message)}"
         yield f"  {printable(problem.advice)}"
     if report.repaired:
         yield f"repaired: {printable(report.repaired)}"
-    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(report.checked.items()))
+    counts = ", ".join(
+        count_of(count, _SINGULAR.get(name, name.removesuffix("s")), name)
+        for name, count in sorted(report.checked.items())
+    )
     yield f"{'ok' if report.ok else count_of(len(report.problems), 'problem')}: {counts}"
 
 
@@ -277,7 +283,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
 )
 @click.option("--engine", type=click.Choice(["lexical", "vectors", "keys"]), help="Rebuild only this index.")
 @click.option("--restart", is_flag=True, help="Start over instead of resuming an interrupted run.")
-@click.option("--accept", is_flag=True, help="Swap even if recall dropped; counts must still be right.")
+@click.option("--accept", is_flag=True, help="Swap even if recall dropped; wrong counts still stop it.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),

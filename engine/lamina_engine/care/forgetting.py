@@ -123,10 +123,10 @@ def _clear_build_dir(memory: Memory) -> None:
 def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
     """Return the filter, or None for ids; refuse one that would forget everything."""
     if (where is None) == (ids is None):
-        raise InvalidArgument("forget needs either a filter or ids, and not both: say which chunks are to be forgotten")
+        raise InvalidArgument("forget takes either where or ids, and needs one of them; give the chunks to forget")
     if ids is not None:
         if not ids_of(ids):
-            raise InvalidArgument("forget was given no ids; name the chunks that are to be forgotten")
+            raise InvalidArgument("ids is empty; give the ids of the chunks to forget")
         return None
     node = filters.parse_filter(where, tz)
     if not filters.fields_of(node):

@@ -365,10 +365,7 @@ def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) 
 
 _SAMPLED = 8
 """Rows of a segment whose forward lists are made again from its text."""
-_ADVICE = (
-    "the next write builds it again where it cannot be opened; "
-    "delete it, or verify with repair, to have that done in any case"
-)
+_ADVICE = "rebuild it from the log with `lamina reindex`, or remove it with `lamina verify --repair`: the next write rebuilds it"
 
 
 def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> list[Path]:
@@ -405,7 +402,7 @@ def _wrong(path: Path, record: dict[str, Any], rows: int, read: Callable[[Path],
     try:
         found = read(path)
     except (LaminaError, OSError) as error:
-        return str(error)
+        return str(error).removeprefix(f"{path}: ")
     if int(record.get("rows", 0)) > rows:
         return f"it is said to cover {record['rows']} rows, the log has {rows}"
     if found > rows:
@@ -433,7 +430,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
             if wrong is None and deep and not _same_terms(snapshot, segment, rows):
                 wrong = "its terms are not those of the text"
         except TermsDamaged as error:
-            wrong = str(error)
+            wrong = str(error).removeprefix(f"{path}: ")
         if wrong is not None:
             report.add("index", f"{folder.name}/{path.parent.name}/{path.name}", wrong, _ADVICE)
             damaged.append(path)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.errors import EmbeddingError, InvalidArgument
+from lamina_engine.errors import EmbeddingError, InvalidArgument, name_type
 
 
 @runtime_checkable
@@ -60,7 +60,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     checked = list(texts)
     for row, text in enumerate(checked):
         if not isinstance(text, str):
-            raise InvalidArgument(f"text {row} is a {type(text).__name__}; every text must be a str")
+            raise InvalidArgument(f"text {row} is {name_type(text)}; every text must be a str")
     return checked
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.embed.protocol import add_prefixes, check_query, check_texts, describe_prefixes, unit_rows
 from lamina_engine.embed.transport import OPENAI_KEY, PayloadError, connection, join_url
-from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
+from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig, name_type
 
 
 class RemoteEmbedder(ABC):
@@ -163,7 +163,7 @@ class CallableEmbedder(RemoteEmbedder):
     ) -> None:
         if not callable(fn):
             raise InvalidArgument(
-                f"fn is a {type(fn).__name__}; give a function that takes a list of texts and returns an array of "
+                f"fn is {name_type(fn)}; give a function that takes a list of texts and returns an array of "
                 "shape (texts, d)"
             )
         if not identity.strip() or not identity.isprintable():

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeGuard
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, name_type
 from lamina_engine.evaluation.sets import EvaluationQuery, EvaluationSet, set_name
 from lamina_engine.reports import Problem
 
@@ -138,7 +138,7 @@ class _Dialogue:
         for number in numbers:
             turns = self.conversation[f"session_{number}"]
             if not isinstance(turns, list):
-                raise self._invalid(f"session_{number} is a {type(turns).__name__}", "a list of turns")
+                raise self._invalid(f"session_{number} is {name_type(turns)}", "a list of turns")
             date = str(self.conversation.get(f"session_{number}_date_time", ""))
             created_at = session_instant(date)
             if created_at is None and turns:

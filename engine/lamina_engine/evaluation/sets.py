@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.reports import Problem
 
 
@@ -70,7 +70,7 @@ def read_bytes(path: Path) -> bytes:
         data = path.read_bytes()
         return gzip.decompress(data) if path.name.endswith(".gz") else data
     except (OSError, EOFError) as error:
-        raise IngestError(f"{path} cannot be read: {error}. Give the path of a labelled set.") from error
+        raise IngestError(f"{path} cannot be read ({name_cause(error)}); give the path of a labelled set") from error
 
 
 def read_json(path: Path) -> object:

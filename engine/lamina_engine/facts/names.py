@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value
 from lamina_engine.index.keys import hash_ids
 
 MAX_NAME: Final = 200
@@ -43,7 +43,7 @@ _GAP, _WORD, _ALONE, _TAIL = range(4)
 def clean(name: str, what: str = "name", most: int = MAX_NAME) -> str:
     """Return a name in composed form with single blanks."""
     if not isinstance(name, str):
-        raise InvalidArgument(f"{what}={name!r} is a {type(name).__name__}; give text")
+        raise InvalidArgument(f"{describe_value(what, name)}; give text")
     if len(name) <= most and _CLEAN.fullmatch(name):  # most names
         return name
     text = " ".join(unicodedata.normalize("NFC", name).split()) if not name.isascii() else " ".join(name.split())

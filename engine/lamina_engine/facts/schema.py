@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from lamina_engine.clock import format_instant
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value
 from lamina_engine.facts import names
 from lamina_engine.facts.predicates import Registry, predicate_name
 
@@ -229,7 +229,7 @@ def _to_subject(value: Any) -> str:
 
 def _to_object(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidArgument(f"object={value!r} is a {type(value).__name__}; give text")
+        raise InvalidArgument(f"{describe_value('object', value)}; give text")
     text = value.strip()
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)

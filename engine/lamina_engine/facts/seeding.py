@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.clock import parse_instant
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_type
 from lamina_engine.facts import names
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
 from lamina_engine.facts.log import Draft, write
@@ -116,16 +116,14 @@ def _read(path: Path) -> dict[str, Any]:
             raise
         raise InvalidArgument(f"{path} is not valid YAML: {error}") from error
     if not isinstance(document, dict):
-        raise InvalidArgument(
-            f"{path} holds a {type(document).__name__}; a seed file has the parts {', '.join(_PARTS)}"
-        )
+        raise InvalidArgument(f"{path} holds {name_type(document)}; a seed file has the parts {', '.join(_PARTS)}")
     _check_fields(document, _PARTS, f"{path}")
     return document
 
 
 def _check_fields(found: Any, allowed: tuple[str, ...], where: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
-        raise InvalidArgument(f"{where} is a {type(found).__name__}; it has the fields {', '.join(allowed)}")
+        raise InvalidArgument(f"{where} is {name_type(found)}; it has the fields {', '.join(allowed)}")
     unknown = sorted(str(name) for name in found if name not in allowed)
     if unknown:
         raise InvalidArgument(f"{where}: {unknown[0]!r} is not known; allowed are {', '.join(allowed)}")
@@ -135,14 +133,14 @@ def _check_fields(found: Any, allowed: tuple[str, ...], where: str) -> Mapping[s
 def _list_part(document: Mapping[str, Any], part: str, path: Path) -> list[Any]:
     found = document.get(part) or []
     if not isinstance(found, list):
-        raise InvalidArgument(f"{path}: {part} is a {type(found).__name__}; write it as a list of tables")
+        raise InvalidArgument(f"{path}: {part} is {name_type(found)}; write it as a list of tables")
     return found
 
 
 def _predicates(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     found = document.get("predicates") or {}
     if not isinstance(found, dict):
-        raise InvalidArgument(f"{path}: predicates is a {type(found).__name__}; write a table for each")
+        raise InvalidArgument(f"{path}: predicates is {name_type(found)}; write a table for each")
     for name, what in found.items():
         fields = _check_fields(what or {}, _PREDICATE, f"{path}: predicate {name!r}")
         if fields.get("object", "any") not in KINDS:

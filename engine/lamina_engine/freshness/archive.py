@@ -51,7 +51,7 @@ def archive(
     if not isinstance(dry_run, bool):
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (report only) or False (archive)")
     if ids is not None and filter_ is not None:
-        raise InvalidArgument("archive needs either ids or a filter, and not both: say which chunks are to be archived")
+        raise InvalidArgument("archive takes either ids or where, and needs one of them; give the chunks to archive")
     limits = _limits(after_days, types)
     view = memory.view()
     if ids is not None:

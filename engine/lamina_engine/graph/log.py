@@ -200,7 +200,7 @@ def _resolve_drafts(view: View, drafts: Sequence[Draft], registry: Registry) -> 
     for draft in drafts:
         source, target = ends[draft.source][0], ends[draft.target][0]
         if source == target:
-            raise InvalidArgument(f"a link leads from {draft.source!r} to itself; give two chunks")
+            raise InvalidArgument(f"{draft.source!r} cannot be linked to itself; give two different chunks")
         if registry.get(draft.relation).symmetric and target < source:
             source, target = target, source
         same = source is draft.source and target is draft.target

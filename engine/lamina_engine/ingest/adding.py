@@ -13,7 +13,7 @@ from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.clock import parse_instant
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, name_type
 from lamina_engine.index.tables import BulkHint
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
 from lamina_engine.ingest.origins import note_origins, origin_of_row
@@ -160,13 +160,11 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
             yield batch_of_columns(columns, defaults)
         return
     if not isinstance(records, Sequence | Iterable) or isinstance(records, bytes):
-        raise InvalidArgument(
-            f"records is a {type(records).__name__}; give text, mappings with 'text', or an Arrow table"
-        )
+        raise InvalidArgument(f"records is {name_type(records)}; give text, mappings with 'text', or an Arrow table")
     checked = []
     for position, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise InvalidArgument(f"record {position} is a {type(record).__name__}; give a mapping with 'text'")
+            raise InvalidArgument(f"record {position} is {name_type(record)}; give a mapping with 'text'")
         try:
             checked.append(normalise_record({**fields, **record}, tz=memory.config.tz))
         except InvalidArgument as error:

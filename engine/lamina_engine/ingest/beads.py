@@ -13,7 +13,7 @@ import msgspec
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import parse_instant
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index.state import ACTIVE
@@ -68,7 +68,9 @@ def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str
         content = path.read_bytes()
         lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
     except (OSError, EOFError) as error:
-        raise IngestError(f"{path} cannot be read ({error}); give the issues.jsonl of a Beads folder") from error
+        raise IngestError(
+            f"{path} cannot be read ({name_cause(error)}); give the issues.jsonl of a Beads folder"
+        ) from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

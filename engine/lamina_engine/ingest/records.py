@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine.clock import Instant, format_instant, parse_instant
-from lamina_engine.errors import InvalidArgument, SchemaMismatch
+from lamina_engine.errors import InvalidArgument, SchemaMismatch, name_type
 
 NAME_FIELDS = ("id", "title", "type", "collection", "project", "session", "agent", "source")
 """Fields that are one piece of text and may be absent."""
@@ -90,7 +90,7 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC") -> Record
 def json_value(value: object, where: str) -> Any:
     """Convert a value to JSON.
 
-    Dates become ISO 8601 text, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars and arrays their
+    Dates become ISO 8601 text, sets sorted lists, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars and arrays their
     Python equals, and NaN and infinities null, which JSON has no other word for.
     """
     try:
@@ -210,9 +210,7 @@ def misfit(where: str, value: object, allowed: str) -> InvalidArgument:
     """Build the error for a value of the wrong type."""
     if value is None:
         return InvalidArgument(f"{where} is missing; give {allowed}")
-    kind = type(value).__name__
-    article = "an" if kind[0] in "aeiouAEIOU" else "a"
-    return InvalidArgument(f"{where}={shown(value)} is {article} {kind}; give {allowed}")
+    return InvalidArgument(f"{where}={shown(value)} is {name_type(value)}; give {allowed}")
 
 
 def _name(record: Mapping[str, object], name: str) -> str | None:

@@ -14,7 +14,7 @@ from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.reading import chunks_at
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph import links, log
 from lamina_engine.graph.links import links_of
 from lamina_engine.graph.log import Draft, LinkCounts
@@ -73,9 +73,7 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
         report.problems.append(Problem(path.name, "corrupt", message))
         return report
     except OSError as error:
-        raise IngestError(
-            f"{path} cannot be read ({error.strerror or error}); give the JSON file of a task graph"
-        ) from error
+        raise IngestError(f"{path} cannot be read ({name_cause(error)}); give the JSON file of a task graph") from error
     _set_aside_edges(file, registry)
     report.problems += [Problem(path.name, "record", message) for message in file.problems]
     report.ids = list(file.nodes)

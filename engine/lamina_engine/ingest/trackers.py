@@ -19,7 +19,7 @@ from msgspec import Struct
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import format_instant, parse_instant
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.ingest.adding import redact
 from lamina_engine.reports import IngestReport, Problem, Report
 
@@ -75,7 +75,7 @@ def read_documents(path: Path, what: str) -> list[Any]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise IngestError(f"{path} cannot be read ({error}); give {what}") from error
+        raise IngestError(f"{path} cannot be read ({name_cause(error)}); give {what}") from error
     try:
         found = msgspec.json.decode(content) if content.strip() else []
     except (msgspec.DecodeError, UnicodeDecodeError):

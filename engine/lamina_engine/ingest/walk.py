@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lamina_engine.errors import IngestError, InvalidArgument
+from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.ingest.decoding import is_unicode
 from lamina_engine.reports import Problem
 
@@ -106,7 +106,9 @@ def walk(
         top = Path(root).resolve(strict=True)
         info = top.stat()
     except (OSError, RuntimeError, ValueError) as error:
-        raise IngestError(f"{str(root)!r} cannot be read ({error}); give a folder or file that exists") from error
+        raise IngestError(
+            f"{str(root)!r} cannot be read ({name_cause(error)}); give a folder or file that exists"
+        ) from error
     walker = _Walker(top, max_bytes, WalkReport() if report is None else report)
     if stat.S_ISREG(info.st_mode):
         walker.add(top.name, top, info)

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
-from lamina_engine.errors import InvalidArgument, SessionNotFound
+from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
 from lamina_engine.index.categories import NO_VALUE
 from lamina_engine.results import Session
 from lamina_kernels.layouts import I64
@@ -81,7 +81,7 @@ def find_sessions(
     """
     for name, value in (("session", session), ("project", project), ("agent", agent)):
         if value is not None and not isinstance(value, str):
-            raise InvalidArgument(f"{name}={value!r} is a {type(value).__name__}; give text, or None for all")
+            raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
     kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
     codes = view.categories.gather(view.snapshot, "session", rows)
@@ -101,7 +101,7 @@ def find_sessions(
 
 
 def list_sessions(
-    memory: Memory, window: TimeRange, limit: int, *, project: str | None, agent: str | None
+    memory: Memory, window: TimeRange, limit: int | None, *, project: str | None, agent: str | None
 ) -> list[Session]:
     """Return sessions, the newest first; see ``Vault.sessions``, which has the defaults."""
     since_us, until_us = window.bounds(memory)
@@ -146,10 +146,12 @@ def previous_session(
     return None
 
 
-def check_limit(limit: int) -> int:
-    """Return a limit that is a whole number of at least 1."""
+def check_limit(limit: int | None) -> int | None:
+    """Return a limit that is None, or a whole number of at least 1."""
+    if limit is None:
+        return None
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 to {MAX_LIMIT}")
+        raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 to {MAX_LIMIT}, or None for all")
     return limit
 
 

@@ -250,7 +250,7 @@ class _Job:
         if wrong:
             kept = "the vectors made so far are kept; " if space_builder is not None else ""
             raise ReindexGateError(
-                f"the new generation does not pass: {'; '.join(wrong)}; the old one goes on serving; {kept}"
+                f"the new generation does not pass: {'; '.join(wrong)}; the old one stays in use; {kept}"
                 "mend the cause and run it again, or accept another recall with accept=True (--accept)"
             )
 

@@ -14,11 +14,13 @@ from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultCorrupt, VaultNotFound
 from lamina_engine.graph import links
 from lamina_engine.graph import log as link_log
-from lamina_engine.index import nodes, tables
+from lamina_engine.index import nodes, tables, terms
+from lamina_engine.index.sealed import Seal
 from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
+from lamina_engine.reindex.job import reindex
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.store import Store
 from tests.engine.index.building import build_at_once
@@ -223,6 +225,7 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
         flip(path, path.stat().st_size // 2, 0x20)
         got = verify(vault, deep=True, repair=True)
         assert codes(got) == {"index"}, path
+        assert "lamina reindex" in got.problems[0].advice
         assert "removed" in str(got.repaired)
         memory = opened(vault)
         adding.add(memory, "word1 once more", {"id": "again"})
@@ -231,6 +234,18 @@ def test_flipped_index_files_are_found_and_built_again(vault: Path) -> None:
         got = verify(vault, deep=True)
         assert got.ok, (path, got.problems)
     assert contents_at(vault)["chunks"][: len(log["chunks"])] == log["chunks"]
+
+
+def test_files_of_another_format_are_rebuilt_by_reindex(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "_SEAL", Seal(b"LAMTERMS", 99, "24sQQ", what="file", damaged=terms.TermsDamaged))
+    got = verify(vault)
+    assert codes(got) == {"index"}
+    assert {problem.advice for problem in got.problems} == {
+        "rebuild it from the log with `lamina reindex`, or remove it with `lamina verify --repair`: the next write rebuilds it"
+    }
+    assert all("expected 99" in problem.message for problem in got.problems)
+    reindex(opened(vault))
+    assert verify(vault, deep=True).ok
 
 
 def answers(memory: Memory) -> list[Any]:

@@ -114,7 +114,7 @@ def test_yaml_says_the_same(memory: Memory, tmp_path: Path) -> None:
         ("[predicates.x]\nobject = 'thing'\n", "must be one of"),
         ("things = 1\n", "things"),
         ("entities = 1\n", "list of tables"),
-        ("a = [", "no TOML"),
+        ("a = [", "not valid TOML"),
     ],
 )
 def test_what_is_no_seed_file_is_refused_and_nothing_written(
@@ -132,7 +132,7 @@ def test_files_that_cannot_be_read(memory: Memory, tmp_path: Path) -> None:
         seed(memory, tmp_path / "nowhere.toml")
     bad = tmp_path / "bad.yaml"
     bad.write_text("a: [")
-    with pytest.raises(InvalidArgument, match="no YAML"):
+    with pytest.raises(InvalidArgument, match="not valid YAML"):
         seed(memory, bad)
     bad.write_text("- 1")
     with pytest.raises(InvalidArgument, match="list"):

@@ -149,7 +149,7 @@ def test_adding_what_was_invalidated_leaves_it_so_and_what_was_removed_comes_bac
     ("records", "says"),
     [
         ([{"text": "fine"}, {"title": "no text"}], "record 1"),
-        ([{"text": "fine"}, 3], "record 1 is a int"),
+        ([{"text": "fine"}, 3], "record 1 is an int"),
         ([{"text": "a", "vector": [1.0, 2.0]}, {"text": "b"}], "1 of 2"),
         ([{"text": "a", "vector": [1.0, 2.0]}, {"text": "b", "vector": [1.0]}], "differ in dimension"),
         ([{"text": "a", "vector": [1.0, 2.0, 3.0]}], "dimension 3"),
