@@ -84,7 +84,7 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
     count = f"{len(story.chunks)} chunk{'' if len(story.chunks) == 1 else 's'}"
     if story.mode == "chain":
         about = headline("what came next" if story.direction == "forward" else "what led here", count)
-        yield dim(f"{about} · {story.tokens:,} tokens · median match {story.median:.3f}")
+        yield dim(f"{about} · {count_of(story.tokens, 'token')} · median match {story.median:.3f}")
     else:
         yield dim(headline("search", f"no chain: {story.reason}", count))
     for chunk in story.chunks:

@@ -94,7 +94,7 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
         yield f"nothing changed: {count_of(report.topics, 'topic')} of {count_of(report.members, 'chunk')}"
         return
     if report.named:
-        yield f"named {report.named:,} topics by a language model"
+        yield f"named {count_of(report.named, 'topic')} by a language model"
     verb = "continued" if report.incremental else "found"
     yield f"{verb} {count_of(report.topics, 'topic')} in {count_of(report.chunks, 'chunk')} ({report.seconds:.1f} s)"
     facts = [

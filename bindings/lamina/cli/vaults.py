@@ -344,7 +344,7 @@ def _listener(events: str | None, *, show: bool) -> Iterator[bool | Callable[[Pr
 
 
 def _reindex_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    yield f"reindexed {report['rows']:,} rows in {report['seconds']:.1f} s ({report['rate']:,.0f} rows a second)"
+    yield f"reindexed {count_of(report['rows'], 'row')} in {report['seconds']:.1f} s ({report['rate']:,.0f} rows a second)"
     facts = [("model", printable(report["model"]))] if report["space"] else []
     counts = {
         "embedded": "texts embedded",

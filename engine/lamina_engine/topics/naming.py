@@ -88,7 +88,8 @@ def name_topics(
     stopped = run_queue(questions, namer, budget or Budget(tokens=MOST_TOKENS)).stopped
     named = [replace(topic, name=found[topic.topic]) if topic.topic in found else topic for topic in topics]
     left = len(waiting) - len(found)
-    note = f"{left} topics keep their words as names{f': {stopped}' if stopped else ''}" if left else None
+    kept = "1 topic keeps its words as names" if left == 1 else f"{left} topics keep their words as names"
+    note = f"{kept}{f': {stopped}' if stopped else ''}" if left else None
     present = {topic.topic for topic in topics}
     return Naming(named, tuple(sorted({*known, *found} & present)), len(found), note)
 

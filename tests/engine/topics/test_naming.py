@@ -117,14 +117,14 @@ def test_a_bad_answer_is_asked_for_once_more_and_then_words_do(
     vectors, owners = blobs((0, 0, 0, 40), seed=5)
     fill(three, vectors, owners, prefix="d")
     report = cluster(three, namer=namer, full=True)
-    assert (report.named, report.note) == (0, "1 topics keep their words as names")
+    assert (report.named, report.note) == (0, "1 topic keeps its words as names")
     assert "guitar" in next(name for name in names_of(three).values() if name not in ("One", "Two", "Three"))
 
 
 def test_of_two_equal_names_one_stands(three: Memory, server: ChatServer, namer: ChatEndpoint) -> None:
     server.script = [said("Same", "same", "Other")]
     report = cluster(three, namer=namer)
-    assert (report.named, report.note) == (2, "1 topics keep their words as names")
+    assert (report.named, report.note) == (2, "1 topic keeps its words as names")
     assert sorted(names_of(three).values())[:2] == ["Other", "Same"]
 
 
