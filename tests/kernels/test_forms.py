@@ -92,9 +92,9 @@ def test_hashes_are_checksums_of_stems_and_of_surfaces_that_differ() -> None:
     stem_text, stem_starts = np.frombuffer(b"run", np.uint8), np.array([0, 3])
     numbers = np.array([0, *[-1] * (int(stops[-1]) - 1)], np.int32)
     hashes, hash_stops = np.empty(2 * int(stops[-1]), np.uint32), np.empty(4, np.int64)
-    stems, stem_stops = np.empty(100, np.uint8), np.empty(4, np.int64)
+    surfaces, surface_stops = np.empty(100, np.uint8), np.empty(4, np.int64)
     hash_forms(
-        folded, begins, ends, surface_begins, surface_ends, stops, numbers, stem_text, stem_starts, START, hashes, hash_stops, stems, stem_stops
+        folded, begins, ends, surface_begins, surface_ends, stops, numbers, stem_text, stem_starts, START, hashes, hash_stops, surfaces, surface_stops
     )  # fmt: skip
     ref = [
         ("run", "running"),
@@ -112,5 +112,5 @@ def test_hashes_are_checksums_of_stems_and_of_surfaces_that_differ() -> None:
     ]
     assert hashes[: hash_stops[-1]].tolist() == wanted
     assert hash_stops.tolist() == [2, 6, 6, 9]
-    assert stems[: stem_stops[-1]].tobytes() == b"runfoo bar foobarx 1 x1"
-    assert stem_stops.tolist() == [3, 17, 17, 23]
+    assert surfaces[: surface_stops[-1]].tobytes() == b"runningfoo bar foo_barx 1 x1"
+    assert surface_stops.tolist() == [7, 22, 22, 28]

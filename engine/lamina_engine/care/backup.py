@@ -16,10 +16,11 @@ import msgspec
 from lamina_engine import config
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists
 from lamina_engine.index.graphfile import open_graph
+from lamina_engine.index.inverted import open_lists
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.nodes import GRAPH
 from lamina_engine.index.quantised import QuantisedIndex
-from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, lists_name, terms_path
 from lamina_engine.index.terms import open_terms
 from lamina_engine.index.textbuilder import BUILDING
 from lamina_engine.index.textindex import open_index
@@ -129,6 +130,8 @@ def _copy_indexes(files: Files, source: Path, target: Path, snapshot: Snapshot) 
     for segment in snapshot.segments("chunks"):
         name = terms_path(source, segment).name
         _try_copy(files, source / TERMS / name, target / TERMS / name, lambda path: open_terms(path, verify=True))
+        lists, check = lists_name(segment), partial(open_lists, rows=segment.rows, verify=True)
+        _try_copy(files, source / TERMS / lists, target / TERMS / lists, check)
     files.flush_folder(target / TERMS)
     kept: dict[str, dict[str, Any]] = {}
     for name, record in snapshot.manifest.indexes.items():

@@ -411,15 +411,16 @@ def _wrong(path: Path, record: dict[str, Any], rows: int, read: Callable[[Path],
 
 
 def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> list[Path]:
-    from lamina_engine.index.tables import terms_path
+    from lamina_engine.index.tables import lists_path, terms_path
     from lamina_engine.index.terms import TermsDamaged, open_terms
 
     damaged = []
     for segment in snapshot.segments("chunks"):
-        path = terms_path(folder, segment)
+        path, lists = terms_path(folder, segment), lists_path(folder, segment)
         if not path.exists():  # recall analyses the text anew, the next write keeps the result
             continue
         report.checked["indexes"] += 1
+        rows = None
         try:
             rows = open_terms(path, verify=deep)
             wrong = (
@@ -434,7 +435,32 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
         if wrong is not None:
             report.add("index", f"{folder.name}/{path.parent.name}/{path.name}", wrong, _ADVICE)
             damaged.append(path)
+            rows = None
+        if lists.exists():  # else the builder makes them after the next write
+            report.checked["indexes"] += 1
+            wrong = _wrong_lists(lists, segment.rows, rows, deep=deep)
+            if wrong is not None:
+                report.add("index", f"{folder.name}/{lists.parent.name}/{lists.name}", wrong, _ADVICE)
+                damaged.append(lists)
     return damaged
+
+
+def _wrong_lists(path: Path, n: int, rows: TermRows | None, *, deep: bool) -> str | None:
+    """Return the fault of inverted lists; where bytes are read, they are made again from sound forward lists."""
+    from lamina_engine.index.inverted import open_lists
+    from lamina_engine.index.terms import TermsDamaged
+    from lamina_kernels.inverted import invert
+
+    try:
+        got = open_lists(path, n, verify=deep)
+    except TermsDamaged as error:
+        return str(error)
+    if not deep or rows is None:
+        return None
+    ref: tuple[NDArray[Any], ...] = invert(rows)
+    lists: tuple[NDArray[Any], ...] = got
+    same = all(a.tobytes() == b.tobytes() for a, b in zip(ref, lists, strict=True))
+    return None if same else "its postings are not those of the forward lists"
 
 
 def _same_terms(snapshot: Snapshot, segment: Segment, rows: TermRows) -> bool:

@@ -1,7 +1,8 @@
 """Keeps the derived indexes level with the log: after every commit, under the writer's lock, never before it.
 
-Forward lists, vector codes and keys are written by the call that commits; the text index follows on a thread of its own
-(`lamina_engine.index.textbuilder`). What an index lacks is read from the log, so no answer depends on how far one is.
+Forward lists, vector codes and keys are written by the call that commits; the inverted lists and the text index follow
+on a thread of their own (`lamina_engine.index.textbuilder`).
+What an index lacks is read from the log, so no answer depends on how far one is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
-from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, terms_name
+from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, lists_name, terms_name
 from lamina_engine.index.terms import (
     TermsDamaged,
     build_term_rows,
@@ -196,18 +197,17 @@ class Indexer:
                         raise TermsDamaged(f"{path} was found damaged")
                     rows = open_terms(path, verify=False)
                 except TermsDamaged:  # missing as a rule: the segment is new
+                    (folder / lists_name(segment)).unlink(missing_ok=True)  # they may be those of damaged forward lists
                     write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
                     rows = open_terms(path, verify=False)
                     self._tables.trust(name)
                 self._tables.put_terms(segment, rows)
         self._tables.drop(snapshot)
-        gone = (
-            self._filed.keys() - named.keys()
-            if self._filed
-            else {path.name for path in own_files(folder, TERMS_NAME)} - named.keys()
-        )
-        self._filed = dict.fromkeys(named)
-        for name in gone:
+        lists = {lists_name(segment): None for segment in named.values()}
+        files = {**named, **lists}
+        stale = (self._filed or {path.name: None for path in own_files(folder, TERMS_NAME)}).keys() - files.keys()
+        self._filed = dict.fromkeys(files)
+        for name in stale:
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
 
@@ -246,7 +246,8 @@ class Indexer:
         name = str(record["folder"])
         known = self._tables.text(snapshot)
         waiting = snapshot.rows("chunks") - (0 if known is None else known.rows)
-        if waiting >= (_WAITING_ROWS if hint.more else textbuilder.BLOCK_ROWS) or not self._tables.trusts(name):
+        behind = waiting >= (_WAITING_ROWS if hint.more else textbuilder.BLOCK_ROWS)
+        if behind or not self._tables.trusts(name) or (not hint.more and self._tables.lacks_lists(snapshot)):
             self.text.wake(name)
 
     # ------------------------------------------------------------------ vectors and keys

@@ -1,6 +1,6 @@
 """Damage that opening does not see: files too large to be read whole at once are read on a thread, where a process lives on.
 
-A flipped byte of a forward list gives a row another score, one of Tantivy's files another candidate: nothing that a
+A flipped byte of a forward or inverted list gives a row another score, one of Tantivy's files another candidate: nothing that a
 reader could notice. What `damaged` names is read no more; the log stands in for it until the next write.
 """
 
@@ -10,9 +10,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from lamina_engine.index import terms, textindex
-from lamina_engine.index.tables import LEXICAL, Tables, terms_path
+from lamina_engine.index import inverted, terms, textindex
+from lamina_engine.index.tables import LEXICAL, Tables, lists_path, terms_path
 from lamina_engine.index.terms import TermsDamaged
 from lamina_engine.index.textindex import TextIndexDamaged
 from lamina_engine.store.snapshot import Snapshot
@@ -27,15 +29,19 @@ def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for segment in snapshot.segments("chunks"):
-        path = terms_path(tables.folder, segment)
-        with contextlib.suppress(OSError):
-            if path.stat().st_size <= terms.CHECKED_BYTES or not tables.trusts(path.name):
-                continue
-            try:
-                terms.open_terms(path, verify=True)
-            except TermsDamaged as error:
-                if path.exists():
-                    found[path.name] = str(error)
+        readers: tuple[tuple[Path, Callable[[Path], object]], ...] = (
+            (terms_path(tables.folder, segment), partial(terms.open_terms, verify=True)),
+            (lists_path(tables.folder, segment), partial(inverted.open_lists, rows=segment.rows, verify=True)),
+        )
+        for path, read in readers:
+            with contextlib.suppress(OSError):
+                if path.stat().st_size <= terms.CHECKED_BYTES or not tables.trusts(path.name):
+                    continue
+                try:
+                    read(path)
+                except TermsDamaged as error:
+                    if path.exists():
+                        found[path.name] = str(error)
     record = snapshot.manifest.indexes.get(LEXICAL)
     if record is not None and tables.trusts(str(record["folder"])):
         folder = tables.folder / str(record["folder"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,9 +13,11 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork, columns
 from lamina_engine.clock import MISSING_US
+from lamina_engine.index import inverted
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.categories import CategoryTable
+from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.rowcolumn import RowColumn
@@ -26,6 +27,7 @@ from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, en
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
+from lamina_kernels.inverted import invert
 from lamina_kernels.layouts import TermRows
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,16 @@ def terms_name(segment: Segment) -> str:
     return segment.ref.name.removesuffix(".arrow") + ".terms"
 
 
+def lists_path(folder: Path, segment: Segment) -> Path:
+    """Return where the inverted lists of a chunks segment lie, beside its forward lists."""
+    return folder / TERMS / lists_name(segment)
+
+
+def lists_name(segment: Segment) -> str:
+    """Return the name of that file."""
+    return segment.ref.name.removesuffix(".arrow") + ".lists"
+
+
 class BulkHint(NamedTuple):
     """What a writer knows of the rows that it will write next."""
 
@@ -85,6 +97,15 @@ class _OpenText(NamedTuple):
     """Rows that a version must have before the next part can be used."""
 
 
+class _OpenLists(NamedTuple):
+    """The inverted lists of a version, as far as they were opened."""
+
+    version: int
+    lists: InvertedLists
+    awaited: str
+    """Path of the first file that is missing; empty where none is, or none will be read."""
+
+
 class Tables(Cache):
     """What all versions share: caches by segment name, growing key indexes, and what other rooms keep by `cached`.
 
@@ -105,6 +126,8 @@ class Tables(Cache):
         self.contents: dict[int, bytes] = {}
         """Content hashes of rows that were compared; see `lamina_engine.recall.diversity`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
+        self._segment_lists: dict[str, InvertedSegment] = {}
+        self._lists: _OpenLists | None = None
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
@@ -113,9 +136,6 @@ class Tables(Cache):
         self._tail_words = TailWords(0)
         self._analyzer = Analyzer()
         self._text: _OpenText | None = None
-
-        self.depths: Counter[int] = Counter()
-        """How often the words' lane went how deep into the text index; 0 where every row was scored."""
         self._quantised: tuple[str, QuantisedIndex] | None = None
         self._distrusted = set(distrusted)
         """Names below `folder` that were found damaged: they are not read, and the next writer makes them again."""
@@ -198,6 +218,8 @@ class Tables(Cache):
         self._distrusted.add(name)
         if self._text is not None and self._text.name == name:
             self._text = None
+        self._segment_lists.clear()  # opened again where they are sound
+        self._lists = None
 
     @property
     def distrusted(self) -> frozenset[str]:
@@ -207,6 +229,7 @@ class Tables(Cache):
     def trust(self, name: str) -> None:
         """Read what has been made again."""
         self._distrusted.discard(name)
+        self._lists = None
 
     def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
         borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
@@ -245,9 +268,67 @@ class Tables(Cache):
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
+    def inverted(self, snapshot: Snapshot) -> InvertedLists:
+        """Return the inverted lists of a version, as far as they have been built.
+
+        They reach to the last segment of `inverted.LEAST_ROWS` rows before the first one that lacks its file; while one
+        does, each call looks for it.
+        """
+        known = self._lists
+        if known is not None and known.version == snapshot.version and not os.path.exists(known.awaited):  # noqa: PTH110  each recall may ask: no Path is made for it
+            return known.lists
+        with self._lock:
+            opened: list[InvertedSegment] = []
+            small: list[Segment] = []
+            awaited = ""
+            for segment in snapshot.segments("chunks"):
+                if segment.rows < inverted.LEAST_ROWS:
+                    small.append(segment)
+                    continue
+                lists = self._open_lists(snapshot, segment)
+                if lists is None:
+                    awaited = os.fspath(lists_path(self.folder, segment)) if self.trusts(lists_name(segment)) else ""
+                    break
+                opened += [*(self._invert(snapshot, between) for between in small), lists]
+                small = []
+            self._lists = _OpenLists(snapshot.version, InvertedLists(opened), awaited)
+            return self._lists.lists
+
+    def _open_lists(self, snapshot: Snapshot, segment: Segment) -> InvertedSegment | None:
+        """Return the lists of a segment from their file; None where it is not there, or was found damaged."""
+        name = lists_name(segment)
+        found = self._segment_lists.get(segment.ref.name)
+        if found is None and self.trusts(name):
+            path = lists_path(self.folder, segment)
+            try:
+                lists = open_lists(path, segment.rows, verify=False)
+            except TermsDamaged as error:
+                if path.exists():
+                    self.distrust(name, error)
+                return None
+            rows = self.terms(snapshot, segment)
+            found = self._segment_lists[segment.ref.name] = InvertedSegment(segment.start, rows, lists)
+        return found
+
+    def _invert(self, snapshot: Snapshot, segment: Segment) -> InvertedSegment:
+        """Return the lists of a small segment, made here: some milliseconds."""
+        found = self._segment_lists.get(segment.ref.name)
+        if found is None:
+            rows = self.terms(snapshot, segment)
+            found = self._segment_lists[segment.ref.name] = InvertedSegment(segment.start, rows, invert(rows))
+        return found
+
+    def lacks_lists(self, snapshot: Snapshot) -> list[Segment]:
+        """Return the segments whose inverted lists have no file, or a damaged one."""
+        large = (segment for segment in snapshot.segments("chunks") if segment.rows >= inverted.LEAST_ROWS)
+        with self._lock:
+            return [segment for segment in large if self._open_lists(snapshot, segment) is None]
+
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, rows)
+        self._segment_lists.pop(segment.ref.name, None)
+        self._lists = None
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
         """Return (first row, forward lists) of all segments in memory, those merged away included."""
@@ -299,6 +380,7 @@ class Tables(Cache):
             gone = [name for name in self._terms if name not in keep]
             for name in gone:
                 del self._terms[name]
+                self._segment_lists.pop(name, None)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:
@@ -333,6 +415,8 @@ class Tables(Cache):
         """Let go of everything."""
         with self._lock:
             self._terms.clear()
+            self._segment_lists.clear()
+            self._lists = None
             self._text = self._quantised = None
 
     def _open_keys(self, snapshot: Snapshot) -> None:

@@ -1,6 +1,6 @@
-"""Builder of the text index: a thread of the writer's process that follows the log, part by part, after each commit.
+"""Builder of inverted lists and of the text index: a thread of the writer's process that follows the log after each commit.
 
-No call waits for it but `close`, and no answer depends on how far it is: rows that no part holds yet are scanned. It
+No call waits for it but `close`, and no answer depends on how far it is: rows that nothing holds yet are scanned. It
 holds a lock of its own in the index's folder, never the vault's; whoever comes second leaves the work to the first.
 A process that dies leaves whole parts, and a folder that the next builder removes.
 """
@@ -24,7 +24,9 @@ from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.errors import LaminaError, VaultLocked
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.categories import FIELDS, facet
-from lamina_engine.index.terms import concat_terms, slice_terms, surface_texts
+from lamina_engine.index.inverted import write_lists
+from lamina_engine.index.tables import Tables, lists_name, lists_path, terms_name, terms_path
+from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts
 from lamina_engine.index.textindex import (
     PART_NAME,
     Documents,
@@ -38,10 +40,9 @@ from lamina_engine.index.textindex import (
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.shape import own_folders
 from lamina_engine.store.snapshot import Snapshot
-from lamina_kernels.layouts import TermRows
+from lamina_kernels.inverted import invert
 
 if TYPE_CHECKING:
-    from lamina_engine.index.tables import Tables
     from lamina_engine.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def plan_parts(parts: Sequence[PartRecord], rows: int, block: int) -> list[tuple
 
 
 class TextBuilder:
-    """Brings the text index of one vault level with its log, on a thread.
+    """Brings the inverted lists and the text index of one vault level with its log, on a thread.
 
     Parameters
     ----------
@@ -154,8 +155,42 @@ def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: F
             snapshot = store.snapshot()
             if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
                 raise Stopped
+            try:
+                build_lists(tables, snapshot, stopped)
+            finally:
+                _remove_stale_lists(tables, snapshot, store.snapshot())
             if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS):
                 return
+
+
+def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
+    """Write the inverted lists of the segments of a version that lack them.
+
+    Raises
+    ------
+    TermsDamaged
+        When forward lists cannot be believed; the next write makes them again.
+    """
+    for segment in tables.lacks_lists(snapshot):
+        if stopped():
+            raise Stopped
+        try:
+            rows = open_terms(terms_path(tables.folder, segment), verify=True)
+            if len(rows.lengths) != segment.rows:
+                raise TermsDamaged("another number of rows")
+        except TermsDamaged as error:
+            tables.distrust(terms_name(segment), error)
+            raise
+        write_lists(lists_path(tables.folder, segment), segment.rows, invert(rows))
+        tables.trust(lists_name(segment))
+
+
+def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> None:
+    """Remove lists whose segment was merged or rewritten while they were built: the writer looked before they came."""
+    names = {segment.ref.name for segment in newest.segments("chunks")}
+    for segment in built.segments("chunks"):
+        if segment.ref.name not in names:
+            lists_path(tables.folder, segment).unlink(missing_ok=True)
 
 
 def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:
@@ -252,22 +287,11 @@ def _documents(tables: Tables, snapshot: Snapshot, start: int, stop: int, stoppe
         )
         created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
         yield Documents(
-            _terms(tables, snapshot, at, int(rows[-1]) + 1),
             surface_texts([encodable(title or "") for title in titles], analyzer=analyzer),
             surface_texts([encodable(text or "") for text in texts], analyzer=analyzer),
             _facets(tables, snapshot, rows, tags, sources),
             [None if us == MISSING_US else us // US_PER_S for us in created],
         )
-
-
-def _terms(tables: Tables, snapshot: Snapshot, start: int, stop: int) -> TermRows:
-    """Return the forward lists of rows ``start`` to ``stop``."""
-    parts = []
-    for segment in snapshot.segments("chunks"):
-        begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
-        if begin < end:
-            parts.append(slice_terms(tables.terms(snapshot, segment), begin - segment.start, end - segment.start))
-    return concat_terms(parts)
 
 
 def _facets(

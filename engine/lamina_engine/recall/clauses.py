@@ -19,9 +19,9 @@ from lamina_engine.index.analysis import Analyzer, Term, fold, term_hash
 from lamina_engine.index.categories import facet
 from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
-from lamina_engine.index.textindex import FACET, SCORE, TITLE, WORDS, TextIndexDamaged, encodable, term_code
+from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import View
-from lamina_engine.recall.lanes import Bonus, Mask, Selection
+from lamina_engine.recall.lanes import Bonus, Mask, Selection, rows_with_all
 from lamina_engine.recall.operators import Clause, ParsedQuery
 from lamina_engine.recall.spelling import edit_distance
 from lamina_kernels.layouts import I64
@@ -148,13 +148,8 @@ class _Finder:
 
     def _rows_of_stems(self, clause: Clause) -> I64:
         keys = np.array([term_hash(stem) for stem in stems_of(self._terms(clause))], np.uint32)
-        rows = self._search(lambda schema: _all_of(schema, SCORE, [term_code(key) for key in keys.tolist()]))
-        view = self._view
-        if self._indexed < view.rows:
-            found = view.tables.tail(view.snapshot, self._indexed).match(keys, view.rows)
-            held = np.bincount(found.rows - self._indexed, minlength=view.rows - self._indexed)
-            rows = np.concatenate([rows, np.flatnonzero(held == len(keys)) + self._indexed])
-        return rows[view.forward.holds(rows, keys)] if len(rows) else rows
+        rows = rows_with_all(self._view, keys)
+        return rows[self._view.forward.holds(rows, keys)] if len(rows) else rows
 
     def _rows_of_words(self, clause: Clause) -> I64:
         field = TITLE if clause.field == "title" else WORDS
@@ -264,12 +259,6 @@ def weigh_stems(
 
 
 # ---------------------------------------------------------------------- queries of Tantivy
-
-
-def _all_of(schema: tantivy.Schema, field: str, terms: Iterable[str]) -> tantivy.Query:
-    from tantivy import Occur, Query
-
-    return Query.boolean_query([(Occur.Must, Query.term_query(schema, field, term, "freq")) for term in terms])
 
 
 def _phrase(schema: tantivy.Schema, field: str, words: list[str]) -> tantivy.Query:

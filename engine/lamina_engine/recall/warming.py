@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from lamina_kernels import candidates, distances, scoring, terms
+from lamina_kernels import candidates, distances, inverted, scoring, terms
 from lamina_kernels._jit import Kernel
 from lamina_kernels.graph import beam, chains, hops, injection, push
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_exact_dots,
     distances.row_dots,
+    inverted.find_terms,
+    inverted.code_lengths,
+    inverted.best_postings,
     terms.score_bm25,
     terms.find_entries,
     candidates.join_lanes_kernel,

@@ -19,9 +19,9 @@ from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
 from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
 from lamina_engine.index.quantised import QuantisedIndex
-from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, terms_path
+from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, lists_path, terms_path
 from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
-from lamina_engine.index.textbuilder import build_next
+from lamina_engine.index.textbuilder import build_lists, build_next
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
 from lamina_engine.reports import ProgressReporter
@@ -87,9 +87,9 @@ class IndexBuilder:
         self._given_up = threading.Event()
 
     def lexical(self) -> None:
-        """Build forward lists and the text index.
+        """Build forward lists, inverted lists and the text index.
 
-        Forward lists go to their final place, one whole file at a time: each is a function of its segment and of the
+        Lists go to their final place, one whole file at a time: each is a function of its segment and of the
         rules of analysis, so a reader finds either the old file or an equal or better one.
         """
         snapshot, rows = self._snapshot, self._snapshot.rows("chunks")
@@ -99,6 +99,7 @@ class IndexBuilder:
                 self._progress("lexical", done, rows)
         finally:
             _local.analyzer = None
+        build_lists(self._tables, snapshot, self._given_up.is_set)
         if rows < textbuilder.BLOCK_ROWS:
             self.records[LEXICAL] = None
             return
@@ -124,6 +125,7 @@ class IndexBuilder:
             parts.append(rows)
             if stop == segment.start + segment.rows:
                 whole = concat_terms(parts)
+                lists_path(self._folder, segment).unlink(missing_ok=True)  # a function of what is written next
                 write_terms(terms_path(self._folder, segment), whole)
                 self._tables.put_terms(segment, whole)
                 parts = []
@@ -201,8 +203,9 @@ def _analyse(zones: Zones) -> TermRows:
 
 
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:
-    """Remove forward lists that the newest version does not name; needs the writer's lock."""
-    named = {terms_path(folder, segment).name for segment in snapshot.segments("chunks")}
+    """Remove lists of segments that the newest version does not have; needs the writer's lock."""
+    segments = snapshot.segments("chunks")
+    named = {path(folder, segment).name for segment in segments for path in (terms_path, lists_path)}
     _remove(path for path in own_files(folder / TERMS, TERMS_NAME) if path.name not in named)
 
 

@@ -447,7 +447,13 @@ def test_every_step_may_fail(base: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "what", ["index.indexer.write_terms", "index.textbuilder.write_part", "index.keys.KeyIndex.save"]
+    "what",
+    [
+        "index.indexer.write_terms",
+        "index.textbuilder.write_part",
+        "index.textbuilder.write_lists",
+        "index.keys.KeyIndex.save",
+    ],
 )
 def test_indexes_that_cannot_be_built_again_are_gone_all_the_same(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

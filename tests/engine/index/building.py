@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.index import indexer, textbuilder
+from lamina_engine.index import indexer, inverted, textbuilder
 from lamina_engine.index.textbuilder import TextBuilder
 
 
 def build_at_once(patch: pytest.MonkeyPatch, block_rows: int) -> None:
-    """Have parts and keys of so many rows built within each write."""
+    """Have lists, parts and keys of so many rows built within each write."""
+    patch.setattr(inverted, "LEAST_ROWS", block_rows)
     patch.setattr(indexer, "BLOCK_ROWS", block_rows)
     patch.setattr(textbuilder, "BLOCK_ROWS", block_rows)
     patch.setattr(TextBuilder, "wake", lambda self, folder: self._follow(folder))

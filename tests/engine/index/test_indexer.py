@@ -9,7 +9,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import indexer
+from lamina_engine.index import indexer, inverted
 from lamina_engine.index.categories import facet
 from lamina_engine.index.terms import write_terms
 from tests.conftest import NOW
@@ -35,9 +35,10 @@ def test_every_segment_but_the_smallest_has_its_file_and_nothing_else_stays(lexi
     for start in range(0, 50, 3):
         lexical_vault.add(given[start : start + 3])
         names = {
-            s.ref.name.removesuffix(".arrow") + ".terms"
+            s.ref.name.removesuffix(".arrow") + suffix
             for s in lexical_vault._memory.view().snapshot.segments("chunks")
-            if s.rows >= indexer.UNFILED_ROWS
+            for suffix, least in ((".terms", indexer.UNFILED_ROWS), (".lists", inverted.LEAST_ROWS))
+            if s.rows >= least
         }
         assert files(lexical_vault, "terms") == names
     indexes = lexical_vault._memory.view().snapshot.manifest.indexes

@@ -52,7 +52,7 @@ def damage(vault: Path, kind: str) -> Path:
     """Flip what makes a difference: a count in the forward lists, or a letter of Tantivy's words."""
     [folder] = (vault / "index").glob("lexical-*")
     if kind == "terms":
-        [path] = (vault / "index" / "terms").iterdir()
+        [path] = (vault / "index" / "terms").glob("*.terms")
         flip(path, path.stat().st_size - 70)
         return path
     for path in folder.glob("*/*.term"):

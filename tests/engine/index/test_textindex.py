@@ -10,30 +10,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tantivy import Query, Schema
 
 import lamina
 from lamina import FixedClock
 from lamina_engine.index import textindex
-from lamina_engine.index.analysis import Analyzer, term_hash
-from lamina_engine.index.scoring import Bm25
-from lamina_engine.index.terms import build_term_rows, slice_terms, surface_texts
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.terms import surface_texts
 from lamina_engine.index.textbuilder import plan_parts
 from lamina_engine.index.textindex import (
     FACET,
-    SCORE,
     TITLE,
     WORDS,
     Documents,
     PartRecord,
     TextIndex,
     TextIndexDamaged,
-    near_copy,
     open_index,
     read_parts,
-    term_code,
     write_part,
     write_parts,
 )
@@ -47,7 +42,6 @@ TEXTS = ("alpha beta beta", "alpha", "Running fooBar alpha", "", "数据库 naï
 def documents(texts: Sequence[str], facets: Sequence[Sequence[str]] | None = None) -> Documents:
     empty = [""] * len(texts)
     return Documents(
-        build_term_rows(texts, empty, empty),
         empty,
         surface_texts(texts, analyzer=Analyzer()),
         facets if facets is not None else [()] * len(texts),
@@ -94,59 +88,22 @@ def test_rows_are_found_by_their_words_in_any_part(index: TextIndex) -> None:
 
 
 def test_frequencies_are_counted_below_a_row(index: TextIndex) -> None:
-    keys = np.array([term_hash(word) for word in ("alpha", "beta", "none")], np.uint32)
-    assert index.frequencies(keys, 9).tolist() == [3, 2, 0]
-    assert index.frequencies(keys, 2).tolist() == [2, 1, 0]
+    assert [index.frequency(WORDS, word, 9) for word in ("alpha", "beta", "none")] == [3, 2, 0]
+    assert [index.frequency(WORDS, word, 2) for word in ("alpha", "beta", "none")] == [2, 1, 0]
 
 
-def test_facets_are_exact_and_do_not_move_the_bounds(tmp_path: Path) -> None:
+def test_facets_are_exact(tmp_path: Path) -> None:
     facets = [("project=my api", "type=note"), ("project=my api",), ("project=my",), ()]
     index = build(tmp_path / "text", ["alpha alpha", "alpha beta", "alpha", "alpha"], 4, facets=facets)
-    [part] = index.parts
-
-    def found(*wanted: str, stop: int = 4) -> dict[int, float]:
-        hits = part.search([term_hash("alpha")], [1.0], 9, 1.0, wanted, stop)
-        assert hits is not None
-        return dict(zip(hits.rows.tolist(), hits.bounds.tolist(), strict=True))
-
-    every = found()
-    assert set(every) == {0, 1, 2, 3}
-    assert found("project=my api") == {row: every[row] for row in (0, 1)}
-    assert found("project=my api", "type=note") == {0: every[0]}
-    assert found("project=m") == {}
-    assert found(stop=3) == {row: every[row] for row in (0, 1, 2)}
+    assert index.rows_of(holding(FACET, "project=my api"), 9).tolist() == [0, 1]
     assert index.rows_of(holding(FACET, "project=my"), 9).tolist() == [2]
-
-
-def test_the_near_copy_repeats_terms_and_fills_up_to_twice_the_length() -> None:
-    block = build_term_rows(["alpha beta alpha", ""], ["beta", ""], ["gamma gamma gamma", "delta"])
-    copy = near_copy(block)
-    codes = {term_code(term_hash(word)): word for word in ("alpha", "beta", "gamma", "delta")}
-    found = [[codes.get(token, token) for token in text.split()] for text in copy.texts]
-    assert sorted(found[0]) == sorted(["alpha"] * 2 + ["beta"] * 3 + ["gamma"] * 2 + ["."] * 6)
-    assert sorted(found[1]) == ["delta"]
-    assert copy.tokens.tolist() == [13, 1]
-    assert copy.lengths.tolist() == [2 * 3 + 4 * 1 + 3, 1]
-
-
-@pytest.mark.parametrize("stretch", [1.0, 1.3])
-def test_the_ratio_is_that_of_the_worst_row(index: TextIndex, stretch: float) -> None:
-    import msgspec
-
-    part = index.parts[0]
-    part.record = msgspec.structs.replace(part.record, stretch=stretch)
-    bm25 = Bm25(header=2.0)
-    average = part.record.tokens / (part.stop - part.start)
-    exact = part.ratio(bm25, average / 2.0)
-    assert exact == pytest.approx(1.0, abs=1e-4) if stretch == 1.0 else 1.0 < exact < stretch
-    assert part.ratio(bm25, average) > exact
-    assert part.ratio(Bm25(k1=2.0, header=2.0), average / 2.0) > 1.2
-    assert part.ratio(Bm25(context=0.0), average) == float("inf")
+    assert index.rows_of(holding(FACET, "project=m"), 9).tolist() == []
+    assert index.frequency(FACET, "project=my api", 1) == 1
 
 
 def test_parts_are_merged_so_that_each_is_larger_than_all_that_follow() -> None:
     def record(start: int, stop: int) -> PartRecord:
-        return PartRecord(start, stop, 0, 1, 1, 1.0, {})
+        return PartRecord(start, stop, 0, {})
 
     parts: list[PartRecord] = []
     for rows in range(0, 4_000, 7):
@@ -218,13 +175,11 @@ def test_what_tantivy_raises_on_bytes_that_make_no_sense_is_damage(index: TextIn
 
         doc_freq = search
 
-    part = index.parts[0]
-    part.searcher = Broken()  # type: ignore[assignment]
-    key = term_hash("alpha")
+    index.parts[0].searcher = Broken()  # type: ignore[assignment]
     with pytest.raises(TextIndexDamaged, match="cannot be used"):
-        index.search(part, [key], [1.0], 5, 1.0, (), 9)
+        index.rows_of(holding(WORDS, "alpha"), 9)
     with pytest.raises(TextIndexDamaged, match="cannot be used"):
-        index.frequencies(np.array([key], np.uint32), 9)
+        index.frequency(WORDS, "alpha", 9)
 
 
 def test_an_interrupt_stays_one(index: TextIndex) -> None:
@@ -234,7 +189,7 @@ def test_an_interrupt_stays_one(index: TextIndex) -> None:
 
     index.parts[0].searcher = Slow()  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
-        index.frequencies(np.array([1], np.uint32), 9)
+        index.frequency(WORDS, "alpha", 9)
 
 
 def test_tantivys_lists_of_files_delete_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,6 +248,7 @@ def test_rows_of_another_history_are_not_believed(tmp_path: Path, monkeypatch: p
     write_parts(mine, [msgspec.structs.replace(part, recorded_at=part.recorded_at + 1) for part in parts])
     with lamina.open(tmp_path / "a", clock=FixedClock(NOW), embedder="none") as vault:
         ref = [same_part(vault.recall(query).to_dict()) for query in QUERIES]
+        assert vault._memory.tables.text(vault._memory.view().snapshot) is None
         assert vault._memory.tables.distrusted == {mine.name}
         vault.add("another note")
         assert not vault._memory.tables.distrusted
@@ -309,12 +265,12 @@ def test_a_process_killed_while_it_builds_leaves_an_index_that_the_next_writer_g
         "from lamina_engine.index import textbuilder\n"
         "from tests.engine.recall.corpus import records\n"
         "textbuilder.BLOCK_ROWS, textbuilder._AT_ONCE = 16, 16\n"
-        "real, calls = textbuilder._terms, []\n"
+        "real, calls = textbuilder._facets, []\n"
         "def kill(*args):\n"
         "    calls.append(1)\n"
         "    if len(calls) == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return real(*args)\n"
-        "textbuilder._terms = kill\n"
+        "textbuilder._facets = kill\n"
         "vault = lamina.open(sys.argv[1], create=True, embedder='none')\n"
         "for start in range(0, 200, 50):\n"
         "    vault.add(records(200)[start:start + 50])\n"
@@ -331,21 +287,14 @@ def test_a_process_killed_while_it_builds_leaves_an_index_that_the_next_writer_g
         with pytest.MonkeyPatch.context() as patch:
             build_at_once(patch, 16)
             with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:
-                assert vault.stats()["chunks"] == acknowledged
+                committed = vault.stats()["chunks"]
+                assert committed in (acknowledged, acknowledged + 50)  # it may die between a commit and the word of it
                 ref = [same_part(vault.recall(query, now=NOW).to_dict())["hits"] for query in QUERIES]
                 vault.pin(vault.list(limit=1)[0].id)
                 text = vault._memory.tables.text(vault._memory.view().snapshot)
                 assert text is not None
-                assert text.rows == acknowledged // 16 * 16
+                assert text.rows == committed // 16 * 16
                 assert [same_part(vault.recall(query, now=NOW).to_dict())["hits"] for query in QUERIES] == ref
                 assert vault.verify(deep=True).ok
         [folder] = (root / "index").glob("lexical-*")
         assert not list(folder.glob("building-*"))
-
-
-def test_slices_give_the_same_copy() -> None:
-    block = build_term_rows(list(TEXTS), [""] * len(TEXTS), [""] * len(TEXTS))
-    every = near_copy(block)
-    parts = [near_copy(slice_terms(block, i, i + 1)) for i in range(len(TEXTS))]
-    assert [text for part in parts for text in part.texts] == every.texts
-    assert SCORE not in (WORDS, TITLE)

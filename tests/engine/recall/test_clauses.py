@@ -17,7 +17,7 @@ from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import body, header
-from lamina_engine.recall import lanes, request
+from lamina_engine.recall import request
 from lamina_engine.recall.clauses import apply_operators, name_of
 from lamina_engine.recall.filters import parse_filter, select_rows
 from lamina_engine.recall.lanes import Bonus, Words, rank_rows
@@ -232,10 +232,7 @@ def test_a_damaged_index_changes_no_answer(vault: Vault, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("query", ["redis backup", "staging", "zebra"])
-def test_rows_that_gain_something_are_ranked_as_in_a_scan(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch, query: str
-) -> None:
-    monkeypatch.setattr(lanes, "DEPTHS", (12, 24, 48, 120))
+def test_rows_that_gain_something_are_ranked_as_in_a_scan(vault: Vault, query: str) -> None:
     view = view_of(vault)
     selection = select_rows(view, parse_filter(None), None, None, invalidated=False)
     rng = np.random.default_rng(3)

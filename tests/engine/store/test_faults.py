@@ -291,6 +291,7 @@ WRITERS = {
     "forward lists": "lamina_engine.index.indexer.write_terms",
     "keys": "lamina_engine.index.keys.KeyIndex.save",
     "words": "lamina_engine.index.textbuilder.write_part",
+    "inverted lists": "lamina_engine.index.textbuilder.write_lists",
 }
 
 

@@ -1,0 +1,267 @@
+"""Inverted lists of all segments but the smallest: the rows that answer a query's words best, exactly.
+
+What is found is what a scan of every row by its forward list (`ForwardLists.scan`) would find, bit for bit: at a past
+watermark, behind any filter, before and after the kernels are compiled. The lists of a segment lie in a file of their
+own beside its forward lists, of which they are a function; the builder behind the commit writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lamina_engine.index import terms
+from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.sealed import ALIGNMENT, Seal
+from lamina_engine.index.terms import TermsDamaged
+from lamina_kernels.inverted import (
+    CODES,
+    MOST_ROWS,
+    Inverted,
+    best_postings,
+    code_lengths,
+    find_terms,
+    find_terms_numpy,
+    length_norms,
+    sum_postings_numpy,
+)
+from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
+
+LEAST_ROWS = 4_096
+"""Segments with fewer rows have no file of lists: they are scanned, a tenth of a millisecond a thousand rows."""
+_NO_MASK = np.empty(0, np.uint8)
+_ZONES = 3
+_SEAL: Final = Seal(b"LAMLISTS", 1, "24sQQQ", what="file of inverted lists", damaged=TermsDamaged)
+"""Fields: analysis, rows, terms, postings. Payload: the arrays of `Inverted`, each starting at a multiple of 64."""
+
+
+def write_lists(path: Path, rows: int, inverted: Inverted) -> None:
+    """Write the inverted lists of a segment of ``rows`` rows to a file that appears complete or not at all."""
+    parts: list[bytes | memoryview] = []
+    for array in inverted:
+        if array.size:
+            parts += [np.ascontiguousarray(array).data, bytes(-array.nbytes % ALIGNMENT)]
+    _SEAL.write(path, (ANALYSIS_ID.encode(), rows, inverted.terms.size, inverted.rows.size), parts)
+
+
+def open_lists(path: Path, rows: int, *, verify: bool) -> Inverted:
+    """Map the inverted lists of a segment; see `lamina_engine.index.terms.open_terms` for what is checked.
+
+    Raises
+    ------
+    TermsDamaged
+        When the file is missing, torn, flipped, of another segment, or made by another version or other rules.
+    """
+    try:
+        small = path.stat().st_size <= _SEAL.header_bytes + terms.CHECKED_BYTES
+        (analysis, n, names, postings), data = _SEAL.open(path, verify=verify or small)
+    except TermsDamaged:
+        raise
+    except OSError as error:
+        raise TermsDamaged(f"{path} cannot be mapped ({error}); build it again from the log") from error
+    made_by = analysis.rstrip(b"\0").decode()
+    if (made_by, n) != (ANALYSIS_ID, rows):
+        raise TermsDamaged(f"{path} was made by {made_by} of {n} rows, not {ANALYSIS_ID} of {rows}; build it again")
+    layout = (
+        (np.uint32, names), (np.uint32, names + 1), (np.uint16, postings), (np.uint8, postings),
+        (np.uint8, CODES * _ZONES),
+    )  # fmt: skip
+    arrays: list[NDArray[Any]] = []
+    offset = 0
+    for dtype, size in layout:
+        nbytes = size * np.dtype(dtype).itemsize
+        if offset + nbytes > len(data):
+            raise TermsDamaged(f"{path} has {len(data)} bytes of lists and ends early; build it again from the log")
+        arrays.append(np.frombuffer(data, dtype, size, offset) if size else np.zeros(0, dtype))
+        offset += nbytes + (-nbytes % ALIGNMENT)
+    hashes, starts, places, codes, triples = arrays
+    if offset != len(data) or starts[0] != 0 or starts[-1] != postings or (starts[1:] < starts[:-1]).any():
+        raise TermsDamaged(f"{path} has a wrong size or inverted lists out of order; build it again from the log")
+    return Inverted(hashes, starts, places, codes, triples.reshape(CODES, _ZONES))
+
+
+class InvertedSegment:
+    """The lists of one segment, and the lengths of its rows; shared by all versions that have the segment.
+
+    Parameters
+    ----------
+    start : int
+        Its first row.
+    block : TermRows
+        Its forward lists.
+    inverted : Inverted
+        The same, by term.
+    """
+
+    __slots__ = ("_lengths", "block", "inverted", "rows", "start")
+
+    def __init__(self, start: int, block: TermRows, inverted: Inverted) -> None:
+        self.start, self.block, self.inverted = start, TermRows(*_frozen(block)), Inverted(*_frozen(inverted))
+        self.rows = block.lengths.shape[0]
+        self._lengths: dict[bytes, tuple[U16, F64]] = {}
+
+    def spans(self, hashes: U32) -> I64:
+        """Return the postings of each term, int64 (q, 2): the first, and one past the last."""
+        if not find_terms.ready:
+            return find_terms_numpy(self.inverted, hashes)
+        out = np.empty((hashes.size, 2), np.int64)
+        find_terms(self.inverted, hashes, out)
+        return out
+
+    def lengths(self, weights: F64) -> tuple[U16, F64]:
+        """Return which of the distinct weighted lengths each row has, uint16 (MOST_ROWS,), and those, float64 (l,)."""
+        key = weights.tobytes()
+        found = self._lengths.get(key)
+        if found is None:
+            codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(self.rows)
+            count = code_lengths(self.block.lengths, weights, codes, values)
+            found = self._lengths[key] = (codes, values[:count].copy())
+        return found
+
+
+class _Part(NamedTuple):
+    """A segment as a query sees it: its first ``rows`` rows, and the postings of the query's terms in them."""
+
+    segment: InvertedSegment
+    rows: int
+    spans: I64
+
+
+class InvertedLists:
+    """The inverted lists of consecutive segments from row 0 on.
+
+    Parameters
+    ----------
+    segments : sequence of InvertedSegment
+        In row order.
+    """
+
+    def __init__(self, segments: Sequence[InvertedSegment]) -> None:
+        self.segments = tuple(segments)
+        self.rows = self.segments[-1].start + self.segments[-1].rows if self.segments else 0
+        """Rows below this are in them."""
+
+    def seek(self, hashes: U32, *, stop: int) -> TermPostings:
+        """Return the postings of some distinct terms in the rows below ``stop``. O(q log t) a segment."""
+        return TermPostings(hashes, list(self._parts(hashes, stop)))
+
+    def _parts(self, hashes: U32, stop: int) -> Iterator[_Part]:
+        for segment in self.segments:
+            below = min(stop - segment.start, segment.rows)
+            if below <= 0:
+                return
+            spans = segment.spans(hashes)
+            if below < segment.rows:
+                rows = segment.inverted.rows
+                for span in spans:
+                    span[1] = span[0] + np.searchsorted(rows[span[0] : span[1]], below)
+            yield _Part(segment, below, spans)
+
+
+class TermPostings:
+    """Places of the postings of some terms; made by `InvertedLists.seek`.
+
+    Parameters
+    ----------
+    hashes : uint32 (q,)
+        The terms.
+    parts : list of _Part
+        Segments in row order.
+    """
+
+    def __init__(self, hashes: U32, parts: list[_Part]) -> None:
+        self.hashes = hashes
+        self._parts = parts
+
+    def frequencies(self) -> I64:
+        """Return how many rows hold each term, int64 (q,)."""
+        total = np.zeros(self.hashes.size, np.int64)
+        for part in self._parts:
+            total += part.spans[:, 1] - part.spans[:, 0]
+        return total
+
+    def only(self, hashes: U32) -> TermPostings:
+        """Return the same for some of the terms, in their order."""
+        place = {key: i for i, key in enumerate(self.hashes.tolist())}
+        picked = [place[key] for key in hashes.tolist()]
+        return TermPostings(hashes, [part._replace(spans=part.spans[picked]) for part in self._parts])
+
+    def rows_of_all(self) -> I64:
+        """Return the rows that hold every one of the terms, int64 (m,) ascending; there is at least one term."""
+        rows = [np.empty(0, np.int64)]
+        for segment, below, spans in self._parts:
+            lists = sorted((segment.inverted.rows[first:last] for first, last in spans.tolist()), key=len)
+            common = lists[0]
+            for other in lists[1:]:
+                common = np.intersect1d(common, other, assume_unique=True)
+            rows.append(common[common < below].astype(np.int64) + segment.start)
+        return np.concatenate(rows)
+
+    def best(
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None
+    ) -> tuple[I64, F64]:
+        """Return the rows with the highest scores.
+
+        Parameters
+        ----------
+        idf : float64 (q,)
+            Weights of the terms, whose parts are added in this order.
+        bm25 : Bm25
+        average_length : float
+            Of the rows that the reader sees.
+        depth : int
+            How many rows; of equal ones the newer; > 0.
+        live : uint8 (n,), optional
+            For every row below the stop, 0 where it is left out.
+
+        Returns
+        -------
+        rows : int64 (m,), m ≤ depth
+            In no order; every one holds one of the terms.
+        scores : float64 (m,)
+            Bit-equal to `ForwardLists.score`.
+        """
+        best = self._best if best_postings.ready and code_lengths.ready else self._best_numpy
+        rows, scores = best(idf, bm25, average_length, depth, live)
+        found = scores > 0.0
+        return rows[found], scores[found]
+
+    def _best(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+        rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), np.zeros(MOST_ROWS)
+        weights = bm25.weights
+        for segment, stop, spans in reversed(self._parts):
+            first = segment.start
+            best_postings(
+                segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
+                self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first,
+                sums, rows, scores,
+            )  # fmt: skip
+        return rows, scores
+
+    def _best_numpy(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+        rows, scores, least = np.empty(0, np.int64), np.empty(0), 0.0
+        for segment, stop, spans in reversed(self._parts):
+            norms = length_norms(segment.block.lengths[:stop], bm25.weights, bm25.k1, bm25.b, average_length)
+            fixed = (self.hashes, idf, bm25.weights, bm25.k1)
+            sums = sum_postings_numpy(segment.inverted, segment.block, norms, spans, *fixed)
+            if live is not None:
+                sums *= live[segment.start : segment.start + stop]
+            found = np.flatnonzero(sums > least)
+            rows, scores = np.concatenate([rows, found + segment.start]), np.concatenate([scores, sums[found]])
+            if len(rows) > depth:
+                kept = np.lexsort((-rows, -scores))[:depth]
+                rows, scores, least = rows[kept], scores[kept], float(scores[kept[-1]])
+        return rows, scores
+
+
+def _frozen(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return views that no call has to make again; see `lamina_kernels._jit`."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views
