@@ -43,4 +43,4 @@ def test_a_recall_enters_few_files(tmp_path: Path) -> None:
         found = files_of(lambda: vault.recall("why did we deploy the database", k=5))
         unknown = files_of(lambda: vault.recall("why did we leave SQLite", k=5))
     assert len(found) <= MOST, sorted(found)
-    assert len(unknown) <= MOST + 3, sorted(unknown)  # words that no row holds are looked up in the dictionary
+    assert len(unknown) <= MOST + 4, sorted(unknown)  # words that no row holds are looked up in the dictionary
