@@ -199,10 +199,10 @@ class Hits(Results["Hit"]):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the document that ``lamina recall --json`` prints."""
+        hits: list[JSONValue] = [{**hit.to_dict(), "snippet": self.snippet(hit).to_dict()} for hit in self]
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
-            "took_ms": round(self.took_ms, 3),
-            "hits": [hit.to_dict() | {"snippet": self.snippet(hit).to_dict()} for hit in self],
+            "took_ms": round(self.took_ms, 3), "hits": hits,
         }  # fmt: skip
 
 

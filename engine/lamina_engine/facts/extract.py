@@ -83,8 +83,8 @@ class ExtractReport(Report):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the report as JSON values."""
-        found = asdict(self)
-        return found | {"dropped": [drop._asdict() for drop in self.dropped]}
+        dropped: list[JSONValue] = [drop._asdict() for drop in self.dropped]
+        return {**asdict(self), "dropped": dropped}
 
 
 def extract(

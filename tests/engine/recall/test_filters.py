@@ -354,7 +354,7 @@ def test_any_field_may_be_asked_of_an_empty_vault(lexical_vault: Vault) -> None:
 
 def test_windows_are_half_open_and_read_in_the_zone_of_the_call(filled: Vault) -> None:
     def days(**options: Any) -> set[object]:
-        return {hit.to_dict()["created_at"] for hit in filled.recall("text", k=100, **options)}
+        return {str(hit.to_dict()["created_at"]) for hit in filled.recall("text", k=100, **options)}
 
     assert days(since="2026-01-01", until="2026-02-01") == {"2026-01-01T00:00:00Z", "2026-01-02T03:04:05Z"}
     assert days(since="2026-01-01T00:00:00.000001Z", until="2026-02-01T00:00:00.000001Z") == {
