@@ -240,13 +240,13 @@ class Memory:
                 if taken:
                     accesses.drop(self.root)
             except BaseException:
-                self.indexer.unstage()
+                self.indexer.discard_staged()
                 raise
             try:
                 self.view()  # where rows were forgotten, another indexer takes over
                 self.indexer.catch_up(self.view, hint)
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
-                self.indexer.unstage()
+                self.indexer.discard_staged()
                 logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)
         self._writes += 1
         if self._writes == _CHECK_AT:

@@ -1,4 +1,4 @@
-"""Inverted lists of a segment: for each term the rows that hold it, and the best rows for a query, exactly.
+"""Inverted lists of a segment: postings by term, and the exact best rows of a query.
 
 Scoring rows by their forward lists (`lamina_kernels.terms`) reads every entry of every row; here only the entries of
 the query's terms are read, row after row within a term. A row's parts are computed and added in the same order as
@@ -141,7 +141,7 @@ def _common_triples(block: TermRows) -> tuple[U8, U8]:
 
 
 def find_terms_numpy(inverted: Inverted, query_hashes: U32) -> I64:
-    """Return the postings of each term of a query, int64 (q, 2): the first, and one past the last; the twin of `find_terms`."""
+    """Return the postings of each query term, int64 (q, 2); the twin of `find_terms`."""
     out = np.zeros((query_hashes.size, 2), np.int64)
     if inverted.terms.size:
         place = np.minimum(np.searchsorted(inverted.terms, query_hashes), inverted.terms.size - 1)
@@ -300,7 +300,7 @@ def code_lengths(lengths: U16, weights: F64, out_codes: U16, out_values: F64) ->
 
 @kernel
 def _frequency(block: TermRows, row: int, wanted: np.uint32, weights: F64) -> float:
-    """Return the weighted count of a term in a row, from the row's forward list; 0 where there is none."""
+    """Return the weighted count of a term from a row's forward list; 0 if it has none."""
     if row >= block.lengths.shape[0]:
         return 0.0
     low, stop = block.indptr[row], block.indptr[row + 1]
@@ -345,7 +345,7 @@ def _first_from(rows: U16, start: int, stop: int, row: int) -> int:
 
 @kernel
 def _sink_first(rows: I64, scores: F64) -> None:
-    """Restore the heap below its first entry: the worst one (lowest score, then lowest row) stands there."""
+    """Restore the heap below its first entry, the worst: lowest score, then lowest row."""
     row, score, size = rows[0], scores[0], rows.size
     i, child = 0, 1
     while child < size:

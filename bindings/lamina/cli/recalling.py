@@ -101,7 +101,7 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
 
 
 def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explain: bool = False) -> list[str]:
-    """Return a hit as lines: rank, score and title, what it is, and lines of its text, by default from its beginning."""
+    """Return a hit as lines: rank, score and title, its origin, and lines of its text."""
     start, indent, room = f"{rank:>2}  {hit.score:.3f}  ", " " * _INDENT, columns() - _INDENT
     state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None

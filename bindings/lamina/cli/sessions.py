@@ -104,7 +104,7 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
 
 
 def _excerpt(text: str, query: str) -> str:
-    """Return a text as one printable line, from where the query's words begin when that is far down."""
+    """Return a text as one printable line, begun near the query's words."""
     shown = printable(text)
     folded = shown.casefold()
     # folding may change a text's length (ß becomes ss); then the beginning is shown

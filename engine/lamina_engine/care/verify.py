@@ -446,7 +446,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
 
 
 def _wrong_lists(path: Path, n: int, rows: TermRows | None, *, deep: bool) -> str | None:
-    """Return the fault of inverted lists; where bytes are read, they are made again from sound forward lists."""
+    """Return the fault of inverted lists; deep checks rebuild them from the forward lists."""
     from lamina_engine.index.inverted import open_lists
     from lamina_engine.index.terms import TermsDamaged
     from lamina_kernels.inverted import invert

@@ -1,4 +1,4 @@
-"""How often and when chunks were recalled, as far as journals of readers have been taken into the log."""
+"""Access counts: number and time of each chunk's recalls, as recorded in the log."""
 
 from __future__ import annotations
 

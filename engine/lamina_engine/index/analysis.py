@@ -103,7 +103,7 @@ class QueryTerm(NamedTuple):
 
 
 class Word(NamedTuple):
-    """What one word, identifier or run gives, ready for indexing.
+    """Terms and surfaces of one word, identifier or run.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ _CLASSES = _Classes()
 
 
 def fold(word: str) -> str:
-    """Return a word folded for comparison: case, and the diacritics of alphabetic scripts (up to Syriac)."""
+    """Fold case, and the diacritics of alphabetic scripts (up to Syriac)."""
     if word.isascii():
         return word.lower()
     kept: list[str] = []
@@ -162,7 +162,7 @@ def term_hash(term: str) -> int:
 
 
 def surface_hash(surface: str) -> int:
-    """Return the uint32 under which forward lists hold a surface form; another namespace than `term_hash`."""
+    """Hash a surface form to uint32, in another namespace than `term_hash`."""
     return zlib.crc32(surface.encode("utf-8", "surrogatepass"), _SURFACE_CRC)
 
 
@@ -208,7 +208,7 @@ class Pieces:
 
     @property
     def full(self) -> bool:
-        """Whether its memory has reached its limit."""
+        """True once the memory limit is reached."""
         return len(self.surfaces) >= _MEMO_LIMIT or len(self.hashes) >= _MEMO_HASHES * _MEMO_LIMIT
 
     def forget_long(self) -> None:
@@ -325,7 +325,7 @@ def _piece_forms(piece: str) -> Forms:
 
 
 class Analyzer:
-    """Turns texts into terms. Threads may share it for `tokens` and `query`; `pieces` is for one thread.
+    """Analyzer of texts; threads may share `tokens` and `query`, `pieces` is for one thread.
 
     The memory is bounded: about 2**19 pieces, some 150 MiB, and 2**14 words of queries and of other scripts are
     remembered, each forgotten all at once when full. What a text gives does not depend on it.
@@ -369,7 +369,7 @@ class Analyzer:
         surfaces: dict[str, dict[str, None]] = {}
         stops: dict[str, bool] = {}
         for piece in text.split():
-            terms = self._asked_terms(piece)
+            terms = self._query_terms(piece)
             parts = [term.kind for term in terms].count("part")
             for stem, surface, kind in terms:
                 if kind == "character":
@@ -404,7 +404,7 @@ class Analyzer:
         found = _WORD.finditer(piece.translate(_CLASSES))
         return [self._words[piece[match.start() : match.end()]] for match in found]
 
-    def _asked_terms(self, piece: str) -> list[Term]:
+    def _query_terms(self, piece: str) -> list[Term]:
         """Return the terms of a piece, remembered: queries repeat their words."""
         terms = self._asked.get(piece)
         if terms is None:
@@ -486,7 +486,7 @@ class _Words(dict[str, Word]):
 
 
 def _parts(word: str, classes: str) -> list[str]:
-    """Return the folded parts of an identifier: at connectors, at case changes, between letters and digits.
+    """Split an identifier at connectors, case changes and digits; return folded parts.
 
     A stretch in which digits come and go is a digest or a serial number and stays whole.
     """

@@ -1,4 +1,4 @@
-"""Cache of values derived from an object: made once per key, for as long as the object lives."""
+"""Cache of derived values: made once per key, for the life of their object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Cache:
-    """Base of objects that other rooms derive values from: `View` (one version) and `Tables` (all versions).
+    """Base of `View` (one version) and `Tables` (all versions), which cache derived values.
 
     A key names what is derived, such as ``"topics.table"``; a room that also keys by a parameter gives a tuple. Values
     of a view never change. Values of the tables outlive versions: they are objects that grow, or are put in place of

@@ -47,7 +47,7 @@ class CategoryTable:
         return self._codes[field].get(value, -2)
 
     def _translate(self, field: str, _: Snapshot, segment: Segment) -> NDArray[np.int32]:
-        """Return int32 (rows,) codes of one segment; called by the field's column alone, one thread at a time."""
+        """Return one segment's codes, int32 (rows,); for one thread at a time."""
         column = segment.column(field)
         codes, values = self._codes[field], self._values[field]
         table = np.full(len(column.dictionary) + 1, NO_VALUE, np.int32)

@@ -1,4 +1,4 @@
-"""What the links log says now: each origin's newest row about a link, and which origin's word stands.
+"""Claims about links: each origin's newest row, and the claim that takes precedence.
 
 A link is a source, a target and a relation. Each origin (the user, a generator) claims it with a weight and a note; its
 later row replaces its earlier one, and a row that is not active withdraws its claim and nobody else's. Of several
@@ -38,7 +38,7 @@ def squash(count: F32) -> F32:
 
 
 def origin_ranks(origins: Sequence[str]) -> I64:
-    """Return int64: the place of each origin in the order of priority among these; 0 is the highest."""
+    """Rank origins by priority, int64; 0 is the highest."""
     place = {name: i for i, name in enumerate(ORIGINS)}
     order = sorted(range(len(origins)), key=lambda i: (place.get(origins[i], len(place)), origins[i]))
     return np.argsort(np.array(order, np.int64))
@@ -69,7 +69,7 @@ class LinkRows(NamedTuple):
 
 
 def read_rows(snapshot: Snapshot, start: int, stop: int) -> LinkRows:
-    """Return rows ``start`` to ``stop`` of the links log. About 3 us a row; 1 us where many share their ends."""
+    """Read rows ``start`` to ``stop`` of the links log; 1 to 3 us a row."""
     parts: list[LinkRows] = []
     for segment in snapshot.segments("links"):
         begin, end = max(start, segment.start) - segment.start, min(stop, segment.start + segment.rows) - segment.start
@@ -112,7 +112,7 @@ def _hashes(column: pa.Array) -> Hashes:
 
 
 class Claims(NamedTuple):
-    """Active claims by source, then target, relation code and priority of their origin; n nodes, c claims.
+    """Active claims by source, target, relation code and origin's priority.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Claims(NamedTuple):
     rows: I64
 
 
-def settle(
+def resolve_claims(
     n: int, sources: I32, targets: I32, relations: U8, origins: U8, weights: F32, active: NDArray[np.bool_], rows: I64,
     ranks: I64,
 ) -> Claims:  # fmt: skip
@@ -171,8 +171,8 @@ def settle(
     return Claims(indptr, targets[kept], relations[kept], origins[kept], weights[kept], rows[kept])
 
 
-def standing(claims: Claims, sources: I32) -> NDArray[np.bool_]:
-    """Return bool (c,): True for the claim of each link that stands; ``sources`` is the owner of each claim."""
+def current_claims(claims: Claims, sources: I32) -> NDArray[np.bool_]:
+    """Return bool (c,): True for each link's current claim; ``sources`` owns each claim."""
     first = np.ones(claims.targets.size, np.bool_)
     if first.size:
         first[1:] = (

@@ -28,7 +28,7 @@ _NEEDED: Final = (
 
 
 class Scan:
-    """An index of 4-bit codes that no Python class stands for; it has of a FAISS index what asking it takes.
+    """FAISS index of 4-bit codes without a Python class, reduced to its search calls.
 
     Attributes
     ----------
@@ -91,12 +91,12 @@ def read(data: NDArray[np.uint8]) -> Any:
 
 
 def whole(index: Any) -> Any:
-    """Return an index with all that FAISS's Python classes can do; it lives as long as the given one."""
+    """Return the full FAISS Python index; it lives as long as the given one."""
     return _package().downcast_index(index._raw) if isinstance(index, Scan) else index
 
 
 def openmp(index: Any) -> Any:
-    """Return what sets the threads of the calls that ask an index: the extension module, or the package."""
+    """Return the module that sets OpenMP threads: the extension module, or the package."""
     return index._extension if isinstance(index, Scan) else _package()
 
 

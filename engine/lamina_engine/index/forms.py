@@ -1,4 +1,4 @@
-"""Forms of ASCII words, fast: what an index and its scoring see of a word, without the character classes.
+"""Forms of ASCII words, without the character classes of Unicode.
 
 `Analyzer.tokens` says what a word gives, whatever its script. Here the same rules run over the characters of ASCII
 words themselves, which are nearly all the words of a large corpus of technical text; a test holds the two together.
@@ -93,7 +93,7 @@ def _parts(segment: str) -> list[str]:
 
 
 def without_ending(word: str, classes: str) -> tuple[str, str]:
-    """Drop a possessive 's, close up a contraction (dont), keep ``++`` and ``#`` on short names only."""
+    """Strip a possessive, close up a contraction, keep ``++`` and ``#`` on short names."""
     ending = classes.rstrip("+#")
     if len(ending) < len(classes) and len(ending) > 2:
         word, classes = word[: len(ending)], ending

@@ -1,4 +1,4 @@
-"""What the last scan of each chunk's source found, and who asked to look at it: two logs, replayed onto rows.
+"""Freshness of rows: last scans and review requests, replayed from two logs.
 
 A scan never takes back what a person asked for: what a scan found and what was asked by hand are kept apart.
 """
@@ -20,7 +20,7 @@ _MANUAL_OF_KIND: Final = {"review": 1, "reviewed": 0}
 
 
 class Freshness:
-    """The last scanned tier of every row of the chunks log, and whether it wants a review, at one moment.
+    """Last scanned tier and review flag of every row, at one moment.
 
     Attributes
     ----------

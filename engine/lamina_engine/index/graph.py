@@ -1,4 +1,4 @@
-"""The link graph of a version: standing links as compressed sparse rows, in both directions, derived from the log.
+"""Link graph of a version: current links as compressed sparse rows, in both directions.
 
 A node is a chunk's id, numbered when a link first names it; it outlives the chunk's rows. Which row a node has and
 whether it may be walked belongs to a view: see `lamina_engine.index.nodes`. Ids are known by their 64-bit hashes. Rows
@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.claims import USAGE, Claims, LinkRows, origin_ranks, read_rows, settle, squash, standing
+from lamina_engine.index.claims import (
+    USAGE,
+    Claims,
+    LinkRows,
+    current_claims,
+    origin_ranks,
+    read_rows,
+    resolve_claims,
+    squash,
+)
 from lamina_engine.index.keys import Hashes, KeyIndex, hash_ids
 from lamina_kernels.graph import csr
 from lamina_kernels.layouts import I32, I64, U8, Csr
@@ -87,7 +96,7 @@ class LinkGraph(NamedTuple):
         before = self._claims_of(touched)
         relation_code = {name: code for code, name in enumerate(relations)}
         origin_code = {name: code for code, name in enumerate(origins)}
-        settled = settle(
+        settled = resolve_claims(
             n,
             np.concatenate([before.sources, sources]),
             np.concatenate([before.targets, targets]),
@@ -182,7 +191,7 @@ def _rows_of(claims: Claims, hashes: Hashes, relations: tuple[str, ...]) -> Csr:
     """Return the standing links of claims as rows by source."""
     n = len(hashes)
     sources = np.repeat(np.arange(n, dtype=np.int32), np.diff(claims.indptr))
-    kept = standing(claims, sources)
+    kept = current_claims(claims, sources)
     weights = claims.weights[kept]
     if USAGE in relations:
         counted = claims.relations[kept] == relations.index(USAGE)
@@ -199,14 +208,14 @@ def _ordered(
     hashes: Hashes,
     relations: tuple[str, ...],
 ) -> Csr:
-    """Return rows by owner, each ordered by the hash of the other end and the name of the relation."""
+    """Return rows by owner, then by hash of the other end, then by relation."""
     places = np.argsort(np.argsort(np.array(relations, np.str_))) if relations else np.empty(0, np.int64)
     order = np.lexsort((places[kinds], hashes[others]))
     return csr.build(n, owners[order], others[order], weights[order], kinds[order])
 
 
 def _replaced(claims: Claims, nodes: I64, settled: Claims) -> Claims:
-    """Return claims with those of some sources replaced; twice as rows, because `Csr` has three columns."""
+    """Replace the claims of some sources; as two `Csr`, which have three columns each."""
     ends = csr.replace_rows(
         Csr(claims.indptr, claims.targets, claims.weights, claims.relations), nodes,
         Csr(settled.indptr, settled.targets, settled.weights, settled.relations),

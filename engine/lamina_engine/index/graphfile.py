@@ -1,4 +1,4 @@
-"""Link graphs on disk: one sealed file of arrays that is mapped as it is, and the keys of its nodes beside it.
+"""Link graph files: one sealed, mapped file of arrays, and the keys of its nodes.
 
 A file holds hashes of ids, codes and numbers; of a chunk's text and of its id there is nothing.
 """
@@ -96,7 +96,7 @@ def open_graph(path: Path, keys: Path, *, verify: bool = False) -> LinkGraph:
 
 
 def are_whole(path: Path, keys: Path) -> bool:
-    """Tell whether both files are there, with the headers and the sizes that were written; small ones with every byte."""
+    """Return True if both files have their headers and sizes; small ones are read in full."""
     try:
         small = path.stat().st_size <= _CHECKED_BYTES
         _SEAL.open(path, verify=small)

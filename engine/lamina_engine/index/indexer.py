@@ -1,4 +1,4 @@
-"""Keeps the derived indexes level with the log: after every commit, under the writer's lock, never before it.
+"""Indexer: syncs the derived indexes after each commit, under the writer's lock.
 
 Forward lists, vector codes and keys are written by the call that commits; the inverted lists and the text index follow
 on a thread of their own (`lamina_engine.index.textbuilder`).
@@ -124,12 +124,12 @@ class Indexer:
             )
             self._staged.append(_Staged(first + start, build_term_rows(*zones, analyzer=self._analyzer)))
 
-    def unstage(self) -> None:
+    def discard_staged(self) -> None:
         """Forget what was staged for a transaction that failed."""
         self._staged.clear()
 
     def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:
-        """Bring every index level with the newest version, the text index in the background. Only under the writer's lock.
+        """Sync all indexes, the text index in the background; needs the writer's lock.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Indexer:
             records = {LEXICAL: self._text_record(snapshot), VECTORS: vectors, KEYS: keys}
             records[nodes.GRAPH] = nodes.save(view(), anew=True) if self._graph_is_lost(view) else None
         finally:
-            self.unstage()
+            self.discard_staged()
         changed = {name: record for name, record in records.items() if record is not None}
         if changed:
             with self._store.transaction() as transaction:
@@ -158,14 +158,14 @@ class Indexer:
         self._wake_text(hint)
 
     def _graph_is_lost(self, view: Callable[[], View]) -> bool:
-        """Tell whether the saved graph of links cannot be used; its files are looked at before this process's first write."""
+        """Return True if the saved link graph is unusable; checked before the first write."""
         if nodes.GRAPH not in self._store.snapshot().manifest.indexes:
             return False
         first, self._graph_seen = not self._graph_seen, True
         return nodes.is_damaged(view(), look=first)
 
     def _may_wait(self, snapshot: Snapshot, hint: BulkHint) -> bool:
-        """Tell whether vector codes and keys are better made once, after the batches that follow at once.
+        """Return True if vector codes and keys should wait for the batches that follow.
 
         Each would be written whole each time, and codes trained again on a longer prefix; readers scan meanwhile.
         """
@@ -180,7 +180,7 @@ class Indexer:
     # ------------------------------------------------------------------ forward lists
 
     def _write_terms(self, snapshot: Snapshot) -> None:
-        """Give every segment that this process has not seen yet a whole file of forward lists, but the smallest."""
+        """Write forward lists of new segments, except the smallest."""
         folder = self._tables.folder / TERMS
         if not self._filed:
             folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +229,7 @@ class Indexer:
     # ------------------------------------------------------------------ text index
 
     def _text_record(self, snapshot: Snapshot) -> dict[str, object] | None:
-        """Return the folder of the text index for the next version, where this one has none; what is in it grows by itself."""
+        """Return the text index folder for the next version, if this one has none."""
         record = snapshot.manifest.indexes.get(LEXICAL)
         if record is not None and record.get("analysis") == ANALYSIS_ID:
             return None
@@ -314,7 +314,7 @@ class Indexer:
         return True
 
     def remove_stale(self) -> None:
-        """Remove index files that the newest version does not name; a reader that misses one scans instead."""
+        """Remove index files that the newest version does not name; late readers scan instead."""
         indexes = self._store.snapshot().manifest.indexes
         named = {TERMS, *(str(value) for record in indexes.values() for value in record.values())}
         folder = self._tables.folder
@@ -328,13 +328,13 @@ class Indexer:
 
 
 def _remove_folder(path: Path) -> None:
-    """Remove a text index; a builder that is at work in it sees that it is stale, and lets go of it."""
+    """Remove a text index; a builder at work in it notices, and stops."""
     with contextlib.suppress(VaultLocked, VaultReadOnly, OSError), write_lock(path, _STALE_TIMEOUT_S):
         shutil.rmtree(path, ignore_errors=True)
     shutil.rmtree(path, ignore_errors=True)
 
 
 def _generation(snapshot: Snapshot) -> str:
-    """Return what tells files apart that cover equally many rows, before and after some were forgotten."""
+    """Return the suffix of file names that changes with each forget."""
     rewritten = snapshot.manifest.rewritten
     return f"-{rewritten}" if rewritten else ""

@@ -1,4 +1,4 @@
-"""Inverted lists of all segments but the smallest: the rows that answer a query's words best, exactly.
+"""Inverted lists of all segments but the smallest; exact top rows of a query.
 
 What is found is what a scan of every row by its forward list (`ForwardLists.scan`) would find, bit for bit: at a past
 watermark, behind any filter, before and after the kernels are compiled. The lists of a segment lie in a file of their
@@ -41,7 +41,7 @@ _SEAL: Final = Seal(b"LAMLISTS", 1, "24sQQQ", what="file of inverted lists", dam
 
 
 def write_lists(path: Path, rows: int, inverted: Inverted) -> None:
-    """Write the inverted lists of a segment of ``rows`` rows to a file that appears complete or not at all."""
+    """Write the inverted lists of a segment to a file, all of it or nothing."""
     parts: list[bytes | memoryview] = []
     for array in inverted:
         if array.size:
@@ -50,7 +50,7 @@ def write_lists(path: Path, rows: int, inverted: Inverted) -> None:
 
 
 def open_lists(path: Path, rows: int, *, verify: bool) -> Inverted:
-    """Map the inverted lists of a segment; see `lamina_engine.index.terms.open_terms` for what is checked.
+    """Map the inverted lists of a segment, checked as forward lists are.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def open_lists(path: Path, rows: int, *, verify: bool) -> Inverted:
 
 
 class InvertedSegment:
-    """The lists of one segment, and the lengths of its rows; shared by all versions that have the segment.
+    """Lists and row lengths of one segment; shared by all versions that have it.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class InvertedSegment:
         return out
 
     def lengths(self, weights: F64) -> tuple[U16, F64]:
-        """Return which of the distinct weighted lengths each row has, uint16 (MOST_ROWS,), and those, float64 (l,)."""
+        """Return the length code of each row, uint16 (MOST_ROWS,), and the lengths, float64 (l,)."""
         key = weights.tobytes()
         found = self._lengths.get(key)
         if found is None:
@@ -125,7 +125,7 @@ class InvertedSegment:
 
 
 class _Part(NamedTuple):
-    """A segment as a query sees it: its first ``rows`` rows, and the postings of the query's terms in them."""
+    """Segment as a query sees it: its first ``rows`` rows, and the postings in them."""
 
     segment: InvertedSegment
     rows: int
@@ -147,7 +147,7 @@ class InvertedLists:
         """Rows below this are in them."""
 
     def seek(self, hashes: U32, *, stop: int) -> TermPostings:
-        """Return the postings of some distinct terms in the rows below ``stop``. O(q log t) a segment."""
+        """Return the postings of distinct terms in the rows below ``stop``. O(q log t) a segment."""
         return TermPostings(hashes, list(self._parts(hashes, stop)))
 
     def _parts(self, hashes: U32, stop: int) -> Iterator[_Part]:
@@ -192,7 +192,7 @@ class TermPostings:
         return TermPostings(hashes, [part._replace(spans=part.spans[picked]) for part in self._parts])
 
     def rows_of_all(self) -> I64:
-        """Return the rows that hold every one of the terms, int64 (m,) ascending; there is at least one term."""
+        """Return the rows that hold all terms (at least one), int64 (m,) ascending."""
         rows = [np.empty(0, np.int64)]
         for segment, below, spans in self._parts:
             lists = sorted((segment.inverted.rows[first:last] for first, last in spans.tolist()), key=len)

@@ -43,7 +43,7 @@ def hash_ids(ids: Iterable[str]) -> Hashes:
 
 
 def hash_versions(versions: Sequence[bytes] | bytes) -> Hashes:
-    """Return uint64 (n,): the first eight bytes of each 16-byte version, which is a hash already.
+    """Return the first eight bytes of each 16-byte version, uint64 (n,).
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class _Run(NamedTuple):
 
 
 class KeyIndex:
-    """Keys of rows [0, rows) of a log. Immutable; `extend` returns a longer one that shares what it can."""
+    """Immutable index of the keys of rows [0, rows); `extend` shares most of it."""
 
     __slots__ = ("_runs", "rows")
 
@@ -161,7 +161,7 @@ class KeyIndex:
         return -1
 
     def all_rows(self, key: int) -> Rows:
-        """Return every row of a key, int64, ascending: all that share its hash. O(log rows log rows + rows found)."""
+        """Return all rows that share a key's hash, int64 ascending. O(log² rows + rows found)."""
         hashed = np.uint64(key)
         parts = []
         for run in self._runs:
@@ -170,7 +170,7 @@ class KeyIndex:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def save(self, path: Path) -> None:
-        """Write all keys as one sorted run in one checksummed file, flushed, then renamed into place."""
+        """Write all keys as one sorted run to a checksummed file, atomically."""
         run = _sealed(self._runs)
         arrays = [run.hashes.astype("<u8", copy=False), run.rows.astype("<u4", copy=False)]
         _SEAL.write(path, (len(run.hashes), self.rows), [array.data for array in arrays if len(array)])
@@ -207,7 +207,7 @@ def _sorted(hashes: Hashes, rows: NDArray[np.uint32]) -> _Run:
 
 
 def _joined(older: _Run, newer: _Run) -> _Run:
-    """Merge two runs; a stable sort of two sorted halves is one merge, and keeps equal hashes by row."""
+    """Merge two runs by a stable sort, which keeps equal hashes by row."""
     return _sorted(np.concatenate([older.hashes, newer.hashes]), np.concatenate([older.rows, newer.rows]))
 
 

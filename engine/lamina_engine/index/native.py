@@ -1,4 +1,4 @@
-"""Shared libraries loaded on a thread, while the interpreter imports the modules that come before they are needed.
+"""Preloading of shared libraries on a thread, while other modules are imported.
 
 Loading Arrow's and FAISS's libraries is 40 ms of relocating code. An ``import`` does that with the interpreter's lock
 held; asked of the loader itself it takes a second core, and the import that follows finds them there.
@@ -20,7 +20,7 @@ _begun: set[str] = set()
 
 
 def begin(package: str, prefixes: tuple[str, ...]) -> None:
-    """Begin to load a package's libraries, once in a process; where that fails, the import does it.
+    """Start to load a package's libraries, once; on failure the import does it.
 
     Parameters
     ----------

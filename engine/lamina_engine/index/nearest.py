@@ -1,4 +1,4 @@
-"""The way through an index that proposes rows: exact scores for what it proposes, an exact scan for what it does not.
+"""Nearest rows: exact scores of proposed rows, an exact scan of unindexed ones.
 
 Whether a recall asks the index or scans is decided here, so that neither a narrow filter nor a moment long past is
 answered by too few rows.
@@ -38,7 +38,7 @@ class Candidates(Protocol):
         ...
 
     def search(self, query: F32, n: int) -> Nearest:
-        """Return at most ``n`` rows with the index's own scores, the most promising first; equal rows, equal scores."""
+        """Return at most ``n`` rows with the index's own scores, best first."""
         ...
 
 
@@ -52,7 +52,7 @@ def search(
     live: Mask | None = None,
     candidates: int = CANDIDATES,
 ) -> Nearest:
-    """Return the k nearest rows: the index proposes, the log decides; rows the index does not cover are scanned.
+    """Return the k nearest rows: index proposals rescored exactly, and a scan of the tail.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
 def _proposed(
     blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int
 ) -> Nearest | None:
-    """Score what the index proposes among the selected rows; None where it would have to propose too many.
+    """Score the index's proposals among selected rows; None if it takes too many.
 
     As many selected rows are scored as without a filter, so that recall does not depend on the filter.
     """

@@ -1,4 +1,4 @@
-"""What the nodes of the link graph are in a view: their rows, whether they may be walked; and the graph each view sees."""
+"""Nodes of the link graph in a view: rows, walkable nodes, and the view's graph."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def state_of(view: View) -> NodeState:
 
 
 def current_rows(view: View, rows: I64) -> I64:
-    """Return the newest row of the chunk that each row is a version of: the row itself, unless it is superseded."""
+    """Return the newest row of each row's chunk: itself, unless superseded."""
     if view.all_active:
         return rows
     old = np.flatnonzero(view.state.status[rows] == SUPERSEDED)
@@ -80,7 +80,7 @@ def current_rows(view: View, rows: I64) -> I64:
 
 
 def nodes_of_rows(view: View, rows: I64) -> I32:
-    """Return int32: the node of the chunk in each of some current rows, -1 where no link names it.
+    """Return the nodes of current rows, int32; -1 for chunks without links.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def nodes_of_rows(view: View, rows: I64) -> I32:
 
 
 def link_dates(view: View, rows: I64) -> I64:
-    """Return when some rows of the links log came to be, int64, us UTC; `MISSING_US` where unknown."""
+    """Return the times of rows of the links log, int64 us UTC; `MISSING_US` if unknown."""
     column = _link_dates.get(view.tables)
     if column is None:
         read = RowColumn(lambda _, segment: segment.numbers("created_at", MISSING_US), "links")
@@ -121,7 +121,7 @@ def _state(view: View) -> NodeState:
 
 
 def _rows_of(view: View, graph: LinkGraph) -> I64:
-    """Return the newest row of each node's chunk: what an earlier version said, and what came since."""
+    """Return the newest row of each node's chunk: an earlier version's, updated."""
     former, seen = _newest.get(view.tables, (np.empty(0, np.int64), 0))
     ids = view.tables.ids(view.snapshot)
     if view.as_of_us is not None or seen > view.rows or view.rows - seen > graph.nodes or len(former) > graph.nodes:
@@ -166,7 +166,7 @@ def _saved(view: View) -> LinkGraph | None:
 
 
 def is_damaged(view: View, *, look: bool) -> bool:
-    """Tell whether the graph that a version names was found damaged; ``look``: or is missing or torn."""
+    """Return True if a version's graph is damaged; with ``look``, also if missing or torn."""
     record = view.snapshot.manifest.indexes.get(GRAPH)
     if record is None:
         return False
@@ -175,14 +175,14 @@ def is_damaged(view: View, *, look: bool) -> bool:
 
 
 def is_behind(view: View) -> bool:
-    """Tell whether much of a view's graph is newer than what is saved: a quarter of that, or 4,096 rows of the log."""
+    """Return True if a quarter of the saved graph, or 4,096 log rows, are newer than it."""
     rows, record = view.snapshot.rows("links"), view.snapshot.manifest.indexes.get(GRAPH)
     covered = int(record["rows"]) if record is not None else 0
     return rows - covered >= max(_TAIL_ROWS, covered // _TAIL_SHARE)
 
 
 def save(view: View, *, anew: bool = False) -> dict[str, Any] | None:
-    """Save a view's graph where it `is_behind`, or in any case; return its record for the next version, None for neither."""
+    """Save a view's graph if it `is_behind`, or always; return its record, or None."""
     snapshot = view.snapshot
     rows = snapshot.rows("links")
     if not anew and not is_behind(view):

@@ -1,4 +1,4 @@
-"""The quantised index: every row as 4-bit codes, scanned whole by FAISS; it proposes rows and never scores them.
+"""Quantised index: rows as 4-bit codes, scanned by FAISS, to propose rows.
 
 A product quantiser (Jegou, Douze, Schmid 2011) codes each pair of dimensions by one of sixteen centroids, half a byte;
 FAISS's fast scan adds the tabulated products in registers. Flat and not partitioned: at a million rows of 256
@@ -59,7 +59,7 @@ def covered_rows(n_rows: int) -> int:
 
 
 class QuantisedIndex:
-    """4-bit codes of rows [0, rows) of a vectors log. Immutable; searched from any number of threads.
+    """Immutable 4-bit codes of rows [0, rows) of a vectors log; safe for threads.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ def _add(
 
 @contextlib.contextmanager
 def _threads(count: int, library: Any = None) -> Iterator[None]:
-    """Set how many OpenMP threads FAISS uses in calls from this thread; other threads keep their own number."""
+    """Set FAISS's number of OpenMP threads for calls from this thread only."""
     faiss = library or _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(count)

@@ -1,4 +1,4 @@
-"""A column of a log as one array, whatever the segments: what a recall gathers from for every candidate.
+"""Row column: a log's column as one array over all segments.
 
 Rows never change and only ever come after the last, so one array grows for all versions, and each version sees its
 first rows. (What rewrites rows, forgetting, begins new tables.)

@@ -87,7 +87,7 @@ def _weights(*zones: float) -> F64:
 
 
 class Statistics(NamedTuple):
-    """What the formula needs to know of a collection; those of its parts add up.
+    """BM25 statistics of a collection; those of its parts add up.
 
     Attributes
     ----------
@@ -123,12 +123,12 @@ class WeightedQuery(NamedTuple):
 
 
 def scoring_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
-    """Return the terms that find and score rows: all but the stop words, or all where there is nothing else."""
+    """Return a query's terms without stop words, or all if it has no others."""
     return [term for term in terms if not term.stop] or list(terms)
 
 
 def inverse_document_frequency(frequency: int, rows: int) -> float:
-    """Return ln(1 + (rows − frequency + ½) / (frequency + ½)); > 0 for any frequency up to ``rows``."""
+    """Return ln(1 + (rows − frequency + ½) / (frequency + ½)), always above 0."""
     return math.log1p((rows - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -226,7 +226,7 @@ class ForwardLists:
         return out
 
     def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
-        """Return what each term adds to the score of each row, float64 (m, q); parameters as for `score`."""
+        """Return each term's share of each row's score, float64 (m, q); see `score`."""
         if not bm25_terms.ready:
             counts, lengths = self._gather(rows, query)
             return bm25_parts(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
@@ -242,7 +242,7 @@ class ForwardLists:
         return out
 
     def holds(self, rows: I64, hashes: U32) -> NDArray[np.bool_]:
-        """Return bool (m,): True where every term stands in a row's own text or header, and not in its context alone."""
+        """Return bool (m,): True where a row's own text or header holds every term."""
         counts, _ = self._gather(rows, WeightedQuery((), hashes, np.zeros(len(hashes))))
         own: NDArray[np.bool_] = (counts[:, :, :2].max(axis=2) > 0.0).all(axis=1)
         return own
@@ -291,7 +291,7 @@ class ForwardLists:
         return counts, lengths
 
     def _homes(self, rows: I64) -> Iterator[tuple[TermRows, I64 | slice, I64]]:
-        """Yield each block that holds some of the rows, which of them it holds, and where they lie in it."""
+        """Yield each block with some of the rows, which of them, and their positions in it."""
         if rows.size and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
             raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
         if len(self.blocks) == 1:
@@ -320,7 +320,7 @@ def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:
 
 
 def _sums(lengths: U16) -> I64:
-    """Return the sum of each zone's lengths, int64 (zones,): added up in long rows, a tenth of the time."""
+    """Sum each zone's lengths, int64 (zones,), in long rows, which takes a tenth of the time."""
     whole = len(lengths) // _ADDED * _ADDED
     total: I64 = lengths[whole:].sum(axis=0, dtype=np.int64)
     wide: I64 = lengths[:whole].reshape(-1, ZONES * _ADDED).sum(axis=0, dtype=np.int64)
@@ -329,5 +329,5 @@ def _sums(lengths: U16) -> I64:
 
 
 def _compiled(ready: bool, rows: int) -> bool:
-    """Whether to call a kernel: when it is ready, or when its NumPy twin would take longer than loading it."""
+    """Return True if the kernel is ready, or the NumPy twin slower than loading it."""
     return ready or rows > _COMPILE_ROWS

@@ -1,4 +1,4 @@
-"""Sealed files: indexes on disk that are recognised when they are torn, altered, of another format or of another kind.
+"""Sealed files: index files that detect tears, changes, other formats and kinds.
 
 Layout, little-endian: magic (8 bytes), format, CRC-32 of the payload, bytes of the payload, the index's own fields;
 zeros; in the last four bytes of the header the CRC-32 of all that. The header fills a multiple of 64 bytes, so the
@@ -25,7 +25,7 @@ _CRC: Final = struct.Struct("<I")
 
 
 class Sealed(NamedTuple):
-    """What a sealed file holds."""
+    """Contents of a sealed file."""
 
     fields: tuple[Any, ...]
     """As the seal's format unpacks them."""

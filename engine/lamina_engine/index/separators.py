@@ -1,4 +1,4 @@
-"""What only separates words, as tables over the bytes of UTF-8.
+"""Separators of words, as tables over the bytes of UTF-8.
 
 Most of punctuation never joins: without it a corpus has half as many distinct pieces, and those are words. A byte
 separates only where the rules of analysis would separate whatever stands beyond its neighbours; the few marks that

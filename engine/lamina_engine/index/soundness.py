@@ -1,4 +1,4 @@
-"""Damage that opening does not see: files too large to be read whole at once are read on a thread, where a process lives on.
+"""Background verification of index files that are too large to verify on opening.
 
 A flipped byte of a forward or inverted list gives a row another score, one of Tantivy's files another candidate: nothing that a
 reader could notice. What `damaged` names is read no more; the log stands in for it until the next write.
@@ -23,7 +23,7 @@ _NICE = 19
 
 
 def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
-    """Read what was opened without being read; return by name what is wrong with it. O(bytes), 2 GB/s.
+    """Verify files that were opened unread; return the damage by name. O(bytes), 2 GB/s.
 
     Files that vanish meanwhile were replaced, and are passed over.
     """
@@ -55,7 +55,7 @@ def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
 
 
 def on_a_thread(look: Callable[[], None]) -> threading.Thread:
-    """Begin something that may be given up at any time, and that leaves the processors to everything else."""
+    """Start a task on a low-priority thread that may stop at any time."""
 
     def run() -> None:
         with contextlib.suppress(AttributeError, OSError):  # Linux: of this thread alone; elsewhere as it is

@@ -1,4 +1,4 @@
-"""Which rows are alive: the events of the log, replayed onto the rows they are about.
+"""Row state: the events of the log, replayed onto their rows.
 
 Nothing is stored: replaying a hundred thousand events is one NumPy assignment, and the events up to a moment give the
 state of that moment.
@@ -105,7 +105,7 @@ class State:
                 self.snoozed.pop(row, None)
 
     def _forget_since(self, snapshot: Snapshot, n: int) -> None:
-        """Apply what was forgotten after the watermark too: no moment of the past has those rows any more."""
+        """Apply forgets after the watermark, too: no past moment has those rows any more."""
         for segment in snapshot.segments("events"):
             begin = max(self.events - segment.start, 0)
             kind = segment.column("kind") if begin < segment.rows else None

@@ -1,4 +1,4 @@
-"""What all versions of a vault share in one process: everything derived from immutable segments, derived once."""
+"""Tables shared by all versions in a process: derived once from immutable segments."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WORDS_AT_ONCE: Final = 4_096
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
-    """Return what tells two states of a file apart that is only ever replaced; zeros where there is none."""
+    """Return the stamp of a file that is only replaced; zeros if it is missing."""
     try:
         found = os.stat(path)  # noqa: PTH116  each recall beside a tail asks: no Path is made for it
     except OSError:
@@ -73,7 +73,7 @@ def lists_name(segment: Segment) -> str:
 
 
 class BulkHint(NamedTuple):
-    """What a writer knows of the rows that it will write next."""
+    """A writer's announcement of its next rows."""
 
     rows: int = 0
     """How many will follow; 0 where it knows of none, or not how many."""
@@ -107,7 +107,7 @@ class _OpenLists(NamedTuple):
 
 
 class Tables(Cache):
-    """What all versions share: caches by segment name, growing key indexes, and what other rooms keep by `cached`.
+    """Caches by segment name, growing key indexes, and values of `cached`.
 
     Safe to share between threads.
     """
@@ -144,7 +144,7 @@ class Tables(Cache):
         self._codes_lock = after_fork.make_lock()
 
     def text(self, snapshot: Snapshot) -> TextIndex | None:
-        """Return the text index that a version names, as far as it has been built; None where none can be read.
+        """Return a version's text index, as far as built; None if none is readable.
 
         While rows are missing from it, each call looks whether it has grown.
         """
@@ -189,7 +189,7 @@ class Tables(Cache):
         return former
 
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
-        """Return the vector codes that a version names, opened once; None where there are none or they cannot be read."""
+        """Return a version's vector codes, opened once; None if missing or unreadable."""
         record = snapshot.manifest.indexes.get(VECTORS)
         if record is None or record["space"] != snapshot.manifest.space:
             return None
@@ -210,7 +210,7 @@ class Tables(Cache):
         return name not in self._distrusted
 
     def distrust(self, name: str, error: object) -> None:
-        """Read a file or folder no more, as it is damaged: the log stands in for it until a writer has made it again."""
+        """Stop reading a damaged file or folder; the log serves until a writer rebuilds it."""
         if name not in self._distrusted:
             logger.warning(
                 "index %s is damaged (%s); the log is read in its place, the next write makes it again", name, error
@@ -223,7 +223,7 @@ class Tables(Cache):
 
     @property
     def distrusted(self) -> frozenset[str]:
-        """What was found damaged and has not been made again."""
+        """Damaged files that have not been rebuilt."""
         return frozenset(self._distrusted)
 
     def trust(self, name: str) -> None:
@@ -236,7 +236,7 @@ class Tables(Cache):
         return np.where(borrowed, segment.numbers("previous"), -1)
 
     def joined_vectors(self, snapshot: Snapshot) -> NDArray[np.float32]:
-        """Return the vectors of the space that recall uses in one array, float32 (rows, d): for small vaults."""
+        """Return the vectors of recall's space in one array, float32 (rows, d), in small vaults."""
         log = snapshot.vector_log
         found = self._vectors
         if found is None or found[0] != log:
@@ -250,7 +250,7 @@ class Tables(Cache):
         self._quantised = (name, index)
 
     def terms(self, snapshot: Snapshot, segment: Segment) -> TermRows:
-        """Return a segment's forward lists: from memory, from their file, or from the log where that is missing or damaged."""
+        """Return a segment's forward lists from memory, their file, or else the log."""
         found = self._terms.get(segment.ref.name)
         if found is None:
             with self._lock:
@@ -295,7 +295,7 @@ class Tables(Cache):
             return self._lists.lists
 
     def _open_lists(self, snapshot: Snapshot, segment: Segment) -> InvertedSegment | None:
-        """Return the lists of a segment from their file; None where it is not there, or was found damaged."""
+        """Return the lists of a segment from their file; None if it is missing or damaged."""
         name = lists_name(segment)
         found = self._segment_lists.get(segment.ref.name)
         if found is None and self.trusts(name):
@@ -349,7 +349,7 @@ class Tables(Cache):
             return self._tail
 
     def tail_words(self, snapshot: Snapshot, first: int) -> TailWords:
-        """Return the words of the rows from ``first`` on, grown to cover a version (they may cover more).
+        """Return the words of the rows from ``first`` on; they cover the version, or more.
 
         Only operators and misspelt words ask for them. O(text of the rows that are new).
         """

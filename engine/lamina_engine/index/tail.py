@@ -1,4 +1,4 @@
-"""Tail: the newest rows, which no part of the text index holds yet, found by a scan of their forward lists and words."""
+"""Tail: the newest rows, without lists yet, scanned by their forward lists and words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Matches(NamedTuple):
 
 
 class Tail:
-    """Forward lists of consecutive rows from ``first`` on, grown at their end; one writer, any number of readers.
+    """Growing forward lists of the rows from ``first`` on; one writer, many readers.
 
     Rows never change and only ever come after the last one, so a reader of an older version reads the first of them.
     """
@@ -76,7 +76,7 @@ class Tail:
 
 
 class TailWords:
-    """Words of consecutive rows from ``first`` on, as the text index has them; one writer, any number of readers."""
+    """Words of consecutive rows from ``first`` on; one writer, any number of readers."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -153,7 +153,7 @@ def _read_only(block: TermRows) -> TermRows:
 
 
 def _put_after(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
-    """Copy values behind those in use, in place where there is room: readers of what was there never look behind it."""
+    """Append values behind those in use, in place if there is room; readers never look there."""
     end = used + len(more)
     if end > len(array):
         array = np.concatenate([array[:used], np.empty((_SPARE * end - used, *more.shape[1:]), array.dtype)])

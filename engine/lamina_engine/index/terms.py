@@ -49,7 +49,7 @@ _MAX_LENGTH = 65_535
 
 
 class TermsDamaged(LaminaError, OSError):
-    """A file of forward lists that is torn, flipped or made under other rules: build it again from the log."""
+    """A file of forward lists that is damaged or of other rules; the log rebuilds it."""
 
 
 _SEAL: Final = Seal(b"LAMTERMS", 3, "24sQQ", what="file of forward lists", damaged=TermsDamaged)
@@ -113,7 +113,7 @@ def _kernels_ready() -> bool:
 
 
 def _kernels_at_hand(rows: int) -> bool:
-    """Tell whether the kernels of bulk analysis load at once; compiling them begins on a thread after so many rows."""
+    """Return True if the bulk kernels load at once; enough rows start their compilation."""
     from lamina_engine.index import wordtable
     from lamina_kernels._jit import compiled_before
 
@@ -183,7 +183,7 @@ def _number(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[I64, I64]:
 
 
 def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
-    """Return the surfaces of the tokens of each text, in order, joined by spaces: those of `Analyzer.tokens`."""
+    """Return each text's surfaces of `Analyzer.tokens`, in order, joined by spaces."""
     analyzer.rows += len(texts)
     if (len(texts) >= _BULK_ROWS_READY and _kernels_ready()) or (
         len(texts) >= _BULK_ROWS and _kernels_at_hand(analyzer.rows)
@@ -196,7 +196,7 @@ def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
 
 
 def _count_few(pieces: Pieces, numbers: list[int], sizes: list[int], n: int) -> TermRows:
-    """Count the terms of a few pieces one by one: a tenth of what the arrays would cost; the forward lists are the same."""
+    """Count the terms of a few pieces one by one, which costs a tenth of the arrays."""
     starts, hashes, found = pieces.starts, pieces.hashes, pieces.found
     counts: list[dict[int, list[int]]] = [{} for _ in range(n)]
     lengths = np.zeros((n, _ZONES), np.uint16)
@@ -219,7 +219,7 @@ def _count_few(pieces: Pieces, numbers: list[int], sizes: list[int], n: int) -> 
 
 
 def _expand(pieces: Pieces, numbers: I64) -> tuple[U32, I64, I64]:
-    """Return the hashes of the numbered pieces one after the other, how many each has, and how many are stems."""
+    """Return the hashes of numbered pieces, and the number of hashes and stems of each."""
     if numbers.size == 0:
         return np.zeros(0, np.uint32), np.zeros(0, np.int64), np.zeros(0, np.int64)
     # views of the growing arrays must not outlive this call: an array that is viewed cannot grow
@@ -278,7 +278,7 @@ def slice_terms(rows: TermRows, start: int, stop: int) -> TermRows:
 
 
 def copy_terms(rows: TermRows) -> TermRows:
-    """Return forward lists of their own: a slice of a large batch would keep all of that in memory."""
+    """Copy forward lists, so that a slice does not keep a large batch in memory."""
     return TermRows(
         rows.indptr.copy(), rows.hashes.copy(), rows.body.copy(), rows.header.copy(), rows.context.copy(),
         rows.lengths.copy(),

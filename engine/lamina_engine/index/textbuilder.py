@@ -1,4 +1,4 @@
-"""Builder of inverted lists and of the text index: a thread of the writer's process that follows the log after each commit.
+"""Builder of inverted lists and of the text index: a thread that follows the log.
 
 No call waits for it but `close`, and no answer depends on how far it is: rows that nothing holds yet are scanned. It
 holds a lock of its own in the index's folder, never the vault's; whoever comes second leaves the work to the first.
@@ -61,7 +61,7 @@ class Stopped(Exception):
 
 
 def plan_parts(parts: Sequence[PartRecord], rows: int, block: int) -> list[tuple[int, int]]:
-    """Return the parts to write next, in row order, after which fewer than ``block`` rows are left over.
+    """Return the parts to write next, in row order, until under ``block`` rows remain.
 
     Parts that hold no more rows than come after them are merged with these, so that each is larger than all that
     follow: a million rows lie in four large parts and at most eight small ones.
@@ -140,7 +140,7 @@ class TextBuilder:
 
 
 def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: False, block: int | None = None) -> None:
-    """Build parts until fewer than a block of rows are left over, in an index that the newest version names.
+    """Build parts of the newest version's index until under a block of rows remains.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
 
 
 def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> None:
-    """Remove lists whose segment was merged or rewritten while they were built: the writer looked before they came."""
+    """Remove lists whose segment was merged or rewritten while they were built."""
     names = {segment.ref.name for segment in newest.segments("chunks")}
     for segment in built.segments("chunks"):
         if segment.ref.name not in names:
@@ -194,7 +194,7 @@ def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> No
 
 
 def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:
-    """Build the parts that a version lacks, and name them; False where it lacks none. Only under the folder's lock.
+    """Build a version's missing parts; False if none are. Needs the folder's lock.
 
     An index whose list of parts cannot be read, or names what is damaged, is begun again in the same folder.
     """
@@ -233,7 +233,7 @@ def _write(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, span:
 def _map_on_two_threads(
     write: Callable[[tuple[int, int]], PartRecord], spans: Sequence[tuple[int, int]]
 ) -> list[PartRecord]:
-    """Return what ``write`` gives for each span; every second one is written on a thread beside the one before it.
+    """Return the results of ``write`` for spans, two at a time on two threads.
 
     A process that ends starts no thread any more (nor does a pool take work then): the rest is done one by one.
     """

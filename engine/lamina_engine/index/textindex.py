@@ -1,4 +1,4 @@
-"""Text index: Tantivy finds rows by phrases, prefixes, misspellings and facets; ordinary words go through inverted lists.
+"""Text index: Tantivy finds rows by phrases, prefixes, misspellings and facets.
 
 Rows 0 to ``rows`` of the chunks log stand in it, cut into parts of consecutive rows. A part is a Tantivy index of its
 own that is written once, in a folder nothing else is in, and never opened for writing again: so Tantivy's own lists of
@@ -54,7 +54,7 @@ _LOCKS: Final = frozenset({".tantivy-meta.lock", ".tantivy-writer.lock"})
 
 
 class TextIndexDamaged(LaminaError, OSError):
-    """A text index that is missing, torn, flipped or made under other rules: build it again from the log."""
+    """A text index that is missing, damaged or of other rules; the log rebuilds it."""
 
 
 class PartRecord(msgspec.Struct, frozen=True):
@@ -182,7 +182,7 @@ def write_parts(folder: Path, parts: Sequence[PartRecord]) -> None:
 
 
 def read_parts(folder: Path) -> list[PartRecord]:
-    """Return the parts of an index, in row order and without a gap; none where nothing has been built yet.
+    """Return an index's parts, in row order without gaps; none before the first build.
 
     Raises
     ------
@@ -296,7 +296,7 @@ class TextIndex:
             return {term for terms in found for term, _ in terms}
 
     def rows_of(self, make_query: Callable[[tantivy.Schema], tantivy.Query], stop: int) -> I64:
-        """Return the rows below ``stop`` that a query matches, int64 (m,) ascending: for phrases, prefixes, misspellings.
+        """Return the matching rows below ``stop``, int64 (m,) ascending, of any query.
 
         Raises
         ------
@@ -382,7 +382,7 @@ def _make_links(folder: Path, record: PartRecord) -> Path:
 
 
 def _check_part(folder: Path, record: PartRecord, *, verify: bool) -> None:
-    """Check that a part is a real folder with just its files, of their sizes, and their bytes where asked."""
+    """Check a part's folder, files and sizes, and on request every byte."""
     try:
         found = _plain_files(folder)
         if sorted(found) != sorted(record.files):
@@ -397,7 +397,7 @@ def _check_part(folder: Path, record: PartRecord, *, verify: bool) -> None:
 
 
 def _plain_files(folder: Path) -> dict[str, int]:
-    """Return the regular files of a real folder by name, with their sizes, but for Tantivy's locks."""
+    """Return the sizes of a real folder's regular files by name, without Tantivy's locks."""
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise TextIndexDamaged(f"{folder} is not a real folder; build it again from the log")
     found: dict[str, int] = {}
@@ -423,7 +423,7 @@ def _measure(path: Path) -> tuple[int, int]:
 
 
 class _wrap_errors:  # noqa: N801  a class costs a question of eight words a few microseconds less than a generator
-    """Raise `TextIndexDamaged` for what Tantivy raises on bytes that make no sense: its code in Rust may panic there."""
+    """Raise `TextIndexDamaged` for Tantivy's errors and panics on damaged bytes."""
 
     __slots__ = ("_path",)
 

@@ -1,4 +1,4 @@
-"""The vectors of one log: unit rows in mapped segments, and the rows nearest to a query, exactly.
+"""Vectors of one log: unit rows in mapped segments, and exact nearest rows.
 
 Row i of the log is the vector of chunk row i; an all-zero row has no vector and is never returned. Every score that
 leaves this module is exact: products summed in float64 and rounded once to float32, so it depends on the row and the
@@ -146,13 +146,13 @@ class VectorBlocks:
         return out
 
     def slices(self, start: int, stop: int, length: int = _SLICE) -> Iterator[tuple[int, F32]]:
-        """Yield ``(first row, float32 (m, d) view)`` over rows [start, stop), at most ``length`` rows each."""
+        """Yield ``(first row, float32 (m, d) view)`` over rows [start, stop), in slices."""
         for first, array in zip(self.starts.tolist(), self.arrays, strict=False):
             for begin in range(max(start - first, 0), min(stop - first, len(array)), length):
                 yield first + begin, array[begin : min(begin + length, stop - first)]
 
     def _groups(self, rows: Rows) -> tuple[Rows, list[tuple[F32, int, Rows]]]:
-        """Return the order that sorts rows, and for each segment touched its array, first place, ascending offsets."""
+        """Sort rows; return the order, and each segment's array, first place and offsets."""
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         if len(rows) and (ascending[0] < 0 or ascending[-1] >= self.rows):
@@ -210,7 +210,7 @@ def check_request(
 
 
 def have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bool_]:
-    """Tell rows without a vector from the few that stand at a right angle to the query: both score 0."""
+    """Return True for rows with a vector, as one orthogonal to the query scores 0, too."""
     have: NDArray[np.bool_] = scores != 0.0
     doubtful = np.flatnonzero(~have)
     have[doubtful] = blocks.present(rows[doubtful])
@@ -317,7 +317,7 @@ def _pieces(blocks: VectorBlocks, start: int, stop: int, mask: Mask | None) -> I
 
 
 def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int, least: float) -> Rows | None:
-    """Return what `_finalists` does where few rows lie in one segment, in a few calls; None where it has to look closer.
+    """Return `_finalists` for few rows of one segment, in a few calls; None if undecided.
 
     ``least`` is a score that k rows elsewhere reach, 0 for none.
     """
@@ -337,7 +337,7 @@ def _finalists_of_one(blocks: VectorBlocks, start: int, stop: int, query: F32, k
 
 
 def _finalists_of_few(blocks: VectorBlocks, start: int, stop: int, query: F32, k: int, mask: Mask) -> Rows | None:
-    """Return what `_finalists` does where a mask leaves few rows, in a few calls; None where it has to look closer."""
+    """Return `_finalists` for few rows of a mask, in a few calls; None if undecided."""
     rows = start + np.flatnonzero(mask[start:stop])
     if not gather_dots.ready or not k < len(rows) <= _SLICE:
         return None
@@ -354,13 +354,13 @@ def _finalists_of_few(blocks: VectorBlocks, start: int, stop: int, query: F32, k
 
 
 def _margin(query: F32) -> float:
-    """Return how far apart two single-precision products may be whose exact ones are in the other order."""
+    """Return the largest gap of single-precision products whose exact order is the opposite."""
     # 1.01: unit rows are unit up to rounding; 16: the roundings of the bound, of the exact score and of the comparison
     return 2 * 1.01 * (len(query) + 16) * 2.0**-24 * float(np.linalg.norm(query.astype(np.float64)))
 
 
 def _finalists(blocks: VectorBlocks, pieces: Iterator[_Piece], query: F32, k: int) -> Rows:
-    """Return every row that can be among the k best, by single-precision products and the bound on their error."""
+    """Return the rows that may be among the k best, by float32 products and error bound."""
     margin = _margin(query)
     floor = np.float32(-np.inf)
     rows, near = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -378,7 +378,7 @@ def _finalists(blocks: VectorBlocks, pieces: Iterator[_Piece], query: F32, k: in
 
 
 def _floor(products: F32, k: int, margin: float) -> np.float32:
-    """Return the least product that can still be among the k best; minus infinity where there are fewer than k."""
+    """Return the least product that may be among the k best; -inf with fewer than k."""
     if len(products) < k:
         return np.float32(-np.inf)
     kth = np.partition(products, len(products) - k)[len(products) - k]

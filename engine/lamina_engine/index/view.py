@@ -1,4 +1,4 @@
-"""A view: one version of the vault (or a past moment of it) with everything a call needs to read it.
+"""View: one version of a vault, or a past moment of it, with its indexes.
 
 Parts are built when first asked for, from the tables that all versions share; a view is then immutable.
 """
@@ -106,7 +106,7 @@ class View(Cache):
 
     @property
     def accesses(self) -> Accesses:
-        """How often and when rows were recalled, as far as the log knows."""
+        """Access counts and times of rows, as recorded in the log."""
         return self._accesses
 
     @cached_property
@@ -116,7 +116,7 @@ class View(Cache):
 
     @cached_property
     def forgotten(self) -> int:
-        """How many rows are contentless tombstones."""
+        """Number of contentless tombstones."""
         return int(np.count_nonzero(self.state.status == FORGOTTEN))
 
     @cached_property
@@ -154,7 +154,7 @@ class View(Cache):
 
     @property
     def previous(self) -> NDArray[np.int64]:
-        """Row of the chunk whose words each short chunk was indexed with, int64 (rows,); -1 for none."""
+        """Row of the chunk that gives each short chunk its context, int64 (rows,); -1: none."""
         return self.tables.previous.of(self.snapshot)[: self.rows]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The table of pieces for bulk work: analysis in kernels, a Python object only for each new word that must be stemmed.
+"""Word table for bulk analysis in kernels, with Python only to stem new words.
 
 The slow twin is `lamina_engine.index.analysis.Pieces`; a text gives the same terms through either.
 """
@@ -59,7 +59,7 @@ class Occurrences(NamedTuple):
 
 
 class WordTable:
-    """Numbers of pieces and of words to be stemmed, with what each gives, in growing arrays. For one thread.
+    """Growing arrays of numbered pieces and words, with their terms. For one thread.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class WordTable:
 
     @property
     def full(self) -> bool:
-        """Whether its memory has reached its limit."""
+        """True once the memory limit is reached."""
         bytes_ = sum(
             grown.nbytes for grown in (self._hashes, self._surfaces, self._stem_text, self._pieces, self._stemmed)
         )
@@ -130,7 +130,7 @@ class WordTable:
         return [joined[start:stop].decode("utf-8", "surrogatepass").rstrip(" ") for start, stop in spans]
 
     def _number_pieces(self, data: U8, offsets: I64) -> tuple[I32, I64]:
-        """Return the numbers of the pieces of texts, learning those not met before, and where each text's end."""
+        """Number the pieces of texts, learning new ones; return numbers, and each text's end."""
         texts = offsets.size - 1
         begins, ends, keys = self._spans_of(data.size // 2 + texts)
         stops = np.empty(texts, np.int64)
@@ -183,7 +183,7 @@ class WordTable:
             self._learn_others(first + others, [text[starts[i] : starts[i + 1]].tobytes() for i in others.tolist()])
 
     def _forms_ready(self) -> bool:
-        """Tell whether the kernels for new words can be called; while a thread compiles them, Python does their work."""
+        """Return True if the kernels for new words are compiled; else Python does their work."""
         if is_ready(forms.ascii_forms) and is_ready(forms.hash_forms):
             return True
         if compiled_before(FORM_KERNELS):
@@ -208,7 +208,7 @@ class WordTable:
         return records
 
     def _learn_others(self, numbers: I64, coded: Sequence[bytes]) -> None:
-        """Analyse what the kernels do not take, in Python; such pieces are few, or the text is of another script."""
+        """Analyse in Python the pieces that the kernels refuse: few, or of another script."""
         found = self._others()
         order = np.array(found.numbers([piece.decode("utf-8", "surrogatepass") for piece in coded]), np.int64)
         texts = [surfaces.encode("utf-8", "surrogatepass") for surfaces in found.surfaces]
@@ -221,7 +221,7 @@ class WordTable:
         self._records.view.reshape(-1, counting.RECORD)[numbers] = packed.reshape(-1, counting.RECORD)
 
     def _number_stems(self, text: U8, begins: I64, ends: I64) -> I32:
-        """Return the number of each form's stem, −1 where a form is its own; stem the words not met before."""
+        """Return the number of each form's stem, −1 for its own; stem new words."""
         letters, keys = np.empty(begins.size, np.int64), np.empty(begins.size, np.int64)
         forms.letter_ends(text, begins, ends, letters)
         tokens.hash_spans(text, begins, letters, keys)
@@ -250,7 +250,7 @@ class _Growing:
 
     @property
     def view(self) -> NDArray[Any]:
-        """What is in it; writable."""
+        """Writable view of the contents."""
         return self._array[: self.size]
 
     @property
@@ -279,7 +279,7 @@ class _Numbers:
 
     @property
     def count(self) -> int:
-        """How many it holds."""
+        """Number of items."""
         return int(self._state[0])
 
     @property

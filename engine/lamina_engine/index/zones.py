@@ -1,4 +1,4 @@
-"""The lexical zones of a chunk: its own text, its header, and the context that fills a short chunk's window."""
+"""Lexical zones of a chunk: its text, its header, and the context of a short chunk."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _MONTHS = (
 def header(
     title: str | None, headings: Sequence[str] | None, tags: Sequence[str] | None, created_at_us: int | None
 ) -> str:
-    """Return what a chunk is filed under: title, headings, tags and its date in words and digits."""
+    """Return a chunk's header: title, headings, tags, and its date in words and digits."""
     parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us)]
     return "\n".join(part for part in parts if part)
 
 
 def date_words(created_at_us: int | None) -> str:
-    """Return a date as a question would name it: ``8 May 2023``; empty for none, or one outside the calendar."""
+    """Return a date in words, such as ``8 May 2023``; empty if missing or off the calendar."""
     return "" if created_at_us is None else _day_words(created_at_us // _US_PER_DAY)
 
 
@@ -91,7 +91,7 @@ _ADDRESS = re.compile(r"\]\((?![a-z]+:)[^()\s]*\)")
 
 
 def body(text: str) -> str:
-    """Return a chunk's text as it is indexed: without the local addresses of Markdown links, which say the words twice."""
+    """Return a chunk's text to index: without the local addresses of Markdown links."""
     return _ADDRESS.sub("]", text) if "](" in text else text
 
 
@@ -101,7 +101,7 @@ def bodies(texts: Sequence[str]) -> list[str]:
 
 
 def headers(rows: Iterable[tuple[str | None, Sequence[str] | None, Sequence[str] | None, int | None]]) -> list[str]:
-    """Return `header` of many rows: title, headings, tags and date of each. In a table most have but a date."""
+    """Return `header` of many rows: title, headings, tags and date of each."""
     return [
         header(title, headings, tags, created_at) if title or headings or tags else date_words(created_at)
         for title, headings, tags, created_at in rows
@@ -133,7 +133,7 @@ def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
 
 
 def _column(snapshot: Snapshot, name: str, start: int, stop: int) -> list[Any]:
-    """Return the Python values of neighbouring rows: a slice of a column costs a tenth of reading row by row."""
+    """Return the Python values of neighbouring rows by slices, a tenth of the cost by row."""
     found: list[Any] = []
     for segment in snapshot.segments("chunks"):
         begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)

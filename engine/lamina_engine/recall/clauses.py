@@ -1,4 +1,4 @@
-"""The operators of a query over the rows of a view: which rows pass, and what a match that is not required adds.
+"""Operator clauses over the rows of a view: row masks, and bonuses of optional clauses.
 
 A phrase, a prefix, a typo and any clause of ``title:`` look at the surface forms of `Analyzer.tokens` over title and
 text. A word with a sign looks at stems, as every question does, in the row's own text and header. The other fields are
@@ -108,7 +108,7 @@ def name_of(clause: Clause) -> str:
 
 
 class _Finder:
-    """Rows of clauses: below ``indexed`` through the text index, from there on through the words of the tail."""
+    """Rows of clauses: below ``indexed`` by the text index, above by the tail's words."""
 
     def __init__(self, view: View, analyzer: Analyzer) -> None:
         self._view, self._analyzer = view, analyzer
@@ -124,7 +124,7 @@ class _Finder:
         return clause.field not in (None, "title") or bool(self._terms(clause))
 
     def rows(self, clause: Clause) -> I64 | None:
-        """Return the rows that a clause matches, int64 (m,) ascending; None where it asks for nothing."""
+        """Return the rows that a clause matches, int64 (m,) ascending; None if it asks nothing."""
         if not self.has_terms(clause):
             return None
         try:
@@ -235,12 +235,12 @@ def pattern_of(clause: Clause) -> str:
 
 
 def is_sequence(clause: Clause, terms: Iterable[Term]) -> bool:
-    """Tell whether a clause asks for words side by side; so does a prefix in a script without spaces."""
+    """Return True if a clause asks for adjacent words, as prefixes in spaceless scripts do."""
     return clause.kind in ("word", "phrase") or any(term.kind == "character" for term in terms)
 
 
 def stems_of(terms: Iterable[Term]) -> list[str]:
-    """Return the stems that a row has to hold for a word: its joined forms, else all of its terms."""
+    """Return the stems that a row must hold for a word: its joined forms, else all terms."""
     kept = [term for term in terms if term.kind != "character"]
     joined = [term for term in kept if term.kind == "joined"]
     return list(dict.fromkeys(term.stem for term in joined or kept))
@@ -249,7 +249,7 @@ def stems_of(terms: Iterable[Term]) -> list[str]:
 def weigh_stems(
     text: str, stems: Mapping[str, float], patterns: Sequence[tuple[Clause, float]], analyzer: Analyzer
 ) -> dict[str, float]:
-    """Return the weight of each stem of a question, and of each word of a text that a prefix or a typo of it matches."""
+    """Return the weight of each stem of a question, and of words that its clauses match."""
     weights = dict(stems)
     for term in analyzer.tokens(text) if patterns else ():
         for clause, weight in patterns:

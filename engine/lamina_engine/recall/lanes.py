@@ -1,4 +1,4 @@
-"""Retrieval lanes: BM25 over inverted lists and a scan of the tail, cosine over FAISS and vectors.
+"""Retrieval lanes: BM25 over inverted lists and the tail, cosine over FAISS and vectors.
 
 Each returns rows with exact scores. Filters apply inside both lanes: where an index cannot filter, more rows are
 fetched, and a small selection is scored exhaustively, so no filter starves a lane.
@@ -61,7 +61,7 @@ class Selection(Struct, frozen=True):
 
 
 class Bonus(NamedTuple):
-    """A constant that some rows gain in the lane of words: those that match an operator which is not required."""
+    """Constant that rows gain in the lexical lane by matching an optional operator."""
 
     name: str
     rows: I64
@@ -152,7 +152,7 @@ class Words:
         return [{name: part for name, part in zip(names, row, strict=True) if part} for row in parts.tolist()]
 
     def stems(self) -> dict[str, float]:
-        """Return the weight of each stem that was asked for; written forms add to them and are left out."""
+        """Return the weight of each stem of the query, without its written forms."""
         pairs = zip(self.query.terms, self.query.idf.tolist(), strict=True)
         return {name: weight for name, weight in pairs if name[:1] != '"'}
 
@@ -187,7 +187,7 @@ class Words:
         return Lane(np.concatenate([rows, tail.rows]), np.concatenate([scores, tail.scores]))
 
     def _best_of_tail(self, tail: Matches, live: Mask | None, depth: int, least: float) -> Lane:
-        """Return every row of the tail that can be among the ``depth`` best with a score of ``least`` or more, scored."""
+        """Return the tail's rows that can be among the ``depth`` best, scored."""
         # no score exceeds the weights of a row's words: rows of the greatest bounds are scored first
         weights = dict(zip(self.query.hashes.tolist(), self.query.idf.tolist(), strict=True))
         most = np.array([weights.get(key, 0.0) for key in self._keys.tolist()]) * (self.bm25.k1 + 1.0)
@@ -209,7 +209,7 @@ class Words:
 
 
 def rows_with_all(view: View, keys: U32) -> I64:
-    """Return the rows of a view that hold every one of some distinct terms, int64 (m,) ascending; at least one term."""
+    """Return the rows of a view that hold all terms (at least one), int64 (m,) ascending."""
     lists = view.tables.inverted(view.snapshot)
     rows, first = lists.seek(keys, stop=view.rows).rows_of_all(), min(lists.rows, view.rows)
     if first >= view.rows:

@@ -53,7 +53,7 @@ class Clause(Struct, frozen=True):
 
 
 class ParsedQuery(Struct, frozen=True):
-    """A query apart: its operators, and its text without their signs and without what they exclude."""
+    """Parsed query: its operators, and its text without signs and excluded words."""
 
     text: str
     clauses: tuple[Clause, ...] = ()
@@ -62,7 +62,7 @@ class ParsedQuery(Struct, frozen=True):
 
 
 def parse_query(query: str) -> ParsedQuery:
-    """Read the operators of a query; one without any comes back as it is. Never raises. O(length).
+    """Read the operators of a query; a query without any is unchanged. Never raises. O(n).
 
     Examples
     --------

@@ -228,7 +228,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 
 
 def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
-    """Return the rows to be ranked by time alone: near a question's only content, a time, or passing its only operators."""
+    """Return the rows to rank by time alone: near the question's time, or passing its operators."""
     window = request.window
     if (
         request.parsed is not None

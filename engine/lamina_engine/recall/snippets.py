@@ -28,7 +28,7 @@ class _Match(NamedTuple):
 
 
 def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, width: int = WIDTH) -> Snippet:
-    """Return the window that holds the heaviest distinct terms, begun at a line or a sentence where one is near.
+    """Return the window with the heaviest distinct terms, begun at a line or sentence.
 
     ``weights`` has the stems of the query, each with its inverse document frequency. Without a match, the text's beginning.
     O(length of the text).
@@ -52,7 +52,7 @@ def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Ite
 
 
 def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iterator[_Match]:
-    """Yield the matches in a script without spaces, by its bigrams; a run of one character is a word."""
+    """Yield the matches in a spaceless script by its bigrams; one character is a word."""
     size = min(len(run), 2)
     for i in range(len(run) - size + 1):
         gram = fold(run[i : i + size])
@@ -83,7 +83,7 @@ def _window(text: str, matches: list[_Match], weights: Mapping[str, float], widt
 
 
 def _beginning(text: str, earliest: int, begin: int) -> int:
-    """Return where a window may begin: after a line or a sentence that ends in its margin, else after a word."""
+    """Return the beginning of a window: after a line or sentence in its margin, else a word."""
     if earliest == 0:
         return 0
     ends = [match.end() for match in _SENTENCE.finditer(text, earliest, begin)]

@@ -1,4 +1,4 @@
-"""Misspelt words: a word that no row holds is asked as the nearest words of the vault's dictionary.
+"""Misspelt words: the nearest words of the vault's dictionary for words no row holds.
 
 The dictionary is the words of titles and texts that a view sees. Edits are those of Damerau and Levenshtein: a letter
 more, less, replaced, or swapped with its neighbour. Nothing here depends on how far the text index has caught up.
@@ -42,7 +42,7 @@ Corrections = Mapping[str, Sequence[str]]
 def find_corrections(
     view: View, analyzer: Analyzer, text: str, unknown: Sequence[QueryTerm], operators: Iterable[str]
 ) -> Corrections:
-    """Return the nearest words of a view's dictionary for the words of a question that no row holds.
+    """Return the nearest dictionary words for the words of a question that no row holds.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def find_corrections(
 
 
 def corrected_terms(terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer) -> list[QueryTerm]:
-    """Return a query's terms with corrected words in place of the misspelt ones, at a lower weight."""
+    """Return a query's terms with corrections in place of misspelt words, at lower weight."""
     out: list[QueryTerm] = []
     for term in terms:
         nearest = [word for surface in term.surfaces for word in corrections.get(surface, ())]
@@ -99,7 +99,7 @@ def corrected_text(text: str, corrections: Corrections, analyzer: Analyzer) -> s
 
 
 def nearest_words(view: View, word: str) -> list[str]:
-    """Return at most `MOST` words of a view's dictionary: by edits, then by descending frequency, then by the alphabet."""
+    """Return at most `MOST` dictionary words by edits, descending frequency and alphabet."""
     try:
         return _nearest_words(view, word)
     except TextIndexDamaged as error:
@@ -161,7 +161,7 @@ def variants(word: str) -> set[str]:
 
 
 def edit_distance(left: str, right: str, most: int) -> int:
-    """Return the edits between two words, a swap of neighbours counted as one; ``most`` + 1 where there are more."""
+    """Return the edits between two words, swaps counted as one; at most ``most`` + 1."""
     if abs(len(left) - len(right)) > most:
         return most + 1
     earlier: list[int] = []
