@@ -51,8 +51,8 @@ def flip(path: Path, at: int) -> None:
 def damage(vault: Path, kind: str) -> Path:
     """Flip what makes a difference: a count in the forward lists, or a letter of Tantivy's words."""
     [folder] = (vault / "index").glob("lexical-*")
-    if kind == "terms":
-        [path] = (vault / "index" / "terms").glob("*.terms")
+    if kind in ("terms", "lists"):
+        [path] = (vault / "index" / "terms").glob(f"*.{kind}")
         flip(path, path.stat().st_size - 70)
         return path
     for path in folder.glob("*/*.term"):
@@ -84,7 +84,7 @@ def test_nothing_is_wrong_with_what_is_whole_or_gone(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["r", "w"])
-@pytest.mark.parametrize("kind", ["terms", "lexical"])
+@pytest.mark.parametrize("kind", ["terms", "lists", "lexical"])
 def test_damage_is_named_and_the_log_stands_in_for_it(
     vault: Path, caplog: pytest.LogCaptureFixture, kind: str, mode: str
 ) -> None:

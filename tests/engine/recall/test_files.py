@@ -38,9 +38,9 @@ def files_of(work: Any) -> set[str]:
 def test_a_recall_enters_few_files(tmp_path: Path) -> None:
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
         vault.add([{"text": f"note number {i} about the database, topic {i % 17}, deploy"} for i in range(300)])
-        for query in ("which database", "deploy topic 3"):
+        for query in ("which database", "deploy topic 3", "a note of MySQL"):
             vault.recall(query)
         found = files_of(lambda: vault.recall("why did we deploy the database", k=5))
         unknown = files_of(lambda: vault.recall("why did we leave SQLite", k=5))
     assert len(found) <= MOST, sorted(found)
-    assert len(unknown) <= MOST + 4, sorted(unknown)  # words that no row holds are looked up in the dictionary
+    assert len(unknown) <= MOST + 3, sorted(unknown)  # words that no row holds are looked up in the dictionary
