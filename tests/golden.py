@@ -75,6 +75,11 @@ ALLOWED: Final = (
         r'recalls/[\w-]+ \{"query": "(yesterday|three weeks ago)"',
         "a question with nothing but a time in it is answered by every chunk near that time",
     ),
+    Allowed(
+        r'recalls/[\w-]+ \{"query": "(where does Linus live|up new version: pkill|Create internal/toon|pointing to the shared'
+        r"|cmd/bd/init.go checks|```bash)",
+        "words that no row holds are corrected: linus, pkill, toon, beads in the past",
+    ),
     Allowed(r"recalls/odd-", "misspelt words are expanded, and quotes and signs are operators"),
     Allowed(r".*/(snippet|snippets|created_at_us)$", "results gain snippets and instants in microseconds"),
 )

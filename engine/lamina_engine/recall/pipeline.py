@@ -385,10 +385,14 @@ def _correct(
 
     operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
     found = find_corrections(view, _analyzer(), request.text, words.unknown, operators)
-    if not found or query is None or request.vector is not None:
+    if not found or view.snapshot.space is None or not view.snapshot.space.identity.startswith(WORD_TABLE):
         return found, query
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
+
     embedder = memory.embedder_for(view.snapshot.space)
-    if not embedder.identity.startswith(WORD_TABLE):
+    if isinstance(embedder, WordLlamaEmbedder):  # a word of its own is no misspelling: "phone" where no row has one
+        found = {word: nearest for word, nearest in found.items() if not embedder.has_word(word)}
+    if not found or query is None or request.vector is not None:
         return found, query
     vector = embedder.embed_query(corrected_text(request.text, found, _analyzer()))
     return found, vector if vector.any() else query
