@@ -180,4 +180,4 @@ def test_a_word_of_english_that_the_vault_lacks_is_not_corrected(tmp_path: Path)
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
         vault.add([{"text": "The garden hedge is prone to frost."}, {"text": "Postgres stopped at noon."}])
         assert "corrected" not in vault.recall("phone", k=1).explain()
-        assert vault.recall("postgrs", k=1).explain()["corrected"] == {"postgrs": ["postgres"]}
+        assert vault.recall("postgers", k=1).explain()["corrected"] == {"postgers": ["postgres"]}
