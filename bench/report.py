@@ -12,8 +12,9 @@ from bench.history import HISTORY, Line, read
 from bench.machine import sentence
 from bench.timing import size_name
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-README: Final = Path(__file__).parents[1] / "README.md"
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "benchmarks.md"
+README: Final = ROOT / "README.md"
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
 SMALL_START, SMALL_END = "<!-- numbers:start -->", "<!-- numbers:end -->"
 SMALL: Final = (
@@ -29,6 +30,18 @@ SMALL: Final = (
 """Rows of the README's own table: by group, the systems shown."""
 ORDER: Final = ("recall", "quality", "add", "cold", "embed", "ingest", "scoring", "kernels")
 """Benches by file, as the page shows them; others follow."""
+
+
+def current(history: Sequence[Line]) -> list[Line]:
+    """Return the lines of benches that are still there: what no longer exists has no row."""
+    sources = {name: (ROOT / name) for name in {line["bench"].partition("::")[0] for line in history}}
+    texts = {name: path.read_text(encoding="utf-8") if path.is_file() else "" for name, path in sources.items()}
+
+    def is_there(bench: str) -> bool:
+        file, _, function = bench.partition("[")[0].partition("::")
+        return f"def {function}(" in texts[file]
+
+    return [line for line in history if is_there(line["bench"])]
 
 
 def newest(history: Sequence[Line]) -> dict[str, list[Line]]:
@@ -162,7 +175,7 @@ def main(
     parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a page is not up to date")
     given = parser.parse_args(None if arguments is None else list(arguments))
-    lines = read(history)
+    lines = current(read(history))
     old = {page: page.read_text(encoding="utf-8"), readme: readme.read_text(encoding="utf-8")}
     new = {
         page: replaced(old[page], render(lines)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.report import END, SMALL_END, SMALL_START, START, main, newest, render, replaced
+from bench.report import END, SMALL_END, SMALL_START, START, current, main, newest, render, replaced
 
 MACHINE = {"cpu": "A processor", "cores": 2, "memory_gib": 24, "system": "Linux", "python": "3.11.7", "numpy": "2.4.6"}
 
@@ -24,6 +24,15 @@ def line(
 
 def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines() if row.startswith("|")]
+
+
+def test_a_bench_that_is_gone_has_no_row() -> None:
+    there = line("Lamina", 1.0)
+    gone = [
+        line("a", 1.0, bench="bench/bench_decay.py::bench_blend[x]"),
+        line("b", 1.0, bench="bench/bench_recall.py::bench_gone"),
+    ]
+    assert current([there, *gone]) == [there]
 
 
 def test_no_history_no_tables() -> None:
