@@ -277,7 +277,7 @@ class WordLlamaEmbedder:
         return self._pool([self._tokens(text) for text in check_texts(texts)])
 
     def has_word(self, word: str) -> bool:
-        """Return True if the table has one vector for a whole word, as it has for most words of English."""
+        """Return True if the table has one vector for a whole word, as for most of English."""
         return len(self._tokens(word)) == np.dtype("<u2").itemsize
 
     def __reduce__(self) -> tuple[type[WordLlamaEmbedder], tuple[int]]:

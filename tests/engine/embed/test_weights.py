@@ -109,7 +109,7 @@ def _file(path: Path, header: object, body: bytes, *, length: int | None = None)
     ],
 )
 def test_a_header_that_lies_is_refused(tmp_path: Path, entry: object) -> None:
-    with pytest.raises(EmbeddingError, match="no readable safetensors"):
+    with pytest.raises(EmbeddingError, match="not a readable safetensors"):
         map_tensors(_file(tmp_path / "t", {"x": entry}, bytes(8)))
 
 

@@ -106,7 +106,7 @@ def test_retracting_hides_at_every_moment_and_not_the_past(memory: Memory) -> No
     assert said(memory, "Ann") == [("phone", "2")]
     assert said(memory, "Ann", as_of=before) == [("phone", "1"), ("phone", "2")]
     assert fact_view_at(memory).is_current(np.array(rows), None).tolist() == [False, True]
-    with pytest.raises(InvalidArgument, match="no fact"):
+    with pytest.raises(InvalidArgument, match="not a fact"):
         fact_view_at(memory).facts_at(rows)
 
 

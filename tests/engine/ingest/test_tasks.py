@@ -319,7 +319,7 @@ def test_import_reads_a_task_file_and_leaves_a_damaged_one_alone(lexical_vault: 
     assert lexical_vault.import_(put(path, *nodes, edges=edges)) == ["t1", "t2", "t3", "t4"]
     assert len(lexical_vault.links("t3")) == 3
     path.write_text('{"nodes": {')
-    with pytest.raises(InvalidArgument, match="no record of an export"):
+    with pytest.raises(InvalidArgument, match="not a record of an export"):
         lexical_vault.import_(path)
     assert path.exists()
 
