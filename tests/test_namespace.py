@@ -20,7 +20,7 @@ from lamina.topics import Topics
 
 PUBLIC = {
     "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline",
-    "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
+    "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
@@ -38,7 +38,7 @@ METHODS = {
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
 CANNOT_FAIL = {"close", "path", *ACCESSORS}
 BUILT_IN = {
-    "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
+    "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
     "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,

@@ -15,6 +15,7 @@ from lamina_engine.clock import FixedClock, SystemClock
 from lamina_engine.errors import (
     AmbiguousEntity,
     AmbiguousId,
+    ChunkExists,
     ChunkNotFound,
     EmbedderMismatch,
     EmbeddingError,
@@ -70,6 +71,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "CallableEmbedder",
     "Cause",
     "Chunk",
+    "ChunkExists",
     "ChunkNotFound",
     "Contradiction",
     "EmbedderMismatch",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LinkKind,
         MapLayout,
         ObjectKind,
+        OnConflict,
         OpenMode,
         PathLike,
         ProfileName,
@@ -247,13 +248,14 @@ class AsyncVault:
         records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatchReader,
         *,
         links: bool = False,
+        on_conflict: OnConflict = "version",
         **fields: object,
     ) -> builtins.list[str]:
         """Add memories; the call returns when they are durable and can be recalled.
 
         See `Vault.add`.
         """
-        return await asyncio.to_thread(self.vault.add, records, links=links, **fields)
+        return await asyncio.to_thread(self.vault.add, records, links=links, on_conflict=on_conflict, **fields)
 
     async def ingest(
         self,
@@ -380,6 +382,8 @@ class AsyncVault:
         time: TimeMode | None = None,
         tz: str | None = None,
         syntax: bool = True,
+        offset: int = 0,
+        fill: bool = False,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -403,6 +407,8 @@ class AsyncVault:
             time=time,
             tz=tz,
             syntax=syntax,
+            offset=offset,
+            fill=fill,
         )
 
     async def get(self, id: str) -> Chunk:
@@ -426,12 +432,12 @@ class AsyncVault:
         """
         return await asyncio.to_thread(self.vault.history, id)
 
-    async def list(self, where: Where | None = None, limit: int | None = 100) -> Results[Chunk]:
+    async def list(self, where: Where | None = None, limit: int | None = 100, *, offset: int = 0) -> Results[Chunk]:
         """Return the chunks that a filter accepts, newest first.
 
         See `Vault.list`.
         """
-        return await asyncio.to_thread(self.vault.list, where, limit)
+        return await asyncio.to_thread(self.vault.list, where, limit, offset=offset)
 
     async def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.

@@ -14,6 +14,7 @@ ProfileName: TypeAlias = Literal["default", "lexical", "temporal", "task", "caus
 Lane: TypeAlias = Literal["lexical", "vector", "facts"]
 TimeMode: TypeAlias = Literal["prefer", "filter", "off"]
 Intent: TypeAlias = Literal["why", "when", "entity", "what"]
+OnConflict: TypeAlias = Literal["version", "skip", "error", "overwrite"]
 OpenMode: TypeAlias = Literal["r", "w"]
 Direction: TypeAlias = Literal["both", "out", "in"]
 CauseDirection: TypeAlias = Literal["both", "causes", "caused_by"]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Lane,
         LinkKind,
         MapLayout,
+        OnConflict,
         OpenMode,
         PathLike,
         ProfileName,
@@ -237,6 +238,7 @@ class Vault:
         records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatchReader,
         *,
         links: bool = False,
+        on_conflict: OnConflict = "version",
         **fields: object,
     ) -> builtins.list[str]:
         """Add memories; the call returns when they are durable and can be recalled.
@@ -252,6 +254,10 @@ class Vault:
         links : bool
             Also update the cheap links. Off by default, as links would then depend on how records are batched;
             `build_links` makes them all.
+        on_conflict : {"version", "skip", "error", "overwrite"}
+            Treatment of a record whose id is known: a new version where it differs (``version``), nothing (``skip``),
+            `ChunkExists` with nothing written (``error``), or a new version where it differs that is current in any
+            case, even if the chunk was invalidated, archived or removed (``overwrite``).
         **fields
             The same fields, for a text or as defaults for all records.
 
@@ -265,7 +271,7 @@ class Vault:
         ------
         InvalidArgument
             For a record that cannot be used; nothing of the call is written.
-        EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
+        ChunkExists, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
 
         Notes
         -----
@@ -278,7 +284,7 @@ class Vault:
         """
         from lamina_engine.ingest.adding import add
 
-        return add(self._memory, records, fields, links=links)
+        return add(self._memory, records, fields, links=links, on_conflict=on_conflict)
 
     def ingest(
         self,
@@ -584,6 +590,8 @@ class Vault:
         time: TimeMode | None = None,
         tz: str | None = None,
         syntax: bool = True,
+        offset: int = 0,
+        fill: bool = False,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -625,6 +633,12 @@ class Vault:
             Read operators in the query: ``"exact phrase"``, ``prefix*``, ``typo~``, ``+required``, ``-excluded``,
             ``title:``, ``project:``, ``type:``, ``tag:`` and ``source:``. What only looks like one is text. With False
             all of it is.
+        offset : int
+            Best hits to leave out, for a next page.
+        fill : bool
+            Return k hits as long as k chunks are selected: nothing is folded, and chunks that do not match follow
+            those that do, nearest first, then newest, with a score of 0. Not together with ``token_budget``. O(selected
+            chunks) where fewer match.
 
         Returns
         -------
@@ -658,7 +672,7 @@ class Vault:
             outcome = recall(
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
-                session=session, time=time, tz=tz, syntax=syntax,
+                session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
@@ -732,7 +746,7 @@ class Vault:
 
         return Results(history(self._memory.view(), id), Event)
 
-    def list(self, where: Where | None = None, limit: int | None = 100) -> Results[Chunk]:
+    def list(self, where: Where | None = None, limit: int | None = 100, *, offset: int = 0) -> Results[Chunk]:
         """Return the chunks that a filter accepts, newest first.
 
         Parameters
@@ -741,6 +755,8 @@ class Vault:
             A filter; chunks that are not current are included only when it names ``status``.
         limit : int, optional
             Maximum number of chunks; None for all.
+        offset : int
+            Newest chunks to leave out, for a next page.
 
         Returns
         -------
@@ -760,7 +776,10 @@ class Vault:
 
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
-        return Results(list_chunks(self._memory, where, limit), Chunk)
+        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+            raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 up")
+        found = list_chunks(self._memory, where, None if limit is None else limit + offset)
+        return Results(found[offset:], Chunk)
 
     def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.

@@ -29,6 +29,10 @@ class ChunkNotFound(LaminaError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ChunkExists(LaminaError, ValueError):
+    """A chunk has this id already, and the caller asked not to change it."""
+
+
 class SessionNotFound(ChunkNotFound):
     """No chunk is of this session, or no session came before it."""
 

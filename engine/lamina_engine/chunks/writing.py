@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
-from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.state import ACTIVE, INVALIDATED, REMOVED
+from lamina_engine.errors import ChunkExists, InvalidArgument
+from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.store.log_writer import LogWriter
 from lamina_engine.store.segments import SEGMENT_ROWS
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-__all__ = ["ACTIVE", "ChunkCounts", "add_events", "add_origins", "append", "precompute_vectors", "write"]
+__all__ = ["ACTIVE", "ChunkCounts", "OnConflict", "add_events", "add_origins", "append", "precompute_vectors", "write"]
+
+OnConflict = Literal["version", "skip", "error", "overwrite"]
+"""Treatment of a record whose id a chunk has."""
 
 _FEW_ROWS = 64
 """Fewer are analysed while the disk writes them: that takes less time than the disk. Of more, Tantivy gets them first."""
@@ -74,7 +77,9 @@ class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
         self.identity = identity
 
 
-def write(memory: Memory, batch: ChunkBatch, hint: BulkHint = NO_MORE) -> ChunkCounts:
+def write(
+    memory: Memory, batch: ChunkBatch, hint: BulkHint = NO_MORE, *, on_conflict: OnConflict = "version"
+) -> ChunkCounts:
     """Write a batch durably, in commits of at most `SEGMENT_ROWS` rows; known chunks are kept.
 
     Texts are embedded before the lock is taken, so a slow model never blocks other writers.
@@ -85,13 +90,15 @@ def write(memory: Memory, batch: ChunkBatch, hint: BulkHint = NO_MORE) -> ChunkC
             "vectors were given, but this vault is searched by words alone; leave them out, or reindex with an embedder"
         )
     batch.identify()
+    if on_conflict == "error":
+        _refuse_known(memory.view(), batch)  # before anything is written; again under the lock
     total = ChunkCounts()
     for start in range(0, len(batch), SEGMENT_ROWS):
         part = (
             batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
         )
         left = max(len(batch) - start - SEGMENT_ROWS, 0)
-        writer = ChunkWriter(memory, part, *precompute_vectors(memory, memory.view(), part))
+        writer = ChunkWriter(memory, part, *precompute_vectors(memory, memory.view(), part), on_conflict=on_conflict)
         total.add(writer.write(BulkHint(left + hint.rows, hint.more or left > 0)))
     return total
 
@@ -117,10 +124,16 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
     """Writes one batch; vectors made before the lock was taken are given by version."""
 
     def __init__(
-        self, memory: Memory, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]], embedded: int = 0
+        self,
+        memory: Memory,
+        batch: ChunkBatch,
+        vectors: dict[bytes, NDArray[np.float32]],
+        embedded: int = 0,
+        *,
+        on_conflict: OnConflict = "version",
     ) -> None:
         super().__init__(memory)
-        self._batch, self._vectors, self._embedded = batch, vectors, embedded
+        self._batch, self._vectors, self._embedded, self._on_conflict = batch, vectors, embedded, on_conflict
 
     def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
         """Write the batch durably, all or nothing; ``hint`` announces later batches."""
@@ -130,7 +143,9 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
     def plan(self, view: View) -> _ChunkPlan:
         """Separate new chunks from known ones, by id and content."""
         counts = ChunkCounts(ids=[str(i) for i in self._batch.ids], embedded=self._embedded)
-        return _ChunkPlan(counts, *_resolve(view, self._batch, counts))
+        if self._on_conflict == "error":
+            _refuse_known(view, self._batch)
+        return _ChunkPlan(counts, *_resolve(view, self._batch, counts, self._on_conflict))
 
     def append(self, transaction: Transaction, view: View, plan: _ChunkPlan) -> ChunkCounts:
         """Append restorations, chunks, vectors, supersessions and origins; stage the chunks' words."""
@@ -138,7 +153,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         if plan.restored:
             rows = np.array(list(plan.restored), np.int64)
             names = [self._batch.ids[p] for p in plan.restored.values()]
-            reasons = ["its source is back"] * len(rows)
+            reasons = ["its source is back" if self._on_conflict == "version" else "overwritten"] * len(rows)
             add_events(transaction, "restore", names, rows, transaction.stamps(len(rows)), reasons)
         if not fresh:
             return counts
@@ -156,7 +171,9 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         transaction.append("chunks", values, stamps)
         if matrix is not None:
             transaction.append(transaction.snapshot.vector_log, {"vector": columns.vector_array(matrix)}, stamps)
-        _append_supersessions(transaction, view, picked, older, first, stamps)
+        _append_supersessions(
+            transaction, view, picked, older, first, stamps, keep_invalid=self._on_conflict != "overwrite"
+        )
         if picked.origins:
             add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
         indexer = self.memory.indexer
@@ -168,7 +185,22 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         return counts
 
 
-def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[int], dict[int, int], dict[int, int]]:
+def _refuse_known(view: View, batch: ChunkBatch) -> None:
+    """Raise where a record has the id of a chunk, or of a record before it."""
+    known = view.rows_of_ids([str(name) for name in batch.ids])
+    seen: set[str | None] = set()
+    for position, (name, row) in enumerate(zip(batch.ids, known.tolist(), strict=True)):
+        if row >= 0 or name in seen:
+            raise ChunkExists(
+                f"record {position} has the id {name!r}, which {'is in the vault' if row >= 0 else 'is given twice'}; "
+                'give another id, or on_conflict="version", "skip" or "overwrite"; nothing was written'
+            )
+        seen.add(name)
+
+
+def _resolve(
+    view: View, batch: ChunkBatch, written: ChunkCounts, on_conflict: OnConflict
+) -> tuple[list[int], dict[int, int], dict[int, int]]:
     """Return positions to write, the row each supersedes, and rows to restore by position.
 
     A row of -2 - p stands for the row that position p of this batch will get.
@@ -177,6 +209,7 @@ def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[
     if (known < 0).all() and len(set(written.ids)) == len(batch):  # nearly always, of many rows
         written.added += len(batch)
         return list(range(len(batch))), {}, {}
+    returning = (REMOVED, INVALIDATED, ARCHIVED) if on_conflict == "overwrite" else (REMOVED,)
     have = view.snapshot.records("chunks", known[known >= 0], (*_COMPARED, "created_at")) if (known >= 0).any() else []
     records = iter(have)
     latest: dict[str, int] = {}
@@ -187,9 +220,9 @@ def _resolve(view: View, batch: ChunkBatch, written: ChunkCounts) -> tuple[list[
         record = next(records) if row >= 0 else None
         if identity in latest:
             row, record = -2 - latest[identity], _pending(batch, latest[identity])
-        if record is not None and _equal(record, batch, position):
+        if record is not None and (on_conflict == "skip" or _equal(record, batch, position)):
             written.unchanged += 1
-            if row >= 0 and view.state.status[row] == REMOVED:
+            if on_conflict != "skip" and row >= 0 and view.state.status[row] in returning:
                 restored[row] = position
             continue
         fresh.append(position)
@@ -224,6 +257,8 @@ def _append_supersessions(
     older: dict[int, int],
     first: int,
     stamps: NDArray[np.int64],
+    *,
+    keep_invalid: bool,
 ) -> None:
     """Append supersessions at the instant of the new rows; pins and snoozes pass to the new row."""
     if not older:
@@ -237,7 +272,7 @@ def _append_supersessions(
         stamps[positions],
         [None] * len(positions),
     )
-    wrong = [p for p, row in older.items() if _repeats_invalidated(view, batch, p, row)]
+    wrong = [p for p, row in older.items() if keep_invalid and _repeats_invalidated(view, batch, p, row)]
     if wrong:
         reasons = ["invalidated before it moved or its labels changed"] * len(wrong)
         rows = np.array(wrong, np.int64) + first

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from lamina_engine.chunks import lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
-from lamina_engine.chunks.writing import ChunkCounts
+from lamina_engine.chunks.writing import ChunkCounts, OnConflict
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument, name_type
 from lamina_engine.index.tables import BulkHint
@@ -37,8 +37,17 @@ Records: TypeAlias = (
 )
 
 
-def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: bool = False) -> list[str]:
+def add(
+    memory: Memory,
+    records: Records,
+    fields: Mapping[str, Any],
+    *,
+    links: bool = False,
+    on_conflict: OnConflict = "version",
+) -> list[str]:
     """Add records; nothing of a batch is written where one of its records cannot be used."""
+    if on_conflict not in get_args(OnConflict):
+        raise InvalidArgument(f"on_conflict={on_conflict!r} must be one of {', '.join(get_args(OnConflict))}")
     unknown = sorted(set(fields) - FIELDS)
     if unknown:
         raise InvalidArgument(
@@ -53,7 +62,7 @@ def add(memory: Memory, records: Records, fields: Mapping[str, Any], *, links: b
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
     for batch in _one_ahead(batches) if _is_long(records) else batches:
         left = max(rows - len(total.ids) - len(batch), 0)
-        total.add(writing.write(memory, batch, BulkHint(left, left > 0)))
+        total.add(writing.write(memory, batch, BulkHint(left, left > 0), on_conflict=on_conflict))
     if links and total.added:
         from lamina_engine.graph.generators import after_add
 

@@ -115,6 +115,28 @@ def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept
     return msgspec.structs.replace(c, bm25=bm25, coverage=coverage, cosine=cosine)
 
 
+def fill_up(
+    view: View, request: Request, selection: Selection, query: F32 | None, c: Candidates, kept: list[int]
+) -> tuple[Candidates, list[int]]:
+    """Append selected rows that do not match until there are k: nearest first, scored 0."""
+    lacking = request.k - len(kept)
+    if lacking <= 0 or selection.count <= len(kept):
+        return c, kept
+    free = np.ones(view.rows, np.bool_) if selection.live is None else selection.live.copy()
+    free[c.rows[kept]] = False
+    rows = np.flatnonzero(free)
+    cosine, created = cosines(view, query, rows), view.created_us[rows]
+    order = np.lexsort((~created, -cosine))
+    if len(order) > lacking:  # ids decide among equals only, so they are read up to the last equal
+        last = order[lacking - 1]
+        order = order[: np.searchsorted(-cosine[order], -cosine[last], "right")]
+        tied = (cosine[order] == cosine[last]) & (created[order] < created[last])
+        order = order[~tied]
+    names = np.array(view.snapshot.values("chunks", "id", rows[order]), object)
+    order = order[np.lexsort((names, ~created[order], -cosine[order]))][:lacking]
+    return c.append(rows[order]), [*kept, *range(len(c.rows), len(c.rows) + len(order))]
+
+
 def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant: float) -> F64:
     """Return reciprocal-rank fusion of both lanes, scaled so that two first places give 1."""
     fused = reciprocal_rank_fusion([lexical.rows, vector.rows], [1.0 - share, share], rank_constant=constant)

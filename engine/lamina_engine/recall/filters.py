@@ -26,7 +26,7 @@ from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
-OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
+OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists")
 INSTANT_FIELDS: Final = ("created_at", "recorded_at", "snoozed_until")
 STRING_FIELDS: Final = ("id", "source", "title", "commit", "blob")
 FIELDS: Final = (
@@ -223,6 +223,9 @@ def compare_values(operator: str, have: Any, want: Any) -> bool:
         if isinstance(have, str):
             return isinstance(want, str) and want.casefold() in have.casefold()
         return isinstance(have, list | tuple) and any(_equal(item, want) for item in have)
+    if operator == "startswith":
+        values = have if isinstance(have, list | tuple) else [have]
+        return isinstance(want, str) and any(isinstance(value, str) and value.startswith(want) for value in values)
     try:
         return bool(_COMPARE[operator](have, want))
     except TypeError:  # text against number: not comparable, so not a match

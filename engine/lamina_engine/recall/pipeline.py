@@ -19,7 +19,7 @@ from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
-from lamina_engine.recall.candidates import Candidates, match_shown, score_by_time, score_candidates
+from lamina_engine.recall.candidates import Candidates, fill_up, match_shown, score_by_time, score_candidates
 from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FactHit, fact_lane
@@ -165,7 +165,7 @@ def _read_request(
     space = view.snapshot.space
     request = make_request(
         text, profile, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
-        tz=memory.config.tz if tz is None else tz, **options,
+        empty=not view.rows, tz=memory.config.tz if tz is None else tz, **options,
     )  # fmt: skip
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
@@ -198,7 +198,9 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     else:
         candidates, order = score_candidates(view, request, words, lanes, query, share, selection, fact_hits)
         scored = len(candidates.rows)
-    order, folded = diversify(view, profile, candidates, order, request.k)
+    folded: dict[int, list[str]] = {}
+    if not request.fill:  # who asks for k rows wants repeats too
+        order, folded = diversify(view, profile, candidates, order, request.k)
     if request.window is not None and request.window.strict:
         order = filter_window(view, request.window, candidates.rows, order, request.k)
     linked: Mapping[int, LinkedHit] = {}
@@ -216,6 +218,9 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         kept, candidates, linked = arrange(view, request, candidates, order, linked)
     else:
         kept = order[: request.k] if request.token_budget is None else _pack(view, request, candidates, order)
+    if request.fill:
+        candidates, kept = fill_up(view, request, selection, query, candidates, kept)
+    kept = kept[request.offset :]
     candidates = match_shown(view, words, query, candidates, kept, scored)
     if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly

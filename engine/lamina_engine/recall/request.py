@@ -29,6 +29,7 @@ class Request(Struct, frozen=True):
     text: str
     """The query; without the signs of its operators, and without what they exclude."""
     k: int
+    """Hits to rank, those that `offset` skips among them."""
     profile: Profile
     where: Node
     tz: str
@@ -49,6 +50,10 @@ class Request(Struct, frozen=True):
     """Time window of the question, set once the vault is open; None without one."""
     parsed: ParsedQuery | None = None
     """The query's operators, where it has any."""
+    fill: bool = False
+    """True to return k rows as long as k are selected, matching or not."""
+    offset: int = 0
+    """Best hits to leave out."""
 
     @property
     def aged_us(self) -> int:
@@ -80,18 +85,28 @@ def make_request(
     session: str | None = None,
     time: str | None = None,
     syntax: bool = False,
+    fill: bool = False,
+    offset: int = 0,
     dim: int | None = None,
+    empty: bool = False,
     tz: str = "UTC",
 ) -> Request:
-    """Validate the arguments of ``Vault.recall``; ``dim`` is the dimension of the vault's space."""
+    """Validate the arguments of ``Vault.recall`` on a space of ``dim`` dimensions."""
+    # ``empty``: the vault has no rows, so a vector of any dimension finds nothing
     if not isinstance(text, str):
         raise InvalidArgument(f"query must be text, not {type(text).__name__}")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
         raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
+    if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset <= MAX_K - k:
+        raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 to {MAX_K} less k")
+    if not isinstance(fill, bool):
+        raise InvalidArgument(f"fill={fill!r} must be True, to add rows that do not match, or False")
     if token_budget is not None and (
         isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
     ):
         raise InvalidArgument(f"token_budget={token_budget!r} must be a whole number of tokens from 1 up, or None")
+    if fill and token_budget is not None:
+        raise InvalidArgument("fill and token_budget were given; a budget leaves hits out, fill adds them: give one")
     if not isinstance(syntax, bool):
         raise InvalidArgument(f"syntax={syntax!r} must be True, to read operators in the query, or False")
     zone(tz)
@@ -105,7 +120,7 @@ def make_request(
         )
     return Request(
         text=text if parsed is None else parsed.text,
-        k=k,
+        k=k + offset,
         profile=profile,
         where=parse_filter(where, tz),
         tz=tz,
@@ -115,12 +130,14 @@ def make_request(
         as_of_us=None if as_of is None else parse_instant(as_of, tz, what="as_of"),
         token_budget=token_budget,
         lanes=_lanes(lanes),
-        vector=_vector(vector, dim),
+        vector=None if empty and dim is None else _vector(vector, dim),
         intent=check_intent(intent),
         identity=identity,
         session=_session(session),
         time=check_mode(time),
         parsed=parsed,
+        fill=fill,
+        offset=offset,
     )
 
 

@@ -140,7 +140,7 @@ def test_one_comparison(operator: str, have: Any, want: Any, ref: bool) -> None:
 
 
 def test_the_lists_of_names_are_whole() -> None:
-    assert OPERATORS == ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists")
+    assert OPERATORS == ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists")
     assert {
         "project",
         "type",
