@@ -33,13 +33,17 @@ if (
 
 @pytest.fixture(scope="session", autouse=True)
 def settings_of_nobody() -> Iterator[None]:
-    """Take out of the environment what would change an answer."""
+    """Take out of the environment what would change an answer, the user's own vault and settings included."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
             settings = ("DECAY_", "FRESHNESS_", "INJECTION_", "BOOTSTRAP_TOKEN_BUDGET", "MAX_RETRIEVALS")
             if name.startswith(("LAMINA_VAULT", "LAMINA_EMBEDDER", *settings)):
                 patch.delenv(name)
-        yield
+        with tempfile.TemporaryDirectory() as nobody:
+            for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):  # not HOME: compiled kernels lie below it
+                patch.setenv(name, os.path.join(nobody, name.lower()))  # noqa: PTH118
+                Path(nobody, name.lower()).mkdir()
+            yield
 
 
 @pytest.fixture(scope="session")

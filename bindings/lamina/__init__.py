@@ -6,42 +6,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from lamina.results import Answers, Hits, Results
-from lamina.vault import Vault
-from lamina.vault import open_vault as open
-from lamina_engine.clock import FixedClock, SystemClock
-from lamina_engine.errors import (
-    AmbiguousEntity,
-    AmbiguousId,
-    ChunkExists,
-    ChunkNotFound,
-    EmbedderMismatch,
-    EmbeddingError,
-    EntityNotFound,
-    IngestError,
-    InvalidArgument,
-    InvalidConfig,
-    LaminaError,
-    MissingExtra,
-    ReindexGateError,
-    SchemaMismatch,
-    SessionNotFound,
-    TopicNotFound,
-    VaultCorrupt,
-    VaultExists,
-    VaultLocked,
-    VaultNotFound,
-    VaultReadOnly,
-    VaultTooNew,
-    VaultUntrusted,
-)
-
+TYPE_CHECKING = False  # as `typing` has it, whose import would cost a skipped hook half of its time
 if TYPE_CHECKING:
     from lamina.aio import AsyncVault, aopen
     from lamina.clustering import HDBSCAN
+    from lamina.results import Answers, Hits, Results
+    from lamina.vault import Vault
+    from lamina.vault import open_vault as open
+    from lamina_engine.clock import FixedClock, SystemClock
     from lamina_engine.embed.remote import CallableEmbedder, EndpointEmbedder
+    from lamina_engine.errors import (
+        AmbiguousEntity,
+        AmbiguousId,
+        ChunkExists,
+        ChunkNotFound,
+        EmbedderMismatch,
+        EmbeddingError,
+        EntityNotFound,
+        IngestError,
+        InvalidArgument,
+        InvalidConfig,
+        LaminaError,
+        MissingExtra,
+        ReindexGateError,
+        SchemaMismatch,
+        SessionNotFound,
+        TopicNotFound,
+        VaultCorrupt,
+        VaultExists,
+        VaultLocked,
+        VaultNotFound,
+        VaultReadOnly,
+        VaultTooNew,
+        VaultUntrusted,
+    )
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.results import (
         Answer,
@@ -116,13 +114,19 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
 ]
 
 _RESULTS = "lamina_engine.results"
+_ERRORS = "lamina_engine.errors"
 _LAZY = {
+    **dict.fromkeys(("Answers", "Hits", "Results"), "lamina.results"),
+    "Vault": "lamina.vault",
+    "open": "lamina.vault",
     "aopen": "lamina.aio",
     "AsyncVault": "lamina.aio",
     "CallableEmbedder": "lamina_engine.embed.remote",
     "EndpointEmbedder": "lamina_engine.embed.remote",
+    "FixedClock": "lamina_engine.clock",
     "HDBSCAN": "lamina.clustering",
     "Redactor": "lamina_engine.redact.redactor",
+    "SystemClock": "lamina_engine.clock",
     **dict.fromkeys(
         (
             "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Reconstruction",
@@ -131,16 +135,21 @@ _LAZY = {
         _RESULTS,
     ),
 }  # fmt: skip
+"""By public name: the module that has it. Those not named here are errors."""
+
+_OTHER_NAMES = {"open": "open_vault"}
+"""Names that their module spells otherwise."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a name on first use, so that ``import lamina`` stays fast."""
-    if name in _LAZY:
-        from importlib import import_module
+    """Import a name on first use: a hook that has nothing to say must not wait for the rest."""
+    if name not in __all__:
+        raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+    from importlib import import_module
 
-        value: object = getattr(import_module(_LAZY[name]), name)
-        return value
-    raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+    value: object = getattr(import_module(_LAZY.get(name, _ERRORS)), _OTHER_NAMES.get(name, name))
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

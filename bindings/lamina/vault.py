@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast
 
+from lamina import location
 from lamina.context import Context
 from lamina.facts import Facts
 from lamina.freshness import Freshness
@@ -22,7 +22,7 @@ from lamina.startup import gc_paused
 from lamina.topics import Topics
 from lamina_engine.arguments import flag_of, path_of, paths_of
 from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,9 +72,6 @@ if TYPE_CHECKING:
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
 
-ENVIRONMENT = "LAMINA_VAULT"
-DEFAULT_PATH = ".lamina"
-
 
 def open_vault(
     path: PathLike | None = None,
@@ -93,11 +90,12 @@ def open_vault(
     Parameters
     ----------
     path : path, optional
-        The vault's folder; by default ``$LAMINA_VAULT``, else ``./.lamina``.
+        The vault's folder; by default ``$LAMINA_VAULT``, else the nearest ``.lamina`` from the working
+        directory up to the root of its repository (elsewhere: up to the home folder), else the user's own vault.
     mode : {"w", "r"}
         ``"r"`` never writes, and works on a read-only mount.
     create : bool
-        Create the vault where there is none.
+        Create the vault where there is none: without a path, ``./.lamina``.
     embedder : Embedder, str, callable or mapping, optional
         Source of vectors: ``"wordllama"`` (bundled, offline, the default), ``"minilm"``, ``"none"``, a function
         ``list[str] -> float32 (n, d)``, or ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint.
@@ -106,7 +104,7 @@ def open_vault(
     redactor : Redactor, optional
         Treatment of secrets; they are masked by default.
     trust : bool
-        Open a vault that another user owns.
+        Write to a vault that came with a clone or belongs to another user, without `lamina trust`.
     lock_timeout_s : float
         Seconds that a write waits for another writer.
     settings : mapping, optional
@@ -136,13 +134,13 @@ def open_vault(
         from lamina_engine.memory import Memory
 
         memory = Memory(
-            vault_path(path),
+            vault_path(path, create=create),
             mode=mode,
             create=create,
             clock=clock,
             embedder=embedder,
             redactor=redactor,
-            trust=trust,
+            check_trust=None if trust else _check_trusted,
             lock_timeout_s=lock_timeout_s,
             settings=settings,
         )
@@ -153,9 +151,24 @@ def open_vault(
     return Vault(memory)
 
 
-def vault_path(path: PathLike | None = None) -> Path:
-    """Return the folder of a vault: the path given, else ``$LAMINA_VAULT``, else ``./.lamina``."""
-    return Path(path if path is not None else os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
+def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
+    """Return the folder of a vault: the path given, else as `lamina.location` has it."""
+    if path is not None:
+        return Path(path)
+    if found := location.find_vault():
+        return Path(found)
+    if create:
+        return Path(location.FOLDER)
+    raise VaultNotFound(
+        f"no vault: there is no {location.FOLDER} in {Path.cwd()} or above it, and you have no vault of your own; "
+        "`lamina init` makes one here, `lamina init --user` one for all your projects"
+    )
+
+
+def _check_trusted(root: Path) -> None:
+    from lamina.trust import check_trusted  # only writers ask
+
+    check_trusted(root)
 
 
 class Vault:

@@ -73,7 +73,7 @@ class VaultReadOnly(LaminaError, PermissionError):
 
 
 class VaultUntrusted(LaminaError, PermissionError):
-    """A vault that belongs to another user and was not opened with trust."""
+    """A write to a vault that came with a clone or belongs to another user, and is not trusted."""
 
 
 class VaultCorrupt(LaminaError, OSError):

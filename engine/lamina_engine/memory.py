@@ -6,7 +6,7 @@ import concurrent.futures.thread  # noqa: F401  here, since nobody can once the 
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,16 +59,16 @@ class Memory:
         embedder: Spec = None,
         redactor: Redactor | None = None,
         files: Files | None = None,
-        trust: bool = False,
+        check_trust: Callable[[Path], None] | None = None,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         if mode not in ("r", "w"):
             raise InvalidArgument(f"mode={mode!r} must be 'r' (read) or 'w' (read and write)")
         if create and mode == "w":
-            Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s, trust=trust)
+            Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s, check_trust=check_trust)
         self.root = root
-        self.store = Store(root, mode=mode, clock=clock, files=files, trust=trust)
+        self.store = Store(root, mode=mode, clock=clock, files=files, check_trust=check_trust)
         self.config = configuration.load(root)
         self.settings = load_settings(self.config.settings, arguments=settings)
         self.profiles = Profiles(self.config.profiles, self.settings.adjustments())

@@ -283,11 +283,14 @@ with lamina.open(root + "/v", mode="r", embedder=model) as vault:
 def test_a_vault_of_somebody_else(made: Path, tmp_path: Path) -> None:
     for path in (made, *made.rglob("*")):
         os.chown(path, 65533, 65533)
-    message = refused(made, lambda: opened(made), lamina.VaultUntrusted, PermissionError)
-    assert "65533" in message
-    assert "trust" in message
-    with opened(made, trust=True) as vault:
+    with opened(made) as vault:
         assert len(vault.recall("words")) == 2
+        message = refused(made, lambda: vault.add("mine"), lamina.VaultUntrusted, PermissionError)
+    assert "65533" in message
+    assert "lamina trust" in message
+    with opened(made, trust=True) as vault:
+        vault.add("mine")
+        assert len(vault.recall("words")) == 3
 
 
 def test_a_table_without_text(made: Path) -> None:

@@ -543,13 +543,19 @@ def test_global_options_stand_before_or_after(
     assert run("get", "pg", "--json").out == ref
 
 
-def test_a_vault_of_somebody_else_is_opened_when_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_of_somebody_else_is_read_and_written_once_trusted(
+    run: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.getuid", lambda: 12_345)
-    got = run("get", "pg")
+    assert run("get", "pg").code == 0
+    got = run("pin", "pg")
     assert (got.code, got.out) == (1, "")
-    assert "--trust" in got.err
-    assert run("get", "pg", "--trust").code == 0
-    assert run("--trust", "get", "pg").code == 0
+    assert f"lamina trust {root}" in got.err
+    assert run("verify", "--repair").code == 1
+    assert run("pin", "pg", "--trust").code == 0
+    assert run("--trust", "pin", "pg").code == 0
+    assert run("trust").out == f"Trusted {root}\n"
+    assert run("pin", "pg").code == 0
 
 
 @pytest.mark.parametrize("kind", ["beads", "tasks", "github", "jira"])

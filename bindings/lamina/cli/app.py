@@ -56,6 +56,7 @@ GROUPS: Final = {
         "compact": "vaults:compact",
         "reindex": "vaults:reindex",
         "backup": "vaults:backup",
+        "trust": "vaults:trust",
         "export": "vaults:export",
         "import": "vaults:import_",
         "eval": "evaluation:eval_",
@@ -70,7 +71,8 @@ ONE_ANSWER: Final = frozenset({"recall", "get", "list", "history", "facts", "cha
 
 _EPILOG: Final = """\b
 Environment:
-  LAMINA_VAULT           the vault, where --vault does not name it
+  LAMINA_VAULT           the vault, where --vault does not name it; else the nearest .lamina, up to the root of
+                         the repository or below the home folder, else the vault of `lamina init --user`
   LAMINA_EMBEDDER        wordllama, minilm, none or custom
   LAMINA_EMBEDDER_URL    endpoint of 'custom' (OpenAI's embeddings protocol)
   LAMINA_EMBEDDER_MODEL  its model

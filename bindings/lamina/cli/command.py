@@ -185,9 +185,11 @@ class Call:
 def call_options() -> list[click.Parameter]:
     """Return the options of every command; they may also come before its name."""
     return [
-        click.Option(["--vault"], metavar="PATH", help="Folder of the vault. [default: $LAMINA_VAULT, else ./.lamina]"),
+        click.Option(
+            ["--vault"], metavar="PATH", help="Folder of the vault. [default: $LAMINA_VAULT, else the nearest .lamina]"
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
-        click.Option(["--trust"], is_flag=True, help="Open a vault that another user owns."),
+        click.Option(["--trust"], is_flag=True, help="Write to a vault that is not trusted."),
         click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
     ]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lamina import location
 from lamina.cli.command import (
     CUSTOM,
     EMBEDDERS,
@@ -26,7 +27,7 @@ from lamina.cli.command import (
     filter_options,
 )
 from lamina.cli.terminal import chunk_line, count_of, dim, printable, table
-from lamina.vault import DEFAULT_PATH, ENVIRONMENT, open_vault, vault_path
+from lamina.vault import open_vault, vault_path
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
@@ -41,13 +42,23 @@ if TYPE_CHECKING:
     from lamina_engine.results import Chunk
 
 
-@command("init", "lamina init", "lamina init --vault ~/memory --name team --tz Europe/Berlin")
+@command(
+    "init", "lamina init", "lamina init --user", "lamina init --vault ~/memory --name team --tz Europe/Berlin",
+)  # fmt: skip
+@click.option("--user", is_flag=True, help="Make your own vault: used wherever no folder has one.")
 @click.option("--name", metavar="TEXT", help="Name of the vault. [default: its folder's name]")
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: UTC]")
 @embedder_option
-def init(call: Call, name: str | None, tz: str | None, embedder: str | None) -> None:
-    """Create a vault; an existing one stays as it is."""
-    root = Path(call.vault or os.environ.get(ENVIRONMENT) or DEFAULT_PATH)
+def init(call: Call, user: bool, name: str | None, tz: str | None, embedder: str | None) -> None:
+    """Create a vault; an existing one stays as it is.
+
+    The vault is made in ./.lamina, or where --vault or $LAMINA_VAULT say. Every command finds it from the folders below,
+    up to the root of a repository. The vault is readable by you alone, and ignored by git.
+    """
+    if user and call.vault:
+        raise click.UsageError("give either --user or --vault")
+    place = location.user_vault() if user else call.vault or os.environ.get(location.ENVIRONMENT) or location.FOLDER
+    root = Path(place)
     made = not _is_vault(root, trust=call.trust)
     kept = not made or (root / config.FILE).exists()
     if kept and (name or embedder or tz):
@@ -56,6 +67,10 @@ def init(call: Call, name: str | None, tz: str | None, embedder: str | None) -> 
     if made:
         model = embedder_name(embedder) or config.Embedding().model
         _make(root, None if kept else _settings(root, name, model, tz or "UTC"))
+        from lamina.trust import record_trust
+
+        with contextlib.suppress(OSError):  # asked only where git tracks the vault some day, or its owner changes
+            record_trust(root)
     settings = config.load(root)
     model = settings.embedding.model
     document = {
@@ -86,7 +101,7 @@ def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
     if model != CUSTOM:
         resolve(model)  # fail now, not at the first note, if a package is missing
     folder = root.resolve()
-    own = folder.parent.name if folder.name == DEFAULT_PATH else folder.name
+    own = folder.parent.name if folder.name == location.FOLDER else folder.name
     return config.initial_text(own if name is None else name, model, tz)
 
 
@@ -97,6 +112,24 @@ def _make(root: Path, settings: str | None) -> None:
         temporary = root / f"{config.FILE}.new"
         temporary.write_text(settings, encoding="utf-8")
         temporary.replace(root / config.FILE)
+
+
+@command("trust", "lamina trust", "lamina trust ~/src/shop/.lamina")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+def trust(call: Call, path: Path | None) -> None:
+    """Trust a vault that came with a clone, or belongs to another user.
+
+    Until then it is read, never written, and hooks and MCP do not open it. PATH is the vault, by default the one of the
+    working directory. Trust is kept in your own settings, for this vault at this place.
+    """
+    from lamina.trust import record_trust
+    from lamina_engine.store.manifest import CURRENT
+
+    root = vault_path(path if path is not None else call.vault)
+    if not (root / CURRENT).exists() and (root / location.FOLDER).is_dir():
+        root /= location.FOLDER  # the folder of a project was named
+    place = record_trust(root)
+    call.answer({"path": str(place), "trusted": True}, lambda: [f"Trusted {printable(str(place))}"])
 
 
 @command("stats", "lamina stats", "lamina stats --json | jq .chunks")
@@ -237,7 +270,12 @@ def verify(call: Call, deep: bool, repair: bool) -> None:
     """
     from lamina_engine.care.verify import verify as check
 
-    report = check(vault_path(call.vault), deep=deep, repair=repair)
+    root = vault_path(call.vault)
+    if repair and not call.trust:
+        from lamina.trust import check_trusted
+
+        check_trusted(root)
+    report = check(root, deep=deep, repair=repair)
     document = {
         "ok": report.ok,
         "checked": dict(report.checked),

@@ -82,7 +82,7 @@ def backup(memory: Memory, path: Path) -> BackupReport:
     existed = path.is_dir()
     files = memory.store.files
     try:
-        files.make_folder(path)
+        files.make_vault_folder(path)
         for log in snapshot.manifest.logs:
             _copy_log(files, path, snapshot, log)
         indexes = _copy_indexes(files, memory.tables.folder, path / INDEX, snapshot)

@@ -100,7 +100,7 @@ def record_turn(
     if vector is not None:
         # half precision: drift has two digits, and a line is read on every turn
         line["vector"] = base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
-    if memory.store.mode == "w":
+    if memory.store.mode == "w" and memory.store.is_trusted:
         try:
             journals.append(journals.journal_path(memory.root, KIND, session or ""), line)
         except OSError as error:

@@ -222,7 +222,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         candidates, kept = fill_up(view, request, selection, query, candidates, kept)
     kept = kept[request.offset :]
     candidates = match_shown(view, words, query, candidates, kept, scored)
-    if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None:
+    if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None and memory.store.is_trusted:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
 
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())

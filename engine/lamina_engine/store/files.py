@@ -19,6 +19,7 @@ from lamina_engine import after_fork
 from lamina_engine.store.shape import NO_FOLLOW
 
 TEMPORARY_SUFFIX = ".tmp"
+IGNORE = ".gitignore"
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | NO_FOLLOW  # Windows would translate newlines
 _PARALLEL_FROM = 2
 """Fewer are flushed by the caller itself."""
@@ -52,6 +53,18 @@ class Files:
         self.make_folder(path.parent)
         self.make_one_folder(path)
         self.flush_folder(path.parent)
+
+    def make_vault_folder(self, path: Path) -> None:
+        """Create a vault's folder, for its owner alone and unseen by git; an existing mode stays."""
+        if not path.is_dir():
+            self.make_folder(path)
+            path.chmod(0o700)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path / IGNORE, _WRITE_FLAGS | os.O_EXCL, 0o666)
+            try:
+                os.write(descriptor, b"*\n")
+            finally:
+                os.close(descriptor)
 
     def make_one_folder(self, path: Path) -> None:
         """Create one folder inside an existing one; an existing one is fine."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from lamina_engine.errors import VaultCorrupt, VaultExists, VaultLocked, VaultNo
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
-from lamina_engine.store.files import TEMPORARY_SUFFIX, Files
+from lamina_engine.store.files import IGNORE, TEMPORARY_SUFFIX, Files
 from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
 from lamina_engine.store.manifest import Manifest, SegmentRef
 from lamina_engine.store.segments import Segment
@@ -30,7 +30,7 @@ _OPEN_ATTEMPTS = 100
 
 
 class Store:
-    """A vault's folder; mode ``"r"`` never writes, ``trust`` opens a vault of another user."""
+    """A vault's folder; mode ``"r"`` never writes, nor does one that ``check_trust`` refuses."""
 
     def __init__(
         self,
@@ -39,9 +39,11 @@ class Store:
         mode: str = "w",
         clock: Clock | None = None,
         files: Files | None = None,
-        trust: bool = False,
+        check_trust: Callable[[Path], None] | None = None,
     ) -> None:
         self.root, self.mode = root, mode
+        self._check_trust = check_trust
+        """Raises `VaultUntrusted`; None once it has passed."""
         self._current = str(
             root / manifests.CURRENT
         )  # looked at in every call: a Path is joined in twice the time of opening
@@ -54,7 +56,6 @@ class Store:
         """True while the lock is held and CURRENT was read since: no other process changes it."""
         self._swept = False
         self._swept_after = 0
-        _check_owner(root, trust=trust)
         check_shape(root)
         # one attribute, so that no thread pairs a new CURRENT with an old version
         self._newest: tuple[bytes | None, Snapshot] = self._load(None)
@@ -68,7 +69,7 @@ class Store:
         clock: Clock | None = None,
         files: Files | None = None,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
-        trust: bool = False,
+        check_trust: Callable[[Path], None] | None = None,
     ) -> Store:
         """Create an empty vault; an existing one is opened."""
         layer = files or Files()
@@ -80,6 +81,7 @@ class Store:
                 if not (root / manifests.CURRENT).exists():  # somebody else has just made it
                     raise
             try:
+                layer.make_vault_folder(root)
                 for name in (segments.LOG, manifests.MANIFESTS, INDEX):
                     layer.make_folder(root / name)
                 layer.flush_folder(root.parent)  # an interrupted creation may have left the folder unflushed
@@ -91,7 +93,7 @@ class Store:
                 if not (root / manifests.CURRENT).exists():
                     empty = Manifest(FORMAT_VERSION, 1, os.urandom(8).hex(), 0, {}, {}, "", {})
                     manifests.publish(layer, root, empty)
-        return cls(root, clock=clock, files=files, trust=trust)
+        return cls(root, clock=clock, files=files, check_trust=check_trust)
 
     @property
     def last_seen(self) -> Snapshot:
@@ -161,6 +163,7 @@ class Store:
         """Hold the writer lock over several transactions; reentrant within one thread."""
         if self.mode == "r":
             raise VaultReadOnly(f"{self.root} is open for reading; open it with mode='w' to write")
+        self.require_trust()
         process, lock = os.getpid(), self._writing
         if not lock.acquire(timeout=timeout_s):
             raise VaultLocked(
@@ -183,6 +186,21 @@ class Store:
         finally:
             if os.getpid() == process:
                 lock.release()
+
+    def require_trust(self) -> None:
+        """Raise `VaultUntrusted` unless the vault may be written; it is asked once."""
+        if self._check_trust is not None:
+            self._check_trust(self.root)
+            self._check_trust = None
+
+    @property
+    def is_trusted(self) -> bool:
+        """True where journals, too, may be written."""
+        try:
+            self.require_trust()
+        except VaultUntrusted:
+            return False
+        return True
 
     @contextlib.contextmanager
     def pause_writes(self) -> Iterator[None]:
@@ -233,20 +251,6 @@ def _empty_snapshot(manifest: Manifest) -> Snapshot:
     return Snapshot(manifest, {})
 
 
-def _check_owner(root: Path, *, trust: bool) -> None:
-    if trust or not hasattr(os, "getuid"):
-        return
-    try:
-        owner = root.stat().st_uid
-    except OSError:
-        return  # what is missing is said better by read_current
-    if owner not in (os.getuid(), 0) or (owner == 0 and os.getuid() != 0 and os.access(root, os.W_OK)):
-        raise VaultUntrusted(
-            f"{root} belongs to user id {owner}, you are {os.getuid()}; "
-            "open another user's vault with trust=True (--trust), if you trust them"
-        )
-
-
 def _check_free(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise VaultExists(f"{root} is a file; give a folder that is empty or does not exist yet")
@@ -266,7 +270,16 @@ def _check_free(root: Path) -> None:
 
 
 _EXPECTED = frozenset(
-    {"vault.toml", ".DS_Store", segments.LOG, manifests.MANIFESTS, INDEX, LOCK, manifests.CURRENT + TEMPORARY_SUFFIX}
+    {
+        "vault.toml",
+        ".DS_Store",
+        IGNORE,
+        segments.LOG,
+        manifests.MANIFESTS,
+        INDEX,
+        LOCK,
+        manifests.CURRENT + TEMPORARY_SUFFIX,
+    }
 )
 """What a new vault's folder may hold: settings written before it, and what an interrupted creation leaves."""
 

@@ -182,19 +182,42 @@ def test_a_vault_open_for_reading_writes_nothing(store: Store) -> None:
     assert sorted(store.root.rglob("*")) == before
 
 
-@root_only
-def test_somebody_elses_vault_is_opened_only_when_asked(store: Store) -> None:
-    os.chown(store.root, NOBODY, NOBODY)
-    with pytest.raises(VaultUntrusted, match="--trust"):
-        Store(store.root)
-    assert Store(store.root, trust=True).snapshot().version == 1
+def test_what_is_not_trusted_is_read_and_never_written(store: Store) -> None:
+    asked = []
+
+    def refuse(root: Path) -> None:
+        asked.append(root)
+        raise VaultUntrusted("not yours")
+
+    read = Store(store.root, check_trust=refuse)
+    assert read.snapshot().version == 1
+    assert not asked  # only writers ask
+    with pytest.raises(VaultUntrusted, match="not yours"), read.transaction():
+        pass
+    assert not read.is_trusted
+    trusted = Store(store.root, check_trust=asked.append)
+    for _ in range(2):
+        with trusted.transaction():
+            pass
+    assert trusted.is_trusted
+    assert len(asked) == 3  # asked once
+
+
+def test_a_new_vault_is_for_its_owner_s_eyes_and_out_of_git_s(tmp_path: Path) -> None:
+    # findings, stranger 21: `git add -A` staged whole vaults, and other users could read them
+    root = Store.create(tmp_path / "a" / "vault").root
+    assert (root.stat().st_mode & 0o777, (root / ".gitignore").read_bytes()) == (0o700, b"*\n")
+    (tmp_path / "shared").mkdir(mode=0o750)
+    (tmp_path / "shared" / ".gitignore").write_text("index/\n")
+    root = Store.create(tmp_path / "shared").root  # a folder that somebody made keeps what they gave it
+    assert (root.stat().st_mode & 0o777, (root / ".gitignore").read_text()) == (0o750, "index/\n")
 
 
 @root_only
 def test_a_folder_that_cannot_be_written(quick_path: Path) -> None:
     store = Store.create(quick_path / "vault")
     commit_links(store, "a")
-    for folder in (quick_path, quick_path.parent):
+    for folder in (store.root, quick_path, quick_path.parent):  # a vault is made for its owner alone
         folder.chmod(0o755)
     code = """
 import os, sys, pathlib
