@@ -23,7 +23,7 @@ PUBLIC = {
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
-    "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultUntrusted", "aopen", "open",
+    "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultTooOld", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 ACCESSORS = {
     "facts": Facts, "links": Links, "topics": Topics, "sessions": Sessions, "context": Context, "freshness": Freshness,
@@ -42,7 +42,7 @@ BUILT_IN = {
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
     "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
-    "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultUntrusted": PermissionError,
+    "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultTooOld": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         VaultNotFound,
         VaultReadOnly,
         VaultTooNew,
+        VaultTooOld,
         VaultUntrusted,
     )
     from lamina_engine.redact.redactor import Redactor
@@ -108,6 +109,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "VaultNotFound",
     "VaultReadOnly",
     "VaultTooNew",
+    "VaultTooOld",
     "VaultUntrusted",
     "aopen",
     "open",

@@ -117,7 +117,7 @@ def open_vault(
 
     Raises
     ------
-    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
+    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultTooOld, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
 
     Examples
     --------

@@ -52,6 +52,23 @@ def vector_array(matrix: NDArray[np.float32]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(flat), matrix.shape[1])
 
 
+def offsets_of(array: pa.Array, text: str) -> NDArray[np.int64]:
+    """Return the offsets at which a column of text holds just this text, ascending. O(rows)."""
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    bounds = np.frombuffer(
+        array.buffers()[1], width, count=len(array) + 1, offset=array.offset * np.dtype(width).itemsize
+    )
+    wanted = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    found = np.flatnonzero(np.diff(bounds) == len(wanted))
+    if array.null_count:
+        found = found[validity(array)[found]]
+    data = array.buffers()[2]
+    if data is None or not len(wanted):
+        return found
+    same = np.frombuffer(data, np.uint8)[bounds[found][:, None] + np.arange(len(wanted))] == wanted
+    return found[same.all(axis=1)]
+
+
 Reader = Callable[[int], Any]
 """Gives the Python value at an offset of one column."""
 

@@ -84,6 +84,10 @@ class VaultTooNew(LaminaError, OSError):
     """A vault written by a newer format than this Lamina knows."""
 
 
+class VaultTooOld(LaminaError, OSError):
+    """A vault written in a format that this Lamina no longer reads."""
+
+
 class EmbeddingError(LaminaError, RuntimeError):
     """An embedder that failed, or gave vectors that cannot be used."""
 

@@ -181,6 +181,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
     start: int = 0
     stop: int = 0
     """Bytes of the source file that it was cut from, half-open; -1 unknown."""
+    path: str | None = None
+    """Absolute path of the file it was cut from, as of the last ingest; None for what came from no file."""
+    line: int | None = None
+    """Line of that file on which its text begins, from 1; None where the file has no lines."""
+    end_line: int | None = None
+    """Line on which its text ends."""
     created_at_us: int | None = None
     recorded_at_us: int
     tags: tuple[str, ...] = ()
@@ -188,6 +194,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     commit: str | None = None
     blob: str | None = None
     metadata: dict[str, JSONValue] = {}
+    role: str | None = None
+    """What it is beside content, such as ``index`` or ``test``; such chunks stand a little lower."""
     version: str = ""
     """Hash of its content, in hex."""
     status: str = "active"
@@ -198,6 +206,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Tier of the last freshness scan of its source; None before the first scan."""
     needs_review: bool = False
     """True where a freshness scan or a person asked for a review."""
+
+    @property
+    def label(self) -> str | None:
+        """Title and headings in one line, as ``document › section``; None where it has neither."""
+        path = self.headings if self.headings[:1] == (self.title,) else (self.title, *self.headings)
+        return " › ".join(part for part in path if part) or None
 
     @property
     def created_at(self) -> datetime | None:
@@ -226,7 +240,11 @@ class Chunk(Struct, frozen=True, kw_only=True):
             "session": self.session,
             "agent": self.agent,
             "source": self.source,
+            "path": self.path,
+            "line": self.line,
+            "end_line": self.end_line,
             "headings": list(self.headings),
+            "role": self.role,
             "created_at": format_instant(self.created_at_us),
             "recorded_at": format_instant(self.recorded_at_us),
             "status": self.status,
@@ -266,7 +284,11 @@ class Hit(Chunk, frozen=True, kw_only=True):
             "score": self.score,
             "text": self.text,
             "source": self.source,
+            "path": self.path,
+            "line": self.line,
+            "end_line": self.end_line,
             "title": self.title,
+            "headings": list(self.headings),
             "type": self.type,
             "collection": self.collection,
             "project": self.project,

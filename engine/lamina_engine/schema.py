@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-FORMAT_VERSION = 1
-"""Format of the folder; a vault with a larger number is refused."""
+FORMAT_VERSION = 2
+"""Format of the folder; a vault with another number is refused."""
 
 INSTANT = pa.int64()
 """Microseconds since 1970-01-01T00:00:00Z. int64 and not timestamp: zero-copy to NumPy even with nulls elsewhere."""
@@ -60,6 +60,7 @@ CHUNKS = (
     Column("commit", pa.string(), True, "git commit that was checked out when it was read"),
     Column("blob", pa.string(), True, "git blob id of the source's bytes"),
     Column("metadata", pa.string(), True, "JSON object: everything else the caller gave"),
+    Column("role", CATEGORY, True, "what it is beside content: index, test, ...; null for content; lowers its score"),
 )
 EVENTS = (
     _RECORDED,
@@ -90,6 +91,8 @@ SOURCES = (
     Column("chunks", pa.list_(pa.string()), False, "ids of its chunks, in order"),
     Column("starts", pa.list_(pa.int64()), False, "first byte of each chunk in the file as it is now"),
     Column("stops", pa.list_(pa.int64()), False, "one past the last byte of each"),
+    Column("lines", pa.list_(pa.int64()), False, "line of the file that each begins on, from 1"),
+    Column("end_lines", pa.list_(pa.int64()), False, "line of the file that each ends on"),
     Column("links", pa.string(), True, "JSON list of wikilinks and embeds found: target, heading, alias, embed, chunk"),
 )
 LINKS = (

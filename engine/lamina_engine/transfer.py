@@ -1,7 +1,7 @@
 """Export and import of a vault: JSON lines, Parquet, or a Clawpy task file.
 
 A record is what ``add`` takes, with the log's own fields beside it: headings, place in its source, the previous chunk,
-commit, blob, version, status, pin. Vectors are not among it: they are made again from the text. Facts and links are files
+commit, blob, role, version, status, pin. Vectors are not among it: they are made again from the text. Facts and links are files
 of their own, read after the chunks that they name. Exporting, importing into an empty vault and exporting again gives the
 same bytes.
 """
@@ -60,6 +60,7 @@ _SCHEMA: Final = pa.schema(
         ("success", pa.bool_()),
         ("commit", pa.string()),
         ("blob", pa.string()),
+        ("role", pa.string()),
         ("metadata", pa.string()),
         ("version", pa.string()),
         ("status", pa.string()),
@@ -152,6 +153,7 @@ def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
         "success": chunk.success,
         "commit": chunk.commit,
         "blob": chunk.blob,
+        "role": chunk.role,
         "metadata": dict(sorted(chunk.metadata.items())),
         "version": chunk.version,
         "status": chunk.status,
@@ -185,6 +187,7 @@ class Exported(Struct, frozen=True):
     success: bool | None = None
     commit: str | None = None
     blob: str | None = None
+    role: str | None = None
     metadata: dict[str, Any] | None = None
     version: str | None = None
     status: str = "active"
@@ -284,6 +287,7 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
         success=[r.success for r in records],
         commits=[r.commit for r in records],
         blobs=[r.blob for r in records],
+        roles=[r.role for r in records],
         metadata=[msgspec.json.encode(r.metadata, order="sorted").decode() if r.metadata else None for r in records],
         after=[r.after for r in records],
         fallback_created_at=undated,

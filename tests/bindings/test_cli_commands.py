@@ -15,7 +15,8 @@ from lamina.cli import main
 from lamina.cli.app import COMMANDS, program
 
 HIT_FIELDS = {
-    "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
+    "id", "score", "text", "source", "path", "line", "end_line", "title", "headings", "type", "collection", "project",
+    "session", "created_at", "status",
     "freshness", "via", "terms",
 }  # fmt: skip
 

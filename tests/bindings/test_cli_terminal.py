@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.cli.terminal import clip, has_colour, printable, table, width, wrap
+from lamina.cli.terminal import clip, has_colour, place_of, printable, table, width, wrap
+from lamina_engine.results import Chunk
 
 
 @pytest.mark.parametrize(
@@ -96,3 +98,32 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -
     assert not has_colour(io.StringIO())
     monkeypatch.setenv("NO_COLOR", "1")
     assert not has_colour(_Terminal())
+
+
+def chunk_at(path: str | None, line: int | None = None, source: str | None = None) -> Chunk:
+    return Chunk(
+        id="a", row=0, text="t", type="note", collection="notes", recorded_at_us=0, path=path, line=line, source=source
+    )
+
+
+def test_a_place_is_as_short_as_people_write_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    for folder in (home, here):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(home))
+    assert place_of(chunk_at(f"{here}/git/undo.md", 12), 80) == "git/undo.md:12"
+    assert place_of(chunk_at(f"{home}/til/git/undo.md", 12), 80) == "~/til/git/undo.md:12"
+    assert place_of(chunk_at("/srv/til/git/undo.md"), 80) == "/srv/til/git/undo.md"
+    assert place_of(chunk_at("/srv/til/git/undo.md", 12), 14) == "…it/undo.md:12"
+    assert place_of(chunk_at(None, source="incident 12"), 80) == "incident 12"
+    assert place_of(chunk_at(None), 80) == ""
+
+
+def test_a_place_is_a_link_on_a_terminal_and_its_name_cannot_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamina.cli.terminal.has_colour", lambda _: True)
+    shown = place_of(chunk_at("/srv/til/evil\x1b\\\x07 name.md", 3), 80)
+    opening, text, closing = shown.split("\x1b\\")[0], shown.split("\x1b\\")[1], shown.split("\x1b\\")[2]
+    assert opening == "\x1b]8;;file:///srv/til/evil%1B%5C%07%20name.md"
+    assert text.removesuffix("\x1b]8;;") == r"/srv/til/evil\x1b\\x07 name.md:3"
+    assert closing == ""

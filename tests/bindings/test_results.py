@@ -15,7 +15,8 @@ from lamina_engine.clock import format_instant
 from lamina_engine.recall.explain import recompute
 
 FIELDS = [
-    "id", "score", "text", "source", "title", "type", "collection", "project", "session", "created_at", "status",
+    "id", "score", "text", "source", "path", "line", "end_line", "title", "headings", "type", "collection", "project",
+    "session", "created_at", "status",
     "freshness", "via", "terms",
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import Call, Where, command, embedder_option, filter_options
-from lamina.cli.terminal import bold, clip, columns, dim, headline, printable, short_date, short_id, width, wrap
+from lamina.cli.terminal import bold, clip, columns, dim, headline, place_of, printable, short_date, short_id, width, wrap
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
@@ -106,12 +106,11 @@ def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explai
     state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None
     id_ = short_id(hit.id)
-    facts = headline(
-        short_date(format_instant(hit.created_at_us)), hit.type, hit.project, hit.source, state, hit.freshness, via
-    )
+    place = place_of(hit, room)
+    facts = headline(short_date(format_instant(hit.created_at_us)), hit.type, hit.project, state, hit.freshness, via)
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
-    title = [f"{start}{bold(clip(printable(hit.title), columns() - len(start)))}"] if hit.title else []
-    lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}"]
+    title = [f"{start}{bold(clip(printable(hit.label), columns() - len(start)))}"] if hit.label else []
+    lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}", *([f"{indent}{place}"] if place else [])]
     lines += [indent + line for line in (wrap(printable(hit.text), room, _SHORT_LINES) if shown is None else shown)]
     return [*lines, *_wrapped_terms(hit.terms, indent)] if explain else lines
 

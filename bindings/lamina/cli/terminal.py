@@ -7,6 +7,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from lamina_engine.clock import format_instant
@@ -117,6 +118,31 @@ def dim(text: str) -> str:
     return f"\x1b[2m{text}\x1b[0m" if has_colour(sys.stdout) else text
 
 
+def place_of(chunk: Chunk, room: int) -> str:
+    """Return the place of a chunk, ``path:line``, within some columns; else its source, or nothing.
+
+    On a terminal the path is a link that opens the file. The end of a long path is what is kept of it.
+    """
+    if chunk.path is None:
+        return clip(printable(chunk.source or ""), room)
+    path = Path(chunk.path)
+    shown = printable(_short_path(path))
+    line = "" if chunk.line is None else f":{chunk.line}"
+    while width(shown) + len(line) > room and len(shown) > 1:
+        shown = "…" + shown.removeprefix("…")[1:]
+    text = f"{shown}{line}"
+    # percent-encoded: nothing in a name can end the link
+    return f"\x1b]8;;{path.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if has_colour(sys.stdout) and path.is_absolute() else text
+
+
+def _short_path(path: Path) -> str:
+    """Return a path below the current folder or the user's as people write it."""
+    for base, mark in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if path.is_relative_to(base):
+            return mark + path.relative_to(base).as_posix()
+    return path.as_posix()
+
+
 def table(rows: Iterable[tuple[str, str]], indent: int = 0) -> list[str]:
     """Return names and values as lines, the values under each other."""
     found = [(name, value) for name, value in rows if value]
@@ -174,7 +200,7 @@ def chunk_line(chunk: Chunk) -> str:
     )
     id_ = short_id(chunk.id)
     room = columns() - width(f"{id_}  {facts}  ")
-    return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.title or chunk.text[:400]), max(20, room))}"
+    return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.label or chunk.text[:400]), max(20, room))}"
 
 
 def chunk_lines(chunk: Chunk) -> list[str]:
@@ -183,7 +209,7 @@ def chunk_lines(chunk: Chunk) -> list[str]:
     names = ("type", "collection", "project", "session", "agent", "source", "created_at", "recorded_at", "commit")
     rows = [(name, printable(str(document[name]))) for name in names if document[name] is not None]
     rows.insert(0, ("id", printable(chunk.id)))
-    rows.append(("headings", printable(" › ".join(chunk.headings))))
+    rows.insert(1, ("place", place_of(chunk, columns()) if chunk.path else ""))
     rows.append(("tags", printable(", ".join(chunk.tags))))
     rows.append(("status", chunk.status + (", pinned" if chunk.pinned else "")))
     rows.append(("freshness", headline(chunk.freshness, "needs review" if chunk.needs_review else None)))
@@ -191,7 +217,7 @@ def chunk_lines(chunk: Chunk) -> list[str]:
     if chunk.success is not None:
         rows.append(("success", "yes" if chunk.success else "no"))
     rows += [(printable(str(key)), printable(_metadata_text(value))) for key, value in chunk.metadata.items()]
-    title = [bold(printable(chunk.title))] if chunk.title else []
+    title = [bold(printable(chunk.label))] if chunk.label else []
     return [*title, *table(rows), "", printable(chunk.text.rstrip("\n"), lines=True)]
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns, schema
 from lamina_engine.index.categories import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
+from lamina_engine.ingest.sources import SPANS
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.topics.labels import TopicErasure, TopicWords
@@ -258,7 +259,7 @@ class Erasure:
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
         for i, ids in enumerate(values["chunks"]):
             kept = [position for position, name in enumerate(ids) if name not in self._tombstones]
-            for name in ("starts", "stops"):
+            for name in SPANS:
                 whole = len(values[name][i]) == len(ids)
                 values[name][i] = [values[name][i][position] for position in kept] if whole else []
             values["chunks"][i] = [ids[position] for position in kept]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns
-from lamina_engine.errors import LaminaError, VaultCorrupt, VaultNotFound, VaultTooNew
+from lamina_engine.errors import LaminaError, VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
 from lamina_engine.reports import Report
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import Files
@@ -295,7 +295,7 @@ def _current(root: Path, report: VerifyReport) -> str | None:
             name = manifests.read_current(root)
             report.checked["manifests"] = 1
             manifests.load(root, name)
-        except (VaultNotFound, VaultTooNew):
+        except (VaultNotFound, VaultTooNew, VaultTooOld):
             raise
         except FileNotFoundError:
             if manifests.read_current(root) != name:  # a writer has moved on

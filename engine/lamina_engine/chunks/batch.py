@@ -20,7 +20,7 @@ _FIELD = "\x1f"
 _PERSON = b"lamina chunk id"
 _EMPTY = (
     ("titles", None), ("projects", None), ("sessions", None), ("agents", None), ("sources", None), ("created_at", None),
-    ("success", None), ("commits", None), ("blobs", None), ("metadata", None),
+    ("success", None), ("commits", None), ("blobs", None), ("metadata", None), ("roles", None),
     ("ordinals", -1), ("starts", -1), ("stops", -1),
 )  # fmt: skip
 """Optional columns, and the value of their rows where a column is left out."""
@@ -124,6 +124,7 @@ class ChunkBatch:
     commits: list[str | None] = field(default_factory=list)
     blobs: list[str | None] = field(default_factory=list)
     metadata: list[str | None] = field(default_factory=list)
+    roles: list[str | None] = field(default_factory=list)
     vectors: NDArray[np.float32] | None = None
     after: list[str | None] | None = None
     """Id of the chunk before each, where a reader knows; None: by session."""
@@ -243,6 +244,7 @@ class ChunkBatch:
             "commit": self.commits,
             "blob": self.blobs,
             "metadata": self.metadata,
+            "role": self.roles,
         }
 
 

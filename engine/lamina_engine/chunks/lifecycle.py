@@ -193,4 +193,5 @@ def _batch_of(chunk: Chunk, changes: Mapping[str, Any]) -> ChunkBatch:
         commits=[chunk.commit],
         blobs=[chunk.blob],
         metadata=[msgspec.json.encode(metadata, order="sorted").decode() if metadata else None],
+        roles=[chunk.role],
     )

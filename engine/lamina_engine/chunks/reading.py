@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from lamina_engine.arguments import ids_of
+from lamina_engine.chunks.locations import locate
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
 from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, SUPERSEDED
 from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
@@ -24,7 +25,7 @@ _SHORT: Final = re.compile(r"#?[0-9a-f]{4,32}")
 _SHOWN_CANDIDATES: Final = 5
 _COLUMNS: Final = (
     "id", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "ordinal", "start",
-    "stop", "created_at", "recorded_at", "tags", "success", "commit", "blob", "metadata", "version",
+    "stop", "created_at", "recorded_at", "tags", "success", "commit", "blob", "metadata", "version", "role",
 )  # fmt: skip
 _STORY_COLUMNS: Final = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
 _KEPT_ROWS: Final = 4_096
@@ -43,14 +44,16 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
     state, snoozed = view.state, view.state.snoozed
     columns = (
         rows.tolist(),
+        locate(view, records),
         state.status[rows].tolist(),
         state.pinned[rows].tolist(),
         view.freshness.tiers_of(rows),
         view.freshness.review_of(rows),
     )
-    for record, row, status, pinned, tier, review in zip(records, *columns, strict=True):
+    for record, row, place, status, pinned, tier, review in zip(records, *columns, strict=True):
         metadata = record["metadata"]
         record["metadata"] = msgspec.json.decode(metadata) if metadata else {}
+        record["path"], record["line"], record["end_line"] = (None, None, None) if place is None else place
         record["row"], record["status"], record["pinned"] = row, STATUS_NAMES[status], bool(pinned)
         record["snoozed_until_us"], record["freshness"], record["needs_review"] = snoozed.get(row), tier, review
     return records

@@ -45,6 +45,7 @@ _COMPARED = (
     "tags",
     "success",
     "metadata",
+    "role",
 )
 
 

@@ -153,6 +153,8 @@ class DocumentWriter:
             chunks=ids,
             starts=[chunk.start for chunk in chunks],
             stops=[chunk.stop for chunk in chunks],
+            lines=[chunk.line for chunk in chunks],
+            end_lines=[chunk.end_line for chunk in chunks],
             links=msgspec.json.encode(document.links).decode() if document.links else None,
         )
 
@@ -264,3 +266,4 @@ def _extend(batch: ChunkBatch, document: Document) -> None:
     batch.commits += [document.commit] * n
     batch.blobs += [document.blob] * n
     batch.metadata += [metadata] * n
+    batch.roles += [c.role for c in draft.chunks]

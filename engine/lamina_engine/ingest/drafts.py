@@ -8,7 +8,7 @@ is no part of the chunks' text: what the chunks reproduce, and their bytes cover
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,6 +19,7 @@ from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import Rules, classify, clean_type
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
+from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
 from lamina_engine.time.dates import date_in_path, date_span, date_value
@@ -51,6 +52,12 @@ class DraftChunk:
     """First byte in the file that it covers."""
     stop: int
     """One past the last byte; the next chunk starts here."""
+    line: int
+    """Line of the file on which its text begins, from 1."""
+    end_line: int
+    """Line on which its text ends."""
+    role: str | None = None
+    """What it is beside content; see `lamina_engine.ingest.roles`."""
 
 
 @dataclass(slots=True)
@@ -85,6 +92,7 @@ MAX_TITLE_CHARS = 300
 CREATED_KEYS = ("created_at", "created", "date")
 """Frontmatter keys that give the date, in order of preference."""
 
+_LINKED_KINDS = frozenset({"markdown", "rst", "text"})
 _DEFAULT_LIMITS = ChunkLimits()
 _DEFAULT_RULES = Rules()
 
@@ -145,12 +153,28 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
         return
     ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
     bounds = decoded.offsets.bytes_at([body, *ends])
+    texts = [masked.text[piece.start : piece.stop] for piece in pieces]
+    code_role = role_of_code(draft.source) if draft.kind == "code" else None
+    role_of = role_of_text if draft.kind in _LINKED_KINDS else lambda _: code_role
+    lines = _lines(decoded.text, body, masked, pieces, texts)
     draft.chunks = [
-        DraftChunk(masked.text[piece.start : piece.stop], piece.headings, start, stop)
-        for piece, start, stop in zip(pieces, bounds[:-1], bounds[1:], strict=True)
+        DraftChunk(text, piece.headings, start, stop, *span, role_of(text))
+        for text, piece, start, stop, span in zip(texts, pieces, bounds[:-1], bounds[1:], lines, strict=True)
     ]
     if draft.kind == "markdown":
         _take_inline(draft, masked, found, pieces)
+
+
+def _lines(
+    text: str, body: int, masked: Masked, pieces: Sequence[Piece], texts: Sequence[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line of each piece, blank ones at its ends left out."""
+    line, at = 1, 0
+    for piece, content in zip(pieces, texts, strict=True):
+        first = body + masked.original(piece.start + len(content) - len(content.lstrip()))
+        line, at = line + text.count("\n", at, first), first
+        last = body + masked.original(piece.start + max(len(content.rstrip()) - 1, 0))
+        yield line, line + text.count("\n", at, max(last, at))
 
 
 def _outline(text: str, draft: SourceDraft) -> Outline:

@@ -16,7 +16,7 @@ from lamina_engine.ingest.documents import Document, DocumentWriter
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, read_source
 from lamina_engine.ingest.git import Repository
 from lamina_engine.ingest.origins import Repositories
-from lamina_engine.ingest.recordfiles import RecordWriter
+from lamina_engine.ingest.recordfiles import LINE_KINDS, RecordWriter
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
@@ -124,9 +124,11 @@ class SourceReader:
         except (IngestError, SchemaMismatch) as error:
             self._problem(entry, "unreadable", f"{error}; the records before it are kept")
             return False
+        first = dict(zip(reversed(writer.ids), reversed(writer.positions), strict=True))
         ids = list(dict.fromkeys(writer.ids))
+        lines = [first[name] for name in ids] if kind in LINE_KINDS else []
         row = run.row(root, source, entry, self._readings[entry.path], PRESENT if ids else SKIPPED)
-        contents = {"chunks": ids, "starts": [], "stops": [], "links": None}
+        contents = {"chunks": ids, "lines": lines, "end_lines": lines, "links": None}
         gone = sorted(set(former).difference(ids))
         run.writer.note(row | contents, *self._released(entry), gone=gone)
         return bool(ids)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from lamina_engine.reports import IngestReport
 
 READ_KINDS = ("jsonl", "csv", "tsv", "parquet", "arrow")
+LINE_KINDS = frozenset({"jsonl", "csv", "tsv"})
+"""Kinds whose rows are lines of their file."""
 MAX_LINE_BYTES = 16 * 2**20
 """Default limit of one line or field; a longer one is skipped without being held in memory."""
 MAX_PROBLEMS = 1000
@@ -281,8 +283,11 @@ class RecordWriter:
         self._records: list[Record] = []
         self._identities = _Identities(memory, former)
         self._known_dim: int | None = None
+        self._positions: list[int] = []
         self.ids: list[str] = []
         """Ids of all records written so far, in order."""
+        self.positions: list[int] = []
+        """Line or row of each in its file."""
         self.has_changes = False
         """True where some record was new or had changed."""
 
@@ -300,12 +305,14 @@ class RecordWriter:
                 self._problem("record", f"{position}: {type(error).__name__}: {error}; record skipped")
                 continue
             self._records.append(record)
+            self._positions.append(position)
             if len(self._records) >= GROUP_RECORDS:
                 self.flush()
 
     def flush(self) -> None:
         """Commit pending records."""
         records, self._records = self._records, []
+        places, self._positions = self._positions, []
         ids: dict[int, str] = {}
         for positions in _by_vector(records):
             try:
@@ -322,6 +329,7 @@ class RecordWriter:
             self._report.chunks += written.added + written.updated
             self._report.embedded += written.embedded
         self.ids += [ids[i] for i in sorted(ids)]
+        self.positions += [places[i] for i in sorted(ids)]
 
     def _checked(self, row: Mapping[str, Any]) -> Record:
         given = {**row, **self._overrides}

@@ -241,8 +241,10 @@ _FACTS = (
     "settings",
     "chunks",
 )
-_CONTENTS = ("chunks", "starts", "stops", "links", "commit", "blob")
-_COLUMNS = (*_FACTS[1:], "starts", "stops", "links")
+SPANS = ("starts", "stops", "lines", "end_lines")
+"""Columns that place each chunk in its file; empty where nothing is known, as for rows of a table."""
+_CONTENTS = ("chunks", *SPANS, "links", "commit", "blob")
+_COLUMNS = (*_FACTS[1:], *SPANS, "links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +307,6 @@ def removal_row(source: Source) -> dict[str, Any]:
         "blob": facts.blob,
         "settings": facts.settings,
         "chunks": list(facts.chunks),
-        "starts": [],
-        "stops": [],
         "links": None,
     }
 
@@ -375,6 +375,6 @@ class SourceRows:
         return len(self.columns["source"])
 
     def add(self, **values: Any) -> None:
-        """Add one row; every column is named."""
+        """Add one row; every column is named but those of `SPANS`, which are empty where left out."""
         for name, column in self.columns.items():
-            column.append(values[name])
+            column.append(values.get(name, []) if name in SPANS else values[name])

@@ -134,7 +134,7 @@ class SessionWriter:
         """Note a file as read: its row of the sources log, its chunks, and its former chunks."""
         kept = set(ids)
         removed = [name for name in former if name not in kept]
-        self._rows.add(**row, chunks=list(ids), starts=[], stops=[], links=None)
+        self._rows.add(**row, chunks=list(ids), links=None)
         if removed:
             self.flush()
             self._remove(removed)
@@ -143,7 +143,7 @@ class SessionWriter:
 
     def release(self, row: Mapping[str, Any]) -> None:
         """Note that a file's chunks are another's now."""
-        self._rows.add(**{**row, "chunks": [], "starts": [], "stops": [], "links": None})
+        self._rows.add(**{**row, "chunks": [], "links": None})
 
     def flush(self) -> None:
         """Commit the chunks that were taken."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
+from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store.files import Files, PendingFile
 
@@ -193,7 +193,12 @@ def load(root: Path, name: str) -> Manifest:
         version = msgspec.json.decode(content, type=dict[str, Any]).get("format")
         if not isinstance(version, int) or version > FORMAT_VERSION:
             raise VaultTooNew(
-                f"{root} has format {version}; this Lamina reads up to {FORMAT_VERSION}; install a newer Lamina"
+                f"{root} has format {version}; this Lamina reads {FORMAT_VERSION}; install a newer Lamina"
+            )
+        if version < FORMAT_VERSION:
+            raise VaultTooOld(
+                f"{root} has format {version}, and this Lamina reads {FORMAT_VERSION}; export it with the Lamina that "
+                "wrote it, and import that into a new vault, or ingest the files again"
             )
         manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:

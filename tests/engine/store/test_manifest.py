@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew
+from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
@@ -84,6 +84,14 @@ def test_a_newer_format_is_refused_before_its_fields_are_read(root: Path) -> Non
         manifests.load(root, name)
 
 
+def test_an_older_format_says_what_to_do(root: Path) -> None:
+    content = msgspec.json.encode({"format": FORMAT_VERSION - 1, "something": "else"})
+    name = f"0000000009-{hashlib.sha256(content).hexdigest()[:16]}.json"
+    (root / manifests.MANIFESTS / name).write_bytes(content)
+    with pytest.raises(VaultTooOld, match=r"export it with the Lamina that wrote it"):
+        manifests.load(root, name)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -103,7 +111,7 @@ def test_what_no_writer_would_say_is_refused(root: Path, changes: dict[str, Any]
 
 
 def test_a_manifest_that_is_no_manifest(root: Path) -> None:
-    for content in (b"{}", b"[1]", b'{"format": 1, "version": "x"}'):
+    for content in (b"{}", b"[1]", b'{"format": %d, "version": "x"}' % FORMAT_VERSION):
         name = f"0000000009-{hashlib.sha256(content).hexdigest()[:16]}.json"
         (root / manifests.MANIFESTS / name).write_bytes(content)
         with pytest.raises((VaultCorrupt, VaultTooNew)):
