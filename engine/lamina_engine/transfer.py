@@ -1,8 +1,8 @@
 """Export and import of a vault: JSON lines, Parquet, or a Clawpy task file.
 
 A record is what ``add`` takes, with the log's own fields beside it: headings, place in its source, the previous chunk,
-commit, blob, role, version, status, pin. Vectors are not among it: they are made again from the text. Facts and links are files
-of their own, read after the chunks that they name. Exporting, importing into an empty vault and exporting again gives the
+commit, blob, role, version, status, pin. Vectors are not among it: they are made again from the text. Facts and links are
+files of their own, read after the chunks that they name. Exporting, importing into an empty vault and exporting again gives the
 same bytes.
 """
 
