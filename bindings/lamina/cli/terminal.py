@@ -119,7 +119,7 @@ def dim(text: str) -> str:
 
 
 def place_of(chunk: Chunk, room: int) -> str:
-    """Return the place of a chunk, ``path:line``, within some columns; else its source, or nothing.
+    """Return the place of a chunk as ``path:line``, else its source, within some columns.
 
     On a terminal the path is a link that opens the file. The end of a long path is what is kept of it.
     """

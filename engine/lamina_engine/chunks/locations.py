@@ -1,4 +1,4 @@
-"""Locations: the file that each chunk was cut from, and its lines there as of the last ingest.
+"""Locations: the file of each chunk, and its lines there as of the last ingest.
 
 A chunk's own row says what its file was called; where that lay, and on which lines the chunk stands now, is said by the
 newest row of the sources log that lists the chunk: text inserted above moves lines without writing chunks anew.

@@ -11,12 +11,20 @@ import lamina
 from lamina_engine import columns
 from lamina_engine.redact.redactor import Redactor
 
-NOTE = "---\ntitle: Retry\n---\n\n# Retry\n\nBack off twice.\n\n## Limits\n\n" + "word " * 400 + "\n\n## Last\n\nfive times\n"
+NOTE = (
+    "---\ntitle: Retry\n---\n\n# Retry\n\nBack off twice.\n\n## Limits\n\n"
+    + "word " * 400
+    + "\n\n## Last\n\nfive times\n"
+)
 
 
 def place(vault: lamina.Vault, words: str) -> tuple[str | None, int | None, int | None]:
     hit = vault.recall(words, k=1)[0]
-    assert (hit.to_dict()["path"], hit.to_dict()["line"], hit.to_dict()["end_line"]) == (hit.path, hit.line, hit.end_line)
+    assert (hit.to_dict()["path"], hit.to_dict()["line"], hit.to_dict()["end_line"]) == (
+        hit.path,
+        hit.line,
+        hit.end_line,
+    )
     got = vault.get(hit.id)
     assert (got.path, got.line, got.end_line) == (hit.path, hit.line, hit.end_line)
     return hit.path, hit.line, hit.end_line
