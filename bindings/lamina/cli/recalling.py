@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import Call, Where, command, embedder_option, filter_options
-from lamina.cli.terminal import bold, clip, columns, dim, headline, place_of, printable, short_date, short_id, width, wrap
+from lamina.cli.terminal import (
+    bold,
+    clip,
+    columns,
+    dim,
+    headline,
+    place_of,
+    printable,
+    short_date,
+    short_id,
+    width,
+    wrap,
+)
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:

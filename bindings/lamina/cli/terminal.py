@@ -132,7 +132,9 @@ def place_of(chunk: Chunk, room: int) -> str:
         shown = "…" + shown.removeprefix("…")[1:]
     text = f"{shown}{line}"
     # percent-encoded: nothing in a name can end the link
-    return f"\x1b]8;;{path.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if has_colour(sys.stdout) and path.is_absolute() else text
+    return (
+        f"\x1b]8;;{path.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if has_colour(sys.stdout) and path.is_absolute() else text
+    )
 
 
 def _short_path(path: Path) -> str:
