@@ -65,8 +65,9 @@ def offsets_of(array: pa.Array, text: str) -> NDArray[np.int64]:
     data = array.buffers()[2]
     if data is None or not len(wanted):
         return found
-    same = np.frombuffer(data, np.uint8)[bounds[found][:, None] + np.arange(len(wanted))] == wanted
-    return found[same.all(axis=1)]
+    places = bounds.astype(np.int64)[found][:, None] + np.arange(len(wanted))
+    same: NDArray[np.bool_] = (np.frombuffer(data, np.uint8)[places] == wanted).all(axis=1)
+    return found[same]
 
 
 Reader = Callable[[int], Any]
