@@ -33,19 +33,22 @@ class Context:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the block that begins a session: last handoff, insights and recent changes.
+        """Return the block that begins a session: last handoff, work, decisions, changes.
 
         Parameters
         ----------
         session : str, optional
             Name of the session; `turn` does not repeat in it what this block contains.
         budget : int, optional
-            Tokens of the whole block, wrapper included; ``BOOTSTRAP_TOKEN_BUDGET`` (2,500) by default. The handoff may
-            use 800 of 2,500, insights 600, changes 600, each also what the parts before it left; the rest is shared.
+            Tokens of the whole block, wrapper included; ``BOOTSTRAP_TOKEN_BUDGET`` (2,500) by default. Parts come in
+            this order: what is pinned; the last handoff, cut at a heading where it is long; the last session, where
+            there is no handoff or an older one; the work in hand; decisions and insights, one of each source; what
+            changed since. Each may use what those after it leave of 800 (handoff), 200 (work), 600 and 600.
         project, agent : str, optional
-            Only chunks of this project or agent.
+            Only chunks of this project; only handoffs of this agent. Without ``project`` it is that of the session, else
+            that which ``repo`` is named after, where the vault knows it; then chunks without a project belong to it too.
         repo : path, optional
-            A git work tree whose commits and merges since the handoff are listed.
+            A git work tree whose commits and merges since the handoff or the last session are listed.
         now : date, optional
             The moment to which ages are counted; the time of the clock by default.
         trigger : {"startup", "resume", "compact", "clear"}
@@ -54,12 +57,17 @@ class Context:
         Returns
         -------
         ContextBlock
-            ``text`` (for the agent), ``tokens``, ``items``, ``components``. Empty where nothing is relevant,
-            ``INJECTION_ENABLED`` is false, or an error occurred, which is logged.
+            ``text`` (for the agent), ``tokens``, ``items``, ``components``. Over a vault that has none of these parts, an
+            overview: its extent, its folders, what changed last. Empty where the vault is empty, the session has seen it
+            all, ``INJECTION_ENABLED`` is false, or an error occurred, which is logged.
 
         Raises
         ------
         InvalidArgument
+
+        Notes
+        -----
+        Tokens are an upper bound: no text has more by ``cl100k_base`` or by the bundled tokenizer.
 
         Examples
         --------

@@ -48,8 +48,9 @@ def bootstrap(
 ) -> None:  # fmt: skip
     """Print the context for the start of an agent's session.
 
-    The last handoff, lessons learned and recent changes, within a token budget. If the vault is missing or damaged, one
-    line on stderr says so, nothing else is printed, and the exit code is 0.
+    What is pinned, the last handoff or session, the work in hand, decisions and insights, and what changed since, within a
+    token budget; over plain notes, an overview. If there is nothing, or the vault is missing or damaged, one line on
+    stderr says so, nothing else is printed, and the exit code is 0.
     """
 
     def build(vault: Vault) -> ContextBlock:

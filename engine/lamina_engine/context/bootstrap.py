@@ -1,35 +1,50 @@
-"""Bootstrap of a session: the last handoff, insights, changes since, and decisions."""
+"""Bootstrap of a session: what an agent should know before its first prompt.
+
+In this order: what is pinned; the last handoff, or the last session where it is newer or there is none; the work in hand;
+decisions and insights; what changed since. Over a vault that has none of these, an overview of what it holds.
+"""
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.clock import US_PER_S, Instant, format_instant, parse_instant
-from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill, find_counter
+from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant, parse_instant
+from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
+from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
 from lamina_engine.context.journal import RESETS, read_state, record_turn
-from lamina_engine.context.memories import item_of_chunk, newest_chunks, scope_filter
-from lamina_engine.context.rendering import ContextBlock, Item, age_text
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.context.memories import active_task, day_text, item_of_chunk, newest_chunks, shorten_item
+from lamina_engine.context.overview import vault_overview
+from lamina_engine.context.rendering import ContextBlock, Item, age_text, render_item
+from lamina_engine.context.scope import find_scope
+from lamina_engine.context.tokens import count_tokens
+from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.recall.pipeline import list_chunks, recall
+from lamina_engine.recall.reconstruction import ReconstructionOptions, reconstruct
+from lamina_engine.recall.sessions import TimeRange, previous_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Chunk
+    from lamina_engine.results import Chunk, Session
 
 logger = logging.getLogger(__name__)
 
 TRIGGERS: Final = ("startup", "resume", "compact", "clear")
-PARTS: Final = ("handoff", "insights", "changes", "recent")
-_HANDOFF: Final = "agent_handoff"
-_INSIGHT: Final = "agent_insight"
-_INSIGHTS: Final = 10
-_DECISIONS: Final = 5
+PARTS: Final = ("pinned", "handoff", "session", "task", "insights", "changes", "overview")
+HANDOFFS: Final = ("handoff", "agent_handoff")
+_LASTING: Final = ("decision", "insight", "guideline", "lesson", "preference", "rule", "convention")
+"""Last words of the types of what stays true from session to session: ``architecture_decision`` ends in the first."""
+_INSIGHTS: Final = 12
+_TASKS: Final = 3
+_PINNED: Final = 20
 _MOST_CHUNKS: Final = 50
+_LONGEST: Final = 160
+"""Tokens of one insight or task: it is cut, so that there is room for several."""
+_LONGEST_CHANGE: Final = 60
+_SESSION_TOKENS: Final = 700
 
 
 def bootstrap(
@@ -56,9 +71,7 @@ def bootstrap(
     if not settings.enabled:
         return ContextBlock()
     try:
-        if not memory.view().rows:
-            logger.info("%s: no context for this session: the vault is empty", memory.root)
-        start = _Bootstrap(memory, now_us, project, agent, repo)
+        start = _Bootstrap(memory, now_us, session, project, agent, repo)
         seen = set() if trigger in RESETS else read_state(memory, session).shown
         block = start.block(most, seen)
         record_turn(
@@ -68,21 +81,36 @@ def bootstrap(
     except Exception as error:  # whatever it is: a session begins without memories
         logger.warning("%s: no context for this session: %r", memory.root, error)
         return ContextBlock(mode="failed")
+    if not start.considered:
+        logger.warning("%s: no context for this session: nothing of %s", memory.root, ", ".join(PARTS))
     return block
 
 
 class _Bootstrap:
     """The parts of one bootstrap, each read on its own, so that a failing one leaves the others."""
 
-    def __init__(self, memory: Memory, now_us: int, project: str | None, agent: str | None, repo: Path | None) -> None:
-        self._memory, self._now_us, self._project, self._repo = memory, now_us, project, repo
+    def __init__(
+        self,
+        memory: Memory,
+        now_us: int,
+        session: str | None,
+        project: str | None,
+        agent: str | None,
+        repo: Path | None,
+    ) -> None:
+        self._memory, self._now_us, self._name, self._repo = memory, now_us, session, repo
+        self._scope = find_scope(memory.view(), project, repo, session)
         self._handoff: list[Chunk] = []
-        self.parts: dict[str, list[Item]] = {
-            "handoff": self._safely("handoff", lambda: self._last_handoff(agent)),
-            "insights": self._safely("insights", self._insights),
-            "changes": self._safely("changes", self._changes),
-            "recent": self._safely("recent", self._decisions),
-        }
+        self._session: Session | None = None
+        parts: dict[str, list[Item]] = {"pinned": self._safely("pinned", self._pinned)}
+        parts["handoff"] = self._safely("handoff", lambda: self._last_handoff(agent))
+        parts["session"] = self._safely("session", self._last_session)
+        parts["task"] = self._safely("task", self._work)
+        parts["insights"] = self._safely("insights", self._insights)
+        parts["changes"] = self._safely("changes", self._changes)
+        if not any(items and items[0].collection != "git" for part, items in parts.items() if part != "pinned"):
+            parts["overview"] = self._safely("overview", lambda: vault_overview(memory, self._scope, now_us))
+        self.parts = parts
 
     @property
     def considered(self) -> int:
@@ -92,20 +120,26 @@ class _Bootstrap:
     @property
     def collections(self) -> list[str]:
         """Collections of these items."""
-        return [item.collection for items in self.parts.values() for item in items]
+        return [item.collection for items in self.parts.values() for item in items if item.collection]
 
     def block(self, budget: int, seen: set[str]) -> ContextBlock:
-        """Fill each part up to its share and what earlier ones left, then all parts with the rest."""
-        counts = find_counter()
-        fill = BlockFill("bootstrap", budget, counts, seen)
-        spare = 0
-        for part, share in BOOTSTRAP_SHARES.items():
-            allowed = int(budget * share) + spare
-            spare = allowed - fill.take(self.parts[part], allowed)
-        for part in PARTS:
-            fill.take(self.parts[part])
+        """Fill each part with what is left, but for what the parts after it need of their shares."""
+        fill = BlockFill("bootstrap", budget, seen)
+        needed = {
+            part: min(
+                sum(count_tokens(render_item(item)) for item in items), int(budget * BOOTSTRAP_SHARES.get(part, 0))
+            )
+            for part, items in self.parts.items()
+        }
+        for part, items in self.parts.items():
+            needed[part] = 0
+            allowed = fill.left - sum(needed.values())
+            if part in ("handoff", "session"):
+                fill.take_cut(items, allowed)
+            else:
+                fill.take(items, allowed)
         text, tokens = fill.finish(PARTS)
-        return ContextBlock(text, tokens, tuple(fill.items), fill.tokens, budget, counts.name, "full")
+        return ContextBlock(text, tokens, tuple(fill.items), fill.tokens, budget, mode="full")
 
     def _safely(self, part: str, find: Callable[[], list[Item]]) -> list[Item]:
         try:
@@ -114,101 +148,101 @@ class _Bootstrap:
             logger.warning("%s: the part %s of the context is left out: %r", self._memory.root, part, error)
             return []
 
+    def _pinned(self) -> list[Item]:
+        found = list_chunks(self._memory, self._scope.filter({"pinned": True}), _PINNED, now_us=self._now_us)
+        return [item_of_chunk(chunk, "pinned", self._now_us) for chunk in found]
+
     def _last_handoff(self, agent: str | None) -> list[Item]:
         """Return the newest handoff by its date, with the other chunks of its source in their order."""
-        found = newest_chunks(self._memory, _HANDOFF, 1, project=self._project, agent=agent)
+        found = newest_chunks(self._memory, list(HANDOFFS), 1, self._scope, agent=agent)
         if found and found[0].source and found[0].ordinal >= 0:
-            where: dict[str, Any] = {"type": _HANDOFF, "source": found[0].source}
-            found = sorted(
-                list_chunks(self._memory, where, _MOST_CHUNKS, now_us=self._now_us), key=lambda chunk: chunk.ordinal
-            )
+            where: dict[str, Any] = {"type": found[0].type, "source": found[0].source}
+            chunks = list_chunks(self._memory, where, _MOST_CHUNKS, now_us=self._now_us)
+            found = sorted(chunks, key=lambda chunk: chunk.ordinal)
         self._handoff = found
         return [item_of_chunk(chunk, "handoff", self._now_us) for chunk in found]
 
+    def _last_session(self) -> list[Item]:
+        """Return the briefing of the last session, unless a handoff was written in it or after it."""
+        before = previous_session(self._memory.view(), self._name, self._scope.project)
+        if before is None:
+            return []
+        self._session = info = before.info
+        written = self._handoff_us()
+        if written is not None and (info.started_at_us is None or written >= info.started_at_us):
+            return []
+        options = ReconstructionOptions("briefing", "newest", _SESSION_TOKENS)
+        try:
+            told = reconstruct(
+                self._memory, info.session, TimeRange(None, None, None, None, None), options,
+                previous=False, as_of=None, project=None, agent=None,
+            )  # fmt: skip
+        except SessionNotFound:
+            return []
+        ended = self._session_us()
+        age = age_text(None if ended is None else max(self._now_us - ended, 0) / US_PER_S)
+        return [
+            Item(
+                "session", f"session:{info.session}", told.text, "session_briefing", "discussions",
+                f"session {info.session}", day_text(ended), age, "fresh",
+            )
+        ]  # fmt: skip
+
+    def _work(self) -> list[Item]:
+        """Return the active task, and issues in progress."""
+        task = active_task(self._memory, self._scope)
+        found = [task] if task is not None else []
+        found += tracked_work(self._memory, self._now_us, self._scope)[:_TASKS]
+        return self._short([item_of_chunk(chunk, "task", self._now_us) for chunk in found])
+
     def _insights(self) -> list[Item]:
-        """Return insights, pinned ones first, by nearness to the handoff, else by age."""
-        everything = newest_chunks(self._memory, _INSIGHT, _MOST_CHUNKS, project=self._project)
-        pinned = [item_of_chunk(chunk, "insights", self._now_us) for chunk in everything if chunk.pinned]
-        if not self._handoff:
-            return pinned + [item_of_chunk(chunk, "insights", self._now_us) for chunk in everything if not chunk.pinned]
-        about = f"{self._handoff[0].title or ''}\n{self._handoff[0].text}"
-        where = scope_filter({"type": _INSIGHT}, self._project)
-        found = recall(
-            self._memory, about, profile="temporal", k=_INSIGHTS, where=where, now=self._now_us / 1e6, time="off"
-        ).hits
-        return pinned + [item_of_chunk(each, "insights", self._now_us, each.score) for each in found]
+        """Return decisions, insights and rules, one of each source: by nearness to the handoff and age, else by age."""
+        types = self._lasting_types()
+        if not types:
+            return []
+        found: list[tuple[Chunk, float | None]] = []
+        if self._handoff:
+            about = f"{self._handoff[0].title or ''}\n{self._handoff[0].text}"
+            where = self._scope.filter({"type": {"in": types}})
+            hits = recall(
+                self._memory, about, profile="temporal", k=_MOST_CHUNKS, where=where, now=self._now_us / 1e6, time="off"
+            ).hits
+            found = [(hit, hit.score) for hit in hits]
+        newest = sorted(newest_chunks(self._memory, types, _MOST_CHUNKS, self._scope), key=lambda chunk: chunk.ordinal)
+        newest.sort(key=lambda chunk: ((chunk.created_at_us or 0) // US_PER_DAY, chunk.source or ""), reverse=True)
+        found += [(chunk, None) for chunk in newest]
+        chosen: dict[str, tuple[Chunk, float | None]] = {}
+        for chunk, score in found:
+            chosen.setdefault(chunk.source or chunk.id, (chunk, score))
+        items = [item_of_chunk(chunk, "insights", self._now_us, score) for chunk, score in chosen.values()]
+        return self._short(items[:_INSIGHTS])
+
+    def _lasting_types(self) -> list[str]:
+        table, snapshot = self._memory.view().categories, self._memory.view().snapshot
+        table.column(snapshot, "type")  # it reads the names
+        return [name for name in table.values("type") if name.rpartition("_")[2].removesuffix("s") in _LASTING]
 
     def _changes(self) -> list[Item]:
-        """Return changes since the handoff; nothing without one, for no session goes on."""
-        since = max((chunk.created_at_us for chunk in self._handoff if chunk.created_at_us is not None), default=None)
-        if since is None:
-            return []
-        recorded = recorded_changes(self._memory, since, self._now_us, self._project)
+        """Return changes since the handoff or the last session; the newest ones where neither is known."""
+        moments = [moment for moment in (self._handoff_us(), self._session_us()) if moment is not None]
+        since = max(moments, default=None)
+        recorded = self._short(recorded_changes(self._memory, since, self._now_us, self._scope), _LONGEST_CHANGE)
         return recorded + (git_changes(self._memory, self._repo, since, self._now_us, recorded) if self._repo else [])
 
-    def _decisions(self) -> list[Item]:
-        found = newest_chunks(self._memory, "decision", _DECISIONS, project=self._project)
-        return [item_of_chunk(chunk, "recent", self._now_us) for chunk in found]
+    def _handoff_us(self) -> int | None:
+        return max((chunk.created_at_us for chunk in self._handoff if chunk.created_at_us is not None), default=None)
 
+    def _session_us(self) -> int | None:
+        session = self._session
+        return (
+            None
+            if session is None
+            else session.ended_at_us
+            if session.ended_at_us is not None
+            else session.started_at_us
+        )
 
-MAX_CHANGES: Final = 10
-"""Of each: what is in the vault, and what is in git."""
-_DATE_FIELD: Final = {"github_pr": "merged_at", "github_issue": "opened_at", "jira_issue": "opened_at"}
-_READ: Final = 50
-_FIELDS: Final = "%H%x1f%ct%x1f%P%x1f%s%x1e"
-_NUMBER: Final = re.compile(r"#(\d+)")
-
-
-def recorded_changes(memory: Memory, since_us: int, now_us: int, project: str | None) -> list[Item]:
-    """Return the merged requests and the new issues since a moment, newest first."""
-    found: list[tuple[int, Item]] = []
-    for type_, name in _DATE_FIELD.items():
-        for chunk in newest_chunks(memory, type_, _READ, project=project):
-            at = _moment(chunk.metadata.get(name))
-            if at is not None and since_us < at <= now_us:
-                found.append((at, item_of_chunk(chunk, "changes", now_us)))
-    found.sort(key=lambda pair: (-pair[0], pair[1].id))
-    return [item for _, item in found[:MAX_CHANGES]]
-
-
-def git_changes(memory: Memory, repo: Path, since_us: int, now_us: int, known: list[Item]) -> list[Item]:
-    """Return the commits and merges of a work tree since a moment, newest first.
-
-    A merge that names the number of a request in ``known`` is left out. A folder outside of git has no commits.
-    """
-    from lamina_engine.ingest.git import find_repository
-
-    repository = find_repository(repo)
-    if repository is None or repository.head is None:
-        return []
-    out = repository.git(
-        "log", f"--since={since_us // US_PER_S + 1}", f"--max-count={_READ}", f"--format={_FIELDS}", "--no-show-signature",
-        repository.head, "--",
-    )  # fmt: skip
-    numbers = {number for item in known for number in _NUMBER.findall(item.title)}
-    found = []
-    for line in out.decode("utf-8", "replace").split("\x1e"):
-        commit, _, rest = line.strip("\n").partition("\x1f")
-        seconds, _, rest = rest.partition("\x1f")
-        parents, _, subject = rest.partition("\x1f")
-        if not (commit and seconds.isdigit() and subject.strip()):
-            continue
-        at = int(seconds) * US_PER_S
-        if since_us < at <= now_us and numbers.isdisjoint(_NUMBER.findall(subject)):
-            kind = "git_merge" if " " in parents else "git_commit"
-            found.append(_commit_item(memory, commit, at, kind, subject, repository.root.name, now_us))
-    return found[:MAX_CHANGES]
-
-
-def _commit_item(memory: Memory, commit: str, at: int, kind: str, subject: str, source: str, now_us: int) -> Item:
-    return Item(
-        part="changes", id=f"git:{commit[:12]}", text=memory.redact(subject.strip()), type=kind, collection="git",
-        source=source, date=(format_instant(at) or "")[:10], age=age_text((now_us - at) / US_PER_S), freshness="fresh",
-    )  # fmt: skip
-
-
-def _moment(value: Any) -> int | None:
-    try:
-        return parse_instant(value) if isinstance(value, str) and value else None
-    except InvalidArgument:
-        return None
+    def _short(self, items: list[Item], most: int = _LONGEST) -> list[Item]:
+        """Return items of at most so many tokens of text each."""
+        shortened = (shorten_item(item, lambda each: count_tokens(each.text) <= most) for item in items)
+        return [item for item in shortened if item is not None]

@@ -1,65 +1,22 @@
-"""Token budgets of context blocks: counting, adaptive sizes, and the greedy fill."""
+"""Token budgets of context blocks: adaptive sizes, and the greedy fill."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import os
-import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from lamina_engine.context.memories import shorten_item
 from lamina_engine.context.rendering import CLOSING, Item, opening, render, render_item
-from lamina_engine.recall.pack import count_tokens
+from lamina_engine.context.tokens import count_tokens
 from lamina_engine.settings import Injection
-
-ENCODING: Final = "cl100k_base"
-_TABLE: Final = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
-"""The name under which tiktoken keeps its table; only its digest is used, nothing is fetched."""
-ESTIMATE: Final = "estimate"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCounter:
-    """A counter of tokens."""
-
-    name: str
-    """``cl100k_base``, or ``estimate``: one for four characters, one for each character of CJK."""
-    count: Callable[[str], int]
-
-
-@functools.cache
-def find_counter() -> TokenCounter:
-    """Return tiktoken's counter where it and its table are installed, else the estimate.
-
-    A text that holds one of the model's own markers is counted as the plain text it is.
-    """
-    if not _is_cached(os.environ):
-        return TokenCounter(ESTIMATE, count_tokens)
-    try:
-        import tiktoken
-
-        encoding = tiktoken.get_encoding(ENCODING)
-    except (ImportError, OSError, ValueError):
-        return TokenCounter(ESTIMATE, count_tokens)
-    return TokenCounter(ENCODING, lambda text: len(encoding.encode(text, disallowed_special=())))
-
-
-def _is_cached(environ: Mapping[str, str]) -> bool:
-    """Return whether tiktoken has its table on disk; it would download it otherwise."""
-    folder = environ.get("TIKTOKEN_CACHE_DIR", environ.get("DATA_GYM_CACHE_DIR"))
-    if folder == "":  # tiktoken takes an empty name as: never keep, always fetch
-        return False
-    name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
-    return (Path(folder) if folder else Path(tempfile.gettempdir(), "data-gym-cache")).joinpath(name).is_file()
-
 
 DENSE_CONFIDENCE: Final = 0.6
 """Confidence from which a result counts towards density, in any collection."""
-BOOTSTRAP_SHARES: Final = {"handoff": 800 / 2500, "insights": 600 / 2500, "changes": 600 / 2500}
-"""Of a bootstrap's budget, by part; what is left, 500 of 2,500, and what a part does not use, go to the next ones."""
+BOOTSTRAP_SHARES: Final = {
+    "handoff": 800 / 2500, "session": 800 / 2500, "task": 200 / 2500, "insights": 600 / 2500, "changes": 600 / 2500,
+}  # fmt: skip
+"""Of a bootstrap's budget, what the parts before one leave to it where it needs so much; handoff and session seldom both do."""
 TASK_SHARE: Final = 0.2
 MAX_TASK_TOKENS: Final = 300
 """The active task gets so much of a turn's budget, at most."""
@@ -111,11 +68,11 @@ def cut_score_gap(scores: Sequence[float], threshold: float) -> list[int]:
 class BlockFill:
     """A block being filled: no item twice, within a budget counted on the rendered text."""
 
-    def __init__(self, tier: str, budget: int, counter: TokenCounter, seen: Collection[str] = ()) -> None:
-        self._tier, self._budget, self._count = tier, budget, counter.count
+    def __init__(self, tier: str, budget: int, seen: Collection[str] = ()) -> None:
+        self._tier, self._budget = tier, budget
         self._ids = set(seen)
         self._contents: set[bytes] = set()
-        self._used = self._count(opening(tier) + CLOSING)
+        self._used = count_tokens(opening(tier) + CLOSING)
         self.items: list[Item] = []
         self.tokens: dict[str, int] = {}
         """Tokens of each part."""
@@ -133,31 +90,49 @@ class BlockFill:
         before = self._used
         room = self.left if most is None else min(most, self.left)
         for item in candidates:
-            content = hashlib.blake2b(item.text.strip().encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            if item.id in self._ids or not item.text.strip() or content in self._contents:
-                continue
-            tokens = self._count(render_item(item))
-            if tokens > room - (self._used - before):
-                continue
-            self._ids.add(item.id)
-            self._contents.add(content)  # of what is taken only: a rejected text may still come in smaller company
-            self._used += tokens
-            self.items.append(item)
-            self.tokens[item.part] = self.tokens.get(item.part, 0) + tokens
+            tokens = count_tokens(render_item(item))
+            if self._is_new(item) and tokens <= room - (self._used - before):
+                self._add(item, tokens)
         return self._used - before
+
+    def take_cut(self, candidates: Iterable[Item], most: int) -> int:
+        """Take items in order until one has to be cut to fit; return the tokens used."""
+        before = self._used
+        for item in filter(self._is_new, candidates):
+            room = min(most, before + self.left) - (self._used - before)
+            cut = shorten_item(item, lambda each, room=room: count_tokens(render_item(each)) <= room)  # type: ignore[misc]
+            if cut is not None:
+                self._add(cut, count_tokens(render_item(cut)))
+            if cut is not item:
+                break
+        return self._used - before
+
+    def _is_new(self, item: Item) -> bool:
+        return bool(item.text.strip()) and item.id not in self._ids and _digest(item) not in self._contents
+
+    def _add(self, item: Item, tokens: int) -> None:
+        self._ids.add(item.id)
+        self._contents.add(_digest(item))  # of what is taken only: a rejected text may still come in smaller company
+        self._used += tokens
+        self.items.append(item)
+        self.tokens[item.part] = self.tokens.get(item.part, 0) + tokens
 
     def finish(self, order: Sequence[str]) -> tuple[str, int]:
         """Return the block's text and its tokens, counted once more: never more than the budget.
 
-        A counter may see more in the complete text than in its parts; then the last item goes, until it fits. ``order`` is the
-        order of the parts.
+        The complete text may have more tokens than its parts; then the last item goes, until it fits. ``order`` is the order of
+        the parts.
         """
         self.items.sort(key=lambda item: order.index(item.part))  # stable: within a part as they were taken
         while self.items:
             text = render(self._tier, self.items)
-            tokens = self._count(text)
+            tokens = count_tokens(text)
             if tokens <= self._budget:
                 return text, tokens
             last = self.items.pop()
-            self.tokens[last.part] -= self._count(render_item(last))
+            self.tokens[last.part] -= count_tokens(render_item(last))
         return "", 0
+
+
+def _digest(item: Item) -> bytes:
+    return hashlib.blake2b(item.text.strip().encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
 from lamina_engine.context.rendering import Item, age_text
+from lamina_engine.context.scope import Scope, known_projects
 from lamina_engine.recall.pipeline import list_chunks
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from lamina_engine.results import Chunk
 
 UNVERIFIED: Final = "unverified"
+TASK: Final = "agent_task"
 _TASKS: Final = 8
 """Newest tasks among which the active one is looked for."""
 _DONE: Final = frozenset({"done", "closed", "complete", "completed", "cancelled", "canceled", "abandoned", "resolved"})
@@ -23,31 +28,63 @@ def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = No
     """Return a chunk, or a hit and its score, as an item of a part."""
     return Item(
         part=part, id=chunk.id, text=chunk.text, type=chunk.type, collection=chunk.collection, source=_source(chunk.source, chunk.session),
-        date=_day(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
+        date=day_text(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
         freshness=chunk.freshness or UNVERIFIED, needs_review=chunk.needs_review,
         score="" if score is None else f"{score:.2f}", title=chunk.title or "",
     )  # fmt: skip
 
 
 def newest_chunks(
-    memory: Memory, type_: str, limit: int, *, project: str | None = None, agent: str | None = None
+    memory: Memory, types: list[str], limit: int, scope: Scope, *, agent: str | None = None
 ) -> list[Chunk]:
-    """Return the newest chunks of a type, by their date; none that is snoozed."""
-    return list_chunks(memory, scope_filter({"type": type_}, project, agent), limit, now_us=memory.clock.now_us())
+    """Return the newest chunks of some types, by their date; none that is snoozed."""
+    where: dict[str, Any] = {"type": {"in": types}, **({"agent": agent} if agent else {})}
+    return list_chunks(memory, scope.filter(where), limit, now_us=memory.clock.now_us())
 
 
-def scope_filter(where: Mapping[str, Any], project: str | None, agent: str | None = None) -> dict[str, Any]:
-    """Return a filter for a project and an agent, where these are named."""
-    return {**where, **({"project": project} if project else {}), **({"agent": agent} if agent else {})}
+def active_task(memory: Memory, scope: Scope) -> Chunk | None:
+    """Return the newest task of an agent whose status is not done.
 
-
-def active_task(memory: Memory, project: str | None) -> Chunk | None:
-    """Return the newest task of an agent whose status is not done."""
-    for chunk in newest_chunks(memory, "agent_task", _TASKS, project=project):
+    Without a project, None where tasks are of several: it would be somebody else's in most cases.
+    """
+    if scope.project is None and len(known_projects(memory.view(), TASK)) > 1:
+        scope = Scope(unowned=True)
+    for chunk in newest_chunks(memory, [TASK], _TASKS, scope):
         status = chunk.metadata.get("status")
         if chunk.success is None and not (isinstance(status, str) and status.strip().lower() in _DONE):
             return chunk
     return None
+
+
+# ---------------------------------------------------------------------- shortened items
+
+_HEADING: Final = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
+_PARAGRAPH: Final = re.compile(r"\n\s*\n")
+_LINE: Final = re.compile(r"\n")
+_SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_WORD: Final = re.compile(r"\s+")
+_LEAST_KEPT: Final = 0.5
+"""A heading, paragraph or sentence is cut before only where so much of what fits is kept."""
+
+
+def shorten_item(item: Item, fits: Callable[[Item], bool]) -> Item | None:
+    """Return an item cut where a heading begins, else a paragraph, line, sentence or word, and saying so; None if none fits."""
+    if fits(item):
+        return item
+
+    def cut_at(end: int) -> Item:
+        note = f"[… cut; the rest: lamina get {item.id}]"
+        return msgspec.structs.replace(item, text=f"{item.text[:end].rstrip()}\n{note}")
+
+    low, high = 0, len(item.text)  # text[:low] fits, text[:high] does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(cut_at(middle)) else (low, middle)
+    for border in (_HEADING, _PARAGRAPH, _LINE, _SENTENCE, _WORD):
+        ends = [found.start() for found in border.finditer(item.text, 0, low + 1) if found.start() <= low]
+        if ends and ends[-1] >= max(_LEAST_KEPT * low, 1) and fits(cut_at(ends[-1])):
+            return cut_at(ends[-1])
+    return cut_at(low) if low else None
 
 
 def _source(source: str | None, session: str | None) -> str:
@@ -60,5 +97,6 @@ def _age(created_us: int | None, now_us: int) -> str:
     return age_text(max(now_us - created_us, 0) / US_PER_S if known and created_us is not None else None)
 
 
-def _day(created_us: int | None) -> str:
+def day_text(created_us: int | None) -> str:
+    """Return the day of an instant, ISO 8601; empty where unknown."""
     return (format_instant(created_us) or "")[:10]

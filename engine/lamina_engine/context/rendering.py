@@ -31,7 +31,8 @@ class Item(Struct, frozen=True):
     """One memory of a block, with its attributes."""
 
     part: str
-    """``task``, ``search``, ``handoff``, ``insights``, ``changes`` or ``recent``."""
+    """Part of the block: ``pinned``, ``handoff``, ``session``, ``task``, ``insights``, ``changes`` or ``overview`` at the
+    start of a session; ``task``, ``facts`` or ``search`` in a turn."""
     id: str
     text: str
     type: str
@@ -128,14 +129,14 @@ class ContextBlock(Struct, frozen=True):
 
     text: str = ""
     tokens: int = 0
-    """Of the whole text, wrapper included, by ``counter``; never more than the budget."""
+    """Of the whole text, wrapper included; never more than the budget."""
     items: tuple[Item, ...] = ()
     """Items of the text, in order."""
     components: Mapping[str, int] = {}
-    """Tokens by part: handoff, insights, changes, recent; task, search."""
+    """Tokens by part; see `Item.part`."""
     budget: int = 0
-    counter: str = "estimate"
-    """Name of the token counter."""
+    counter: str = "upper bound"
+    """Name of the token counter: never less than ``cl100k_base`` and the bundled tokenizer count."""
     mode: str = "off"
     """full, soft_gate, soft_skip, hard_skip; ``off`` where nothing was looked for, ``failed`` where that went wrong."""
     best: float = 0.0

@@ -11,10 +11,11 @@ from msgspec import Struct
 from lamina_engine.clock import Instant, parse_instant
 from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
-from lamina_engine.context.budget import BlockFill, cut_score_gap, find_counter
+from lamina_engine.context.budget import BlockFill, cut_score_gap
 from lamina_engine.context.journal import read_state, record_turn
-from lamina_engine.context.memories import active_task, item_of_chunk, scope_filter
+from lamina_engine.context.memories import TASK, active_task, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
+from lamina_engine.context.scope import Scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.recall.pipeline import recall
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TASK: Final = "agent_task"
 _CODE: Final = "code-patterns"
 _OVERFETCH: Final = 2
 """Times as many hits as results are asked for: tasks and what is stale fall out."""
@@ -80,14 +80,13 @@ def _inject(
     confidence = best.confidence if best is not None else 0.0
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
     moved = gates.drift(vector, state.vector)
-    counts = find_counter()
-    block = ContextBlock(counter=counts.name, mode=mode, best=confidence, drift=moved)
+    block = ContextBlock(mode=mode, best=confidence, drift=moved)
     if mode in ("full", "soft_gate"):
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
         budget = budgets.half_budget(budget, settings) if mode == "soft_gate" else budget
-        fill = BlockFill("turn", budget, counts, state.shown)
-        task = active_task(memory, project)
+        fill = BlockFill("turn", budget, state.shown)
+        task = active_task(memory, Scope(project, named=project is not None))
         if task is not None:
             fill.take([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
@@ -107,7 +106,7 @@ def _search(
     memory: Memory, prompt: str, vector: F32 | None, settings: Injection, project: str | None, now_us: int
 ) -> list[Result]:
     """Return the results, best first, by meaning and age, without stale code patterns."""
-    options: dict[str, Any] = {"where": scope_filter({}, project)} if project else {}
+    options: dict[str, Any] = {"where": {"project": project}} if project else {}
     options |= {"lanes": ("lexical",)} if vector is None else {"vector": vector}
     outcome = recall(
         memory, prompt, profile="temporal", k=_OVERFETCH * settings.max_retrievals, now=now_us / 1e6, **options

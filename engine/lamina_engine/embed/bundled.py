@@ -29,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from pathlib import Path
@@ -116,14 +116,22 @@ def encode_word(word: str, merges: Merges) -> list[int]:
     if "<" in word and _SPECIAL.search(word):
         # control tokens written in the text stand for themselves, and what lies between starts a word of its own
         parts = (part for part in _SPECIAL.split(word) if part)
-        return list(chain.from_iterable([_SPECIAL_IDS[p]] if p in _SPECIAL_IDS else _join(p, merges) for p in parts))
-    return _join(word, merges) if word else []
+        return list(
+            chain.from_iterable(
+                [_SPECIAL_IDS[p]] if p in _SPECIAL_IDS else encode_piece("▁" + p, merges) for p in parts
+            )
+        )
+    return encode_piece("▁" + word, merges) if word else []
 
 
-def _join(word: str, merges: Merges) -> list[int]:
-    ids = _characters("▁" + word, merges.ids)
+def encode_piece(piece: str, merges: Merges) -> list[int]:
+    """Return the token ids of a text whose spaces are written as ``▁``, none added in front."""
+    return join_pairs(_characters(piece, merges.ids), merges.pairs.get)
+
+
+def join_pairs(ids: list[int], rank: Callable[[int], int | None]) -> list[int]:
+    """Join adjacent tokens, lowest rank first, leftmost of equals; ``rank`` is keyed and valued as `Merges.pairs`."""
     n = len(ids)
-    rank = merges.pairs.get
     # Doubly linked list over positions. A queue entry is rank << 47 | joined id << 32 | position: lowest rank first,
     # then leftmost. An entry whose pair has changed since is recognised by its rank and dropped.
     left, right = list(range(-1, n - 1)), list(range(1, n + 1))
@@ -215,15 +223,9 @@ class WordLlamaEmbedder:
     def __init__(self, dim: int = 256, *, verify: bool = False) -> None:
         if dim not in DIMS:
             raise InvalidArgument(f"wordllama has no dim={dim!r}; give 256, 128 or 64")
-        folder = package_folder("wordllama")
-        if folder is None:
-            raise MissingExtra(
-                "the package wordllama, which carries the bundled model, is not installed; run: pip install "
-                "--no-deps wordllama==0.4.0.post1"
-            )
         self._dim = dim
-        self._weights = folder / "weights" / "l2_supercat_256.safetensors"
-        self._tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        self._weights = _package() / "weights" / "l2_supercat_256.safetensors"
+        self._tokenizer = tokenizer_path()
         self._table = _open_table(self._weights)[:, :dim]
         self._lock = after_fork.make_lock()
         self._pieces: BpeVocabulary | None = None
@@ -325,6 +327,21 @@ class WordLlamaEmbedder:
                 self.verify()  # about to read all of it anyway
                 self._wide = self._table.astype(np.float64)
             return self._wide
+
+
+def tokenizer_path() -> Path:
+    """Return the bundled tokenizer's file."""
+    return _package() / "tokenizers" / "l2_supercat_tokenizer_config.json"
+
+
+def _package() -> Path:
+    folder = package_folder("wordllama")
+    if folder is None:
+        raise MissingExtra(
+            "the package wordllama, which carries the bundled model, is not installed; run: pip install "
+            "--no-deps wordllama==0.4.0.post1"
+        )
+    return folder
 
 
 def _open_table(weights: Path) -> NDArray[np.float16]:

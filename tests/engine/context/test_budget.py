@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +10,6 @@ from lamina_engine.context import budget
 from lamina_engine.context.budget import (
     BOOTSTRAP_SHARES,
     BlockFill,
-    TokenCounter,
     adaptive_budget,
     cut_score_gap,
     density,
@@ -22,43 +17,8 @@ from lamina_engine.context.budget import (
     task_budget,
 )
 from lamina_engine.context.rendering import Item, parse, render, render_item
-from lamina_engine.recall.pack import count_tokens
+from lamina_engine.context.tokens import count_tokens
 from lamina_engine.settings import Injection
-
-
-def test_without_a_table_on_disk_nothing_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert budget.find_counter().name == "estimate"
-    assert budget.find_counter().count("four letters") == count_tokens("four letters")
-
-
-def test_a_cached_table_is_used_and_markers_are_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4").write_bytes(b"")  # where tiktoken looks for cl100k_base
-    calls = []
-
-    class Encoding:
-        def encode(self, text: str, *, disallowed_special: object) -> list[int]:
-            calls.append(disallowed_special)
-            return [0] * len(text.split())
-
-    fake = types.SimpleNamespace(get_encoding=lambda name: Encoding())
-    monkeypatch.setitem(sys.modules, "tiktoken", fake)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    counter = budget.find_counter()
-    assert (counter.name, counter.count("a <|endoftext|> b")) == ("cl100k_base", 3)
-    assert calls == [()]
-
-
-def test_a_table_without_the_package_is_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4").write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "tiktoken", None)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert budget.find_counter().name == "estimate"
-
-
-def test_an_estimate_counts_marker_text_as_text() -> None:
-    assert count_tokens("<|endoftext|>") == 4
-
 
 DEFAULTS = Injection()
 _UNIT = st.floats(0.0, 1.0)
@@ -102,37 +62,38 @@ def test_a_task_gets_a_fifth_and_300_at_most() -> None:
 def test_the_parts_of_a_bootstrap() -> None:
     assert {part: round(2500 * share) for part, share in BOOTSTRAP_SHARES.items()} == {
         "handoff": 800,
+        "session": 800,
+        "task": 200,
         "insights": 600,
         "changes": 600,
     }
-
-
-COUNTER = TokenCounter("estimate", count_tokens)
 
 
 def item(name: str, text: str, part: str = "search") -> Item:
     return Item(part, name, text, "note", "notes", "a.md", "2026-01-01", "1 day", "fresh")
 
 
+EMPTY = count_tokens(render_item(item("x", "")))
+
+
 def words(tokens: int) -> str:
-    """Return a text that makes a rendered item of so many tokens."""
-    empty = count_tokens(render_item(item("x", "")))
-    return "w" * (4 * (tokens - empty))
+    """Return a text that makes a rendered item of so many tokens more than an empty one has."""
+    return " ".join(["cat"] * tokens)
 
 
 def test_what_does_not_fit_is_passed_over_and_nothing_is_cut() -> None:
-    wrapper = count_tokens(render("turn", [item("x", "")])) - count_tokens(render_item(item("x", "")))
-    fill = BlockFill("turn", wrapper + 100, COUNTER)
-    items = [item("a", words(60)), item("b", words(900)), item("c", words(38))]
-    assert fill.take(items) <= 100
+    most = count_tokens(render("turn", [item("x", "")])) + EMPTY + 100
+    fill = BlockFill("turn", most)
+    items = [item("a", words(60)), item("b", words(900)), item("c", words(30))]
+    assert fill.take(items) <= most
     assert [each.id for each in fill.items] == ["a", "c"]
     text, tokens = fill.finish(["search"])
-    assert tokens <= wrapper + 100
+    assert tokens <= most
     assert parse(text) == [items[0], items[2]]
 
 
 def test_nothing_comes_twice_by_id_or_by_content_or_in_the_session() -> None:
-    fill = BlockFill("turn", 1000, COUNTER, {"seen"})
+    fill = BlockFill("turn", 1000, {"seen"})
     fill.take(
         [
             item("a", "one"),
@@ -147,33 +108,53 @@ def test_nothing_comes_twice_by_id_or_by_content_or_in_the_session() -> None:
 
 
 def test_the_content_of_a_rejected_item_may_still_come() -> None:
-    fill = BlockFill("turn", 1000, COUNTER)
-    fill.take([item("a", words(80))], 50)
-    fill.take([item("b", words(80))], 100)
+    fill = BlockFill("turn", 1000)
+    fill.take([item("a", words(80))], EMPTY + 50)
+    fill.take([item("b", words(80))], EMPTY + 100)
     assert [each.id for each in fill.items] == ["b"]
 
 
 def test_the_wrapper_counts_towards_the_budget() -> None:
     whole = render("turn", [item("a", "text")])
     for most in (count_tokens(whole) - 1, count_tokens(whole) + 2):
-        fill = BlockFill("turn", most, COUNTER)
+        fill = BlockFill("turn", most)
         fill.take([item("a", "text")])
         assert fill.finish(["search"])[1] <= most
     assert fill.items
 
 
-def test_a_counter_that_sees_more_in_the_whole_still_keeps_the_budget() -> None:
-    greedy = TokenCounter("greedy", lambda text: count_tokens(text) + (50 if text.count("<memory") > 1 else 0))
-    fill = BlockFill("turn", 120, greedy)
+def test_a_whole_of_more_tokens_than_its_parts_still_keeps_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill = BlockFill("turn", most := 2 * EMPTY + 60)
     fill.take([item("a", "one"), item("b", "two")])
     assert len(fill.items) == 2
+    monkeypatch.setattr(budget, "count_tokens", lambda text: count_tokens(text) + 90 * (text.count("<memory") > 1))
     text, tokens = fill.finish(["search"])
-    assert tokens <= 120
+    assert tokens <= most
     assert [each.id for each in parse(text)] == ["a"]
 
 
+def test_what_is_taken_cut_stops_where_it_was_cut() -> None:
+    long = "\n".join(f"# Part {n}\n\n{words(40)}." for n in range(9))
+    fill = BlockFill("bootstrap", 1000)
+    fill.take_cut([item("a", "first"), item("b", long), item("c", "third")], 2 * EMPTY + 200)
+    assert [each.id for each in fill.items] == ["a", "b"]
+    kept, note = fill.items[1].text.rsplit("\n", 1)
+    assert long.startswith(kept)
+    assert long[len(kept) :].lstrip().startswith("# Part")  # cut where a heading begins
+    assert note == "[… cut; the rest: lamina get b]"
+
+
+@pytest.mark.parametrize("text", ["word " * 400, "x" * 4_000, "数据" * 900, "One sentence. " * 200, "a\n\nb" * 500])
+@pytest.mark.parametrize("room", [40, 90, 333])
+def test_what_is_cut_fits_and_is_the_beginning(text: str, room: int) -> None:
+    fill = BlockFill("bootstrap", 5000)
+    assert fill.take_cut([item("a", text)], EMPTY + room) <= EMPTY + room
+    (cut,) = fill.items
+    assert text.startswith(cut.text.rsplit("\n", 1)[0])
+
+
 def test_parts_stand_in_their_order() -> None:
-    fill = BlockFill("turn", 1000, COUNTER)
+    fill = BlockFill("turn", 1000)
     fill.take([item("a", "one")])
     fill.take([item("t", "two", "task")])
     assert [each.id for each in parse(fill.finish(["task", "search"])[0])] == ["t", "a"]

@@ -1,0 +1,67 @@
+"""Scope of a context: one project, as the caller names it or as the vault knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from lamina_engine.index.categories import NO_VALUE
+from lamina_engine.recall.sessions import find_sessions
+from lamina_engine.sessions.events import project_of_folder
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+
+
+class Scope(Struct, frozen=True):
+    """Chunks that a context may be made of."""
+
+    project: str | None = None
+    named: bool = False
+    """True where the caller named the project: then nothing without one belongs to it."""
+    unowned: bool = False
+    """True for chunks without a project alone."""
+
+    def filter(self, where: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a filter that also asks for the project; an inferred one admits chunks without any."""
+        if self.unowned:
+            return {**where, "project": {"exists": False}}
+        if self.project is None:
+            return dict(where)
+        if self.named:
+            return {**where, "project": self.project}
+        mine = {"OR": [{"project": self.project}, {"project": {"exists": False}}]}
+        return {"AND": [dict(where), mine]} if where else mine
+
+
+def find_scope(view: View, project: str | None, repo: Path | None, session: str | None) -> Scope:
+    """Return the project that is named, else that of the session, else that of the folder, where the vault knows it."""
+    if project is not None:
+        return Scope(project, named=True)
+    if session is not None:
+        known = next(find_sessions(view, session=session), None)
+        if known is not None and known.info.project is not None:
+            return Scope(known.info.project)
+    if repo is not None:
+        projects = set(known_projects(view))
+        folder = repo.absolute()
+        for each in (folder, *folder.parents):
+            name = project_of_folder(str(each))
+            if name in projects:
+                return Scope(name)
+            if (each / ".git").exists():
+                break
+    return Scope()
+
+
+def known_projects(view: View, type_: str | None = None) -> list[str]:
+    """Return the projects of active chunks, or of those of one type. O(rows)."""
+    table, snapshot = view.categories, view.snapshot
+    codes = table.column(snapshot, "project")[: view.rows]
+    kept = view.state.active() & (codes != NO_VALUE)
+    if type_ is not None:
+        kept &= table.column(snapshot, "type")[: view.rows] == table.code("type", type_)
+    return sorted({str(table.value("project", code)) for code in set(codes[kept].tolist())})
