@@ -1460,7 +1460,7 @@ class AsyncContext:
         now: Instant | None = None,
         trigger: Trigger = "startup",
     ) -> ContextBlock:
-        """Return the block that begins a session: last handoff, insights and recent changes.
+        """Return the block that begins a session: last handoff, work, decisions, changes.
 
         See `Context.bootstrap`.
         """

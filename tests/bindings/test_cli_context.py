@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,7 +52,7 @@ def test_a_prompt_may_come_on_stdin_and_the_answer_as_json(folder: Path) -> None
 
 def test_a_session_begins(folder: Path, tmp_path: Path) -> None:
     got = run(folder, "bootstrap", "--session", "s", "--repo", str(tmp_path))
-    assert [(item.part, item.id) for item in parse(got.stdout)] == [("handoff", "stop"), ("recent", "why")]
+    assert [(item.part, item.id) for item in parse(got.stdout)] == [("handoff", "stop"), ("insights", "why")]
     assert run(folder, "bootstrap", "--session", "s", "--repo", str(tmp_path)).stdout == ""
     again = run(folder, "bootstrap", "--session", "s", "--trigger", "compact", "--repo", str(tmp_path))
     assert again.stdout == got.stdout
@@ -83,3 +86,25 @@ def test_wrong_usage_is_wrong_usage(folder: Path) -> None:
     assert run(folder, "turn", WHY).exit_code == 2
     assert run(folder, "turn", WHY, "--session", "").exit_code == 2
     assert run(folder, "bootstrap", "--budget", "0").exit_code == 2
+
+
+def test_an_empty_vault_says_on_stderr_what_was_searched(tmp_path: Path) -> None:
+    """Findings, stranger 2 and seeds-b gap 3: an empty block without a word why."""
+    with lamina.open(tmp_path / "empty", create=True, embedder="none"):
+        pass
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    command = [
+        sys.executable,
+        "-m",
+        "lamina",
+        "--vault",
+        str(tmp_path / "empty"),
+        "context",
+        "bootstrap",
+        "--repo",
+        str(tmp_path),
+    ]
+    got = subprocess.run(command, capture_output=True, text=True, env=environ, cwd=tmp_path, check=True)
+    assert got.stdout == ""
+    assert "pinned, handoff, session, task, insights, changes, overview" in got.stderr
+    assert got.stderr.count("\n") == 1
