@@ -196,7 +196,7 @@ class _Bootstrap:
         return self._short([item_of_chunk(chunk, "task", self._now_us) for chunk in found])
 
     def _insights(self) -> list[Item]:
-        """Return decisions, insights and rules, one of each source: by nearness to the handoff and age, else by age."""
+        """Return decisions, insights and rules, one of each source: nearest to the handoff, then newest."""
         types = self._lasting_types()
         if not types:
             return []
@@ -223,7 +223,7 @@ class _Bootstrap:
         return [name for name in table.values("type") if name.rpartition("_")[2].removesuffix("s") in _LASTING]
 
     def _changes(self) -> list[Item]:
-        """Return changes since the handoff or the last session; the newest ones where neither is known."""
+        """Return changes since the handoff or the last session; the newest where neither is known."""
         moments = [moment for moment in (self._handoff_us(), self._session_us()) if moment is not None]
         since = max(moments, default=None)
         recorded = self._short(recorded_changes(self._memory, since, self._now_us, self._scope), _LONGEST_CHANGE)

@@ -68,7 +68,10 @@ _LEAST_KEPT: Final = 0.5
 
 
 def shorten_item(item: Item, fits: Callable[[Item], bool]) -> Item | None:
-    """Return an item cut where a heading begins, else a paragraph, line, sentence or word, and saying so; None if none fits."""
+    """Return an item that fits, cut if need be; None where nothing of it fits.
+
+    It is cut where a heading begins, else a paragraph, line, sentence or word, and says where the rest is.
+    """
     if fits(item):
         return item
 

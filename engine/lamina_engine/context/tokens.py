@@ -1,4 +1,4 @@
-"""Tokens of a text, counted so that no budget is exceeded: an upper bound for two tokenizers, without either's library.
+"""Tokens of a text: an upper bound for two tokenizers, so that no budget is exceeded.
 
 `count_tokens` is the larger of two numbers. The bundled model's tokenizer is counted exactly. For ``cl100k_base`` the count is
 an upper bound: a text is cut into pieces as that encoding cuts it, and in each piece the first `RANKS` merges alone are made.
