@@ -1363,6 +1363,13 @@ class AsyncSessions:
             self._sync, project, agent=agent, since=since, until=until, days=days, limit=limit, now=now, tz=tz
         )
 
+    async def handoff(self, session: str | None = None, *, project: str | None = None) -> Results[Chunk]:
+        """Return the handoff of a session, then its insights; empty where it left none.
+
+        See `Sessions.handoff`.
+        """
+        return await asyncio.to_thread(self._sync.handoff, session, project=project)
+
     async def chain(
         self,
         query: str | Sequence[str] | None = None,

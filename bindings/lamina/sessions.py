@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lamina.options import ChainDirection, KeepEnd, ProfileName, StoryMode, Where
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Reconstruction, Session, Story
+    from lamina_engine.results import Chunk, Reconstruction, Session, Story
 
 
 class Sessions:
@@ -74,6 +74,41 @@ class Sessions:
 
         window = TimeRange(since, until, days, now, tz)
         return Results(list_sessions(self._memory, window, limit, project=project, agent=agent), Session)
+
+    def handoff(self, session: str | None = None, *, project: str | None = None) -> Results[Chunk]:
+        """Return the handoff of a session, then its insights; empty where it left none.
+
+        Whenever a transcript is read, both are derived from it without a model: what was asked, done, decided and left open,
+        the files, what failed and what mended it. One that a person or an agent wrote for the session (a chunk of type
+        ``agent_handoff`` or ``agent_insight`` with its ``session``) stands in place of the derived ones, whose metadata has
+        ``derived``.
+
+        Parameters
+        ----------
+        session : str, optional
+            Name of the session; by default the newest one.
+        project : str, optional
+            Only sessions of this project.
+
+        Returns
+        -------
+        Results of Chunk
+
+        Raises
+        ------
+        InvalidArgument
+        SessionNotFound
+            When there is no such session. A `ChunkNotFound`.
+
+        Examples
+        --------
+        >>> len(vault.sessions.handoff("s1"))
+        0
+        """
+        from lamina_engine.recall.sessions import find_handoff
+        from lamina_engine.results import Chunk
+
+        return Results(find_handoff(self._memory, session, project), Chunk)
 
     def chain(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -25,7 +25,7 @@ from lamina.cli.terminal import (
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.results import Reconstruction, Session, Story
+    from lamina_engine.results import Chunk, Reconstruction, Session, Story
 
 _SNIPPET_LINES = 2
 _LEAD: Final = 60
@@ -149,6 +149,31 @@ def _session_line(session: Session) -> str:
     name = clip(printable(session.session), 40)
     room = columns() - width(f"{name}  {facts}  ")
     return f"{bold(name)}  {dim(facts)}  {clip(printable(session.summary or ''), max(0, room))}".rstrip()
+
+
+@command("handoff", "lamina handoff", "lamina handoff 0198c2d4-session", "lamina handoff --project api --json")
+@click.argument("session", required=False)
+@click.option("--project", metavar="NAME", help="Only sessions of this project.")
+def handoff(call: Call, session: str | None, project: str | None) -> None:
+    """Print what a session hands over: its goal, outcome, decisions and open points.
+
+    SESSION is a name as `lamina sessions` lists it; the newest one by default. Insights of the session follow.
+    """
+    with call.open(mode="r") as vault:
+        found = vault.sessions.handoff(session, project=project)
+    document = {"count": len(found), "chunks": [chunk.to_dict() for chunk in found]}
+    call.answer(document, lambda: _handoff_lines(found))
+
+
+def _handoff_lines(found: Sequence[Chunk]) -> Iterator[str]:
+    for number, chunk in enumerate(found):
+        if number:
+            yield ""
+        origin = "derived" if chunk.metadata.get("derived") else "written"
+        yield dim(headline(short_id(chunk.id), chunk.type, origin))
+        yield printable(chunk.text, lines=True)
+    if not found:
+        yield "this session left no handoff: nothing in it was worth one, or it was added and not read from a transcript"
 
 
 @command(

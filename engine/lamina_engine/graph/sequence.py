@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from lamina_engine.chunks.handoffs import is_derived
 from lamina_engine.clock import MISSING_US
 from lamina_engine.graph import sessions
 from lamina_engine.graph.documents import documents_of
@@ -44,7 +45,7 @@ def sequences(view: View) -> list[Draft]:
     by an import) are ordered by collection, source and place; chunks added with a session by session, agent and date.
     """
     rows = np.flatnonzero(view.state.status == ACTIVE)
-    rows = rows[~is_session_chunk(view, rows)]
+    rows = rows[~is_session_chunk(view, rows) & ~is_derived(view, rows)]
     told = list(_session_runs(view, rows))
     ordinals = view.snapshot.numbers("chunks", "ordinal", rows)
     rows, ordinals = rows[ordinals >= 0], ordinals[ordinals >= 0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from lamina_engine.chunks import lifecycle, writing
+from lamina_engine.chunks import handoffs, lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.writing import ChunkCounts, OnConflict
 from lamina_engine.clock import parse_instant
@@ -63,6 +63,7 @@ def add(
     for batch in _one_ahead(batches) if _is_long(records) else batches:
         left = max(rows - len(total.ids) - len(batch), 0)
         total.add(writing.write(memory, batch, BulkHint(left, left > 0), on_conflict=on_conflict))
+        handoffs.yield_to_written(memory, set(batch.types), set(batch.sessions))
     if links and total.added:
         from lamina_engine.graph.generators import after_add
 

@@ -11,10 +11,12 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.chunks.handoffs import is_derived
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
 from lamina_engine.index.categories import NO_VALUE
-from lamina_engine.results import Session
+from lamina_engine.results import Chunk, Session
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def find_sessions(
             raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
     kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
+    rows = rows[~is_derived(view, rows)]  # it tells of the session, and is none of it
     codes = view.categories.gather(view.snapshot, "session", rows)
     created = view.created_us[rows]
     undated = created == MISSING_US
@@ -144,6 +147,29 @@ def previous_session(
         if session.info.session != name and earlier:
             return session
     return None
+
+
+def find_handoff(memory: Memory, session: str | None, project: str | None) -> list[Chunk]:
+    """Return the handoff of a session, then its insights; see ``Vault.sessions``."""
+    view = memory.view()
+    if session is None:
+        newest = next(find_sessions(view, project=project), None)
+        if newest is None:
+            raise SessionNotFound("no session has been read yet; `lamina ingest` reads transcripts")
+        session = newest.info.session
+    elif not isinstance(session, str):
+        raise InvalidArgument(f"{describe_value('session', session)}; give text, or None for the newest")
+    else:
+        session_of(view, session, project=project)
+    table = view.categories
+    rows = np.flatnonzero(_filter_rows(view, session, project, None, None, None))
+    types = table.gather(view.snapshot, "type", rows)
+    order = {
+        table.code("type", name): place for place, name in enumerate(("agent_handoff", "handoff", "agent_insight"))
+    }
+    order.pop(-2, None)  # types that no chunk has
+    kept = sorted((order[kind], row) for kind, row in zip(types.tolist(), rows.tolist(), strict=True) if kind in order)
+    return chunks_at(view, np.array([row for _, row in kept], np.int64)) if kept else []
 
 
 def check_limit(limit: int | None) -> int | None:

@@ -18,8 +18,9 @@ from lamina_engine.sessions.events import (
     prompt_digest,
     spawn_facts,
 )
+from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
 from lamina_engine.sessions.streams import Unreadable, decoder_of
-from lamina_engine.sessions.tooltext import IMAGE, file_of, result_text, text_of
+from lamina_engine.sessions.tooltext import HANDOFF_TYPES, IMAGE, file_of, list_entries, result_text, text_of
 
 AGENT: Final = "claude-code"
 NAME: Final = "claude-code"
@@ -34,6 +35,7 @@ _TEAMMATE: Final = re.compile(r"<teammate-message[^>]*\bteammate_id=[\"']?([^\"'
 _WRAPPED: Final = re.compile(r"\s*<teammate-message[^>]*>\n?(.*?)\n?</teammate-message>\s*\Z", re.DOTALL)
 _NOTIFIED: Final = re.compile(r"<task-id>([\w-]+)</task-id>\s*<tool-use-id>([\w-]+)</tool-use-id>")
 _SPAWNERS: Final = frozenset({"Task", "Agent"})
+_TASKS: Final = frozenset({"TaskCreate", "TaskUpdate"})
 _LEAD: Final = "team-lead"
 _SENDERS: Final = frozenset({"SendMessage", "SendMessageTool"})
 
@@ -185,7 +187,7 @@ class ClaudeCodeReader:
         if kept:
             events.append(self._user_event("\n\n".join(kept), row, at, at_us))
         elif texts and all(text.lstrip().startswith(_INTERRUPTED) for text in texts):
-            events.append(Event("touch", "", at, at_us))
+            events.append(Event("touch", "", at, at_us, facts={"interrupted": True}))
         return events or [Event("touch", "", at, at_us)]
 
     def _user_event(self, text: str, row: Row, at: str | None, at_us: int | None) -> Event:
@@ -237,6 +239,8 @@ class ClaudeCodeReader:
                 facts["mentions"] = mentions
         if name in _SPAWNERS and ref is not None:
             facts["returned"] = [[ref, at]]
+        if name in SHELLS:
+            facts.update(outcome_facts(text, failed=block.get("is_error") is True))
         return Event("result", text, at, at_us, name=name, ref=ref, facts=facts or None)
 
     # ------------------------------------------------------------------ what the agent says
@@ -271,8 +275,17 @@ class ClaudeCodeReader:
         if file is not None:
             facts["file"] = file
         if isinstance(arguments, dict):
+            entries = list_entries(arguments) if name == "TodoWrite" else None
+            if entries is not None:
+                facts["todos"] = entries
+            elif name in _TASKS:
+                key, status = text_of(arguments.get("taskId")), text_of(arguments.get("status"))
+                facts["task"] = [key or "", status or "", text_of(arguments.get("subject")) or ""]
+            elif name.endswith("memory_add") and arguments.get("type") in HANDOFF_TYPES:
+                facts["handoff"] = True
             if name in _SPAWNERS:
                 facts["spawn"] = spawn_facts(ref, at, arguments)
+                facts["about"] = text_of(arguments.get("description")) or ""
             elif name in _SENDERS:
                 to = text_of(arguments.get("recipient")) or text_of(arguments.get("to"))
                 if to is not None:

@@ -8,8 +8,17 @@ from typing import Any, Final
 import msgspec
 
 from lamina_engine.sessions.events import Event, FileName, Thread, Times, project_of_folder, spawn_facts
+from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
 from lamina_engine.sessions.streams import Unreadable, decoder_of
-from lamina_engine.sessions.tooltext import IMAGE, file_of, result_text, text_of
+from lamina_engine.sessions.tooltext import (
+    HANDOFF_TYPES,
+    IMAGE,
+    file_of,
+    list_entries,
+    patched_files,
+    result_text,
+    text_of,
+)
 
 AGENT: Final = "codex"
 NAME: Final = "codex"
@@ -62,6 +71,8 @@ class CodexReader:
             text = text_of(item.get("message"))
             if text is not None:
                 found.append(Event("summary", text, at, at_us))
+        elif kind == "event_msg" and item.get("type") == "turn_aborted":
+            found.append(Event("touch", "", at, at_us, facts={"interrupted": True}))
         elif kind not in (None, "session_meta", "event_msg"):
             found += self._item(item, at, at_us)
         return found
@@ -122,6 +133,14 @@ class CodexReader:
         file = file_of(arguments)
         if file is not None:
             facts["file"] = file
+        files = patched_files(arguments)
+        if files:
+            facts["files"] = files
+        if name.endswith("memory_add") and isinstance(arguments, dict) and arguments.get("type") in HANDOFF_TYPES:
+            facts["handoff"] = True
+        entries = list_entries(arguments) if name == "update_plan" else None
+        if entries is not None:
+            facts["todos"] = entries
         if name == _SPAWN and isinstance(arguments, dict):
             facts["spawn"] = spawn_facts(ref, at, arguments)
         return Event("tool", "", at, at_us, name=name, ref=ref, arguments=arguments, facts=facts or None)
@@ -131,15 +150,20 @@ class CodexReader:
         name = self._tools.pop(ref, None) if ref is not None else None
         value = _loads(output) if isinstance(output, str) and output.startswith("{") else output
         text = result_text(output)
-        facts: dict[str, Any] | None = None
+        facts: dict[str, Any] = {}
+        failed: bool | None = None
         if isinstance(value, dict):
             text = (
                 value["output"] if isinstance(value.get("output"), str) else result_text(value.get("content", output))
             )
             agent = text_of(value.get("agent_id"))
             if name == _SPAWN and agent is not None and ref is not None:
-                facts = {"agents": {ref: agent}}
-        return Event("result", text, at, at_us, name=name, ref=ref, facts=facts)
+                facts["agents"] = {ref: agent}
+            code = value["metadata"].get("exit_code") if isinstance(value.get("metadata"), dict) else None
+            failed = None if code is None else code != 0
+        if name in SHELLS:
+            facts.update(outcome_facts(text, failed))
+        return Event("result", text, at, at_us, name=name, ref=ref, facts=facts or None)
 
 
 def _parent(meta: dict[str, Any]) -> str | None:

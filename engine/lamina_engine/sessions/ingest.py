@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, find_written
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
@@ -31,6 +32,7 @@ from lamina_engine.sessions.parallel import (
     read_packs,
 )
 from lamina_engine.sessions.reading import SessionOptions, TranscriptFile
+from lamina_engine.sessions.turns import CONVERSATION, ChunkPack
 from lamina_engine.sessions.write import ChunkNamer, SessionWriter, chunk_ids
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ MARK: Final = "sessions:"
 """Settings of sources that were read as sessions begin with it, so that other kinds leave them alone."""
 SUFFIXES: Final = frozenset({"jsonl", "ndjson", "json", "log", "txt", "text", "md", "markdown"})
 
-_RULES: Final = "1"  # of parsing and cutting: another number reads every file again
+_RULES: Final = "2"  # of parsing and cutting: another number reads every file again
 _MOST_BYTES: Final = 1 << 62
 _FIRST: Final = 8
 """The first chunk of talk is among so many chunks of a file; summaries may come before it."""
@@ -136,6 +138,7 @@ class _Run:
             for name in source.facts.chunks[:_FIRST]
         }
         self._moved = False
+        self._written: set[tuple[str, str]] | None = None
 
     def read(self, entries: Sequence[FileEntry]) -> None:
         """Read new or changed files, the oldest first."""
@@ -217,10 +220,23 @@ class _Run:
         naming = ChunkNamer(lambda thread: self._key(thread, entry, file.format))
         ids: list[str] = []
         for pack in itertools.chain(first, packs):
+            if any(type_ in (HANDOFF, INSIGHT) for type_ in pack.types):
+                pack = self._without_written(pack, entry, file.format)
             names, after, sessions = naming(pack)
             self._writer.add(pack, names, after, sessions, source, fallback_us)
             ids += names
         return list(dict.fromkeys(ids))
+
+    def _without_written(self, pack: ChunkPack, entry: FileEntry, format: str) -> ChunkPack:
+        """Return a pack without derived chunks whose place a written one has."""
+        if self._written is None:
+            self._written = find_written(self._memory.view())
+        keys = [self._key(thread, entry, format) for thread in pack.threads]
+        places = [
+            at for at, (type_, owner) in enumerate(zip(pack.types, pack.owners, strict=True))
+            if (type_, keys[owner]) not in self._written
+        ]  # fmt: skip
+        return pack if len(places) == len(pack.types) else pack.select(places)
 
     def _key(self, thread: Thread, entry: FileEntry, format: str) -> str:
         """Return the session id of a thread: its own, or one beside it if another file has that.
@@ -288,7 +304,7 @@ class _Run:
 
 
 def _first_id(session: str, agent: str) -> str:
-    return chunk_ids([(session, agent, 0, 0, False)])[0]
+    return chunk_ids([(session, agent, 0, 0, CONVERSATION)])[0]
 
 
 def _digest_of(path: Path) -> bytes:

@@ -16,10 +16,11 @@ from lamina_engine.sessions.claude_code import ClaudeCodeReader
 from lamina_engine.sessions.codex import CodexReader
 from lamina_engine.sessions.cutting import SessionLimits
 from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, parse_file_name
+from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
 from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, cut_to_size, redaction_window
-from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, pack_chunks
+from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, derived_chunks, pack_chunks
 
 if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Finding, Redactor
@@ -210,6 +211,7 @@ _BATCH_BYTES: Final = 1 << 20
 _BATCH_EVENTS: Final = 2_000
 
 _DEFAULT_LIMITS: Final = SessionLimits()
+_NO_THREAD: Final = Thread("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,20 +287,28 @@ class TranscriptFile:
         """Yield the file's chunks, without secrets."""
         with self._path.open("rb") as stream:
             cutter: TurnCutter | None = None
+            notes: SessionNotes | None = None
+            thread = _NO_THREAD
             for batch in self._batches(self._items(stream)):
                 self.masking.mask_events([item for item in batch if type(item) is Event])
                 for item in batch:
                     if isinstance(item, Thread):
-                        if cutter is not None:
-                            yield from cutter.finish()
+                        yield from _finish(thread, cutter, notes)
                         thread = self.masking.mask_thread(item)
                         cutter = TurnCutter(thread, self._options.limits, thinking=self._options.thinking)
-                    elif cutter is not None and (done := cutter.add(item)):
+                        notes = SessionNotes() if self._has_handoff(thread) else None
+                        continue
+                    if notes is not None:
+                        notes.add(item)
+                    if cutter is not None and (done := cutter.add(item)):
                         yield from done
-            if cutter is not None:
-                yield from cutter.finish()
+            yield from _finish(thread, cutter, notes)
         if self._unlisted:
             self._report(f"{self._unlisted} more lines could not be read; skipped")
+
+    def _has_handoff(self, thread: Thread) -> bool:
+        """Return whether somebody may go on with a thread: not so with chats and called agents."""
+        return self.format != chats.NAME and "/" not in thread.agent
 
     def _batches(self, items: Iterator[Sequence[Thread | Event]]) -> Iterator[list[Thread | Event]]:
         batch: list[Thread | Event] = []
@@ -356,6 +366,14 @@ class TranscriptFile:
 
     def _report(self, message: str, code: str = "record") -> None:
         self.problems.append(Problem(self._source, code, message))
+
+
+def _finish(thread: Thread, cutter: TurnCutter | None, notes: SessionNotes | None) -> Iterator[TurnChunk]:
+    """Yield the last chunks of a thread, and what is derived from it."""
+    if cutter is not None:
+        yield from cutter.finish()
+    if notes is not None:
+        yield from derived_chunks(thread, notes)
 
 
 def _reason(error: Exception) -> str:

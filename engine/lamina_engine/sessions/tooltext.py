@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -15,15 +16,17 @@ JSON_CHARS: Final = 200
 MARGIN_CHARS: Final = 16_384
 """Characters behind those kept that are searched for secrets with them: one that a border cuts is masked as a whole."""
 IMAGE: Final = "[Image]"
+HANDOFF_TYPES: Final = ("handoff", "agent_handoff")
+"""Types of a memory by which an agent hands its session over itself."""
 
-_MAIN_ARGUMENTS: Final = ("command", "pattern", "file_path", "query", "url")
+_MAIN_ARGUMENTS: Final = ("command", "cmd", "pattern", "file_path", "query", "url")
 _PATHS: Final = ("file_path", "notebook_path", "path")
 
 
 def argument_text(arguments: object) -> tuple[str, int]:
     """Return the text of a tool's arguments, and how many characters of it are kept.
 
-    The first of command, pattern, file_path, query and url that is there; else all arguments as JSON.
+    The first of command, cmd, pattern, file_path, query and url that is there; else all arguments as JSON.
     """
     if isinstance(arguments, dict):
         for name in _MAIN_ARGUMENTS:
@@ -45,6 +48,32 @@ def file_of(arguments: object) -> str | None:
             if isinstance(value, str) and value:
                 return value
     return None
+
+
+def list_entries(arguments: object) -> list[list[str]] | None:
+    """Return status and text of each entry of a list or a plan that a tool was given."""
+    entries = (arguments.get("todos") or arguments.get("plan")) if isinstance(arguments, dict) else None
+    if not isinstance(entries, list):
+        return None
+    found: list[list[str]] = []
+    for entry in entries:
+        text = text_of(entry.get("content")) or text_of(entry.get("step")) if isinstance(entry, dict) else None
+        if text is not None:
+            found.append([text_of(entry.get("status")) or "pending", text])
+    return found
+
+
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+
+
+def patched_files(arguments: object) -> list[str]:
+    """Return the files that a patch in a tool's arguments names."""
+    if isinstance(arguments, dict):
+        given = arguments.get("command", arguments.get("cmd", arguments.get("input")))
+        arguments = "\n".join(map(str, given)) if isinstance(given, list) else given
+    if not isinstance(arguments, str) or "*** " not in arguments:
+        return []
+    return list(dict.fromkeys(_PATCHED.findall(arguments)))
 
 
 def result_text(content: object) -> str:

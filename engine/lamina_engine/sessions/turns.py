@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
 from lamina_engine.sessions.cutting import JOINT, SessionLimits, estimate_tokens, split_text
 from lamina_engine.sessions.events import Event, Thread
+from lamina_engine.sessions.handoff import derive
+from lamina_engine.sessions.notes import SessionNotes
 
 GAP_US: Final = 30 * 60 * 1_000_000
 """A pause longer than this is a shift; one of exactly this length is none."""
@@ -50,6 +52,10 @@ MAX_THINKING_CHARS: Final = 4_000
 _LISTS: Final = ("mentions", "sent", "received", "returned")
 
 
+CONVERSATION: Final = "conversation"
+SUMMARY: Final = "session_summary"
+
+
 class TurnChunk(msgspec.Struct, gc=False):
     """A chunk of a thread, before it has an id."""
 
@@ -65,7 +71,9 @@ class TurnChunk(msgspec.Struct, gc=False):
     """Its metadata."""
     follows: bool
     """True where the chunk before it in its thread is about the same topic."""
-    summary: bool = False
+    type: str = CONVERSATION
+    title: str | None = None
+    """Its own, where the thread's is not."""
 
 
 class _OpenChunk(msgspec.Struct, gc=False):
@@ -190,8 +198,9 @@ class TurnCutter:
 
     def _note_facts(self, facts: dict[str, Any]) -> None:
         cut = self._open
-        if "file" in facts and len(cut.files) < MAX_FILES:
-            cut.files[facts["file"]] = None
+        for file in (*facts.get("files", ()), *([facts["file"]] if "file" in facts else ())):
+            if len(cut.files) < MAX_FILES:
+                cut.files[file] = None
         if "spawn" in facts:
             cut.facts.setdefault("spawns", []).append({**facts["spawn"], "turn": self._turn})
             self._spawned = True
@@ -241,7 +250,20 @@ class TurnCutter:
             if event.at is not None:
                 facts["started_at"] = facts["ended_at"] = event.at
             at_us = self._end_us if event.at_us is None else event.at_us
-            yield TurnChunk(self._thread, number, (number, number), 0, text, at_us, facts, follows=False, summary=True)
+            yield TurnChunk(self._thread, number, (number, number), 0, text, at_us, facts, follows=False, type=SUMMARY)
+
+
+def derived_chunks(thread: Thread, notes: SessionNotes) -> Iterator[TurnChunk]:
+    """Yield the handoff and the insights of a thread that has ended, or ended so far."""
+    stable: dict[str, Any] = {key: thread.facts[key] for key in ("format", "cwd") if key in thread.facts}
+    for item in derive(thread, notes):
+        facts = {**stable, "derived": True, "session": thread.session, "turn": item.turn}
+        if notes.started is not None:
+            facts["started_at"], facts["ended_at"] = notes.started, notes.ended
+        yield TurnChunk(
+            thread, 0, (item.turn, item.turn), item.place, item.text, notes.ended_us, facts, follows=False, type=item.type,
+            title=item.title,
+        )  # fmt: skip
 
 
 def _render_event(event: Event) -> str:
@@ -278,8 +300,16 @@ class ChunkPack(msgspec.Struct):
     pieces: list[int] = []
     follows: list[bool] = []
     """True where the chunk before it in its thread is about the same topic."""
-    summaries: list[bool] = []
-    """True for a summary of the session."""
+    types: list[str] = []
+    """Of conversation, summaries, and what is derived from them."""
+    titles: list[str | None] = []
+
+    def select(self, places: Sequence[int]) -> ChunkPack:
+        """Return a pack of some of its chunks."""
+        columns = {
+            name: [getattr(self, name)[at] for at in places] for name in self.__struct_fields__ if name != "threads"
+        }
+        return ChunkPack(threads=self.threads, **columns)
 
 
 def pack_chunks(cuts: Iterable[TurnChunk]) -> Iterator[ChunkPack]:
@@ -300,5 +330,6 @@ def pack_chunks(cuts: Iterable[TurnChunk]) -> Iterator[ChunkPack]:
         pack.turns = [cut.turns[0] for cut in some]
         pack.pieces = [cut.piece for cut in some]
         pack.follows = [cut.follows for cut in some]
-        pack.summaries = [cut.summary for cut in some]
+        pack.types = [cut.type for cut in some]
+        pack.titles = [cut.title or cut.thread.title for cut in some]
         yield pack

@@ -14,21 +14,22 @@ from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest.sources import SourceRows
 from lamina_engine.redact import search
 from lamina_engine.sessions.events import Thread
-from lamina_engine.sessions.turns import ChunkPack
+from lamina_engine.sessions.turns import CONVERSATION, SUMMARY, ChunkPack
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.reports import IngestReport
 
-Place = tuple[str, str, int, int, bool]
-"""Session, agent, turn and piece of a chunk, or number of a summary; whether it is one."""
+Place = tuple[str, str, int, int, str]
+"""Session, agent, turn and piece of a chunk, or number of a summary; its type."""
+_NAMESPACES: Final = {CONVERSATION: "session", SUMMARY: "summary"}
 
 
 def chunk_ids(places: Iterable[Place]) -> list[str]:
     """Return the ids of chunks of sessions: by their places, so that they stay when texts grow."""
     return new_ids(
-        ("summary" if summary else "session", session, agent, str(turn), str(piece))
-        for session, agent, turn, piece, summary in places
+        (_NAMESPACES.get(type_, type_), session, agent, str(turn), str(piece))
+        for session, agent, turn, piece, type_ in places
     )
 
 
@@ -49,18 +50,16 @@ class ChunkNamer:
         keys = [self._keys[key] for key in threads]
         sessions = [keys[owner] for owner in pack.owners]
         agents = [threads[owner][1] for owner in pack.owners]
-        names = chunk_ids(zip(sessions, agents, pack.turns, pack.pieces, pack.summaries, strict=True))
+        names = chunk_ids(zip(sessions, agents, pack.turns, pack.pieces, pack.types, strict=True))
         after: list[str | None] = []
         last = self._last
-        for name, owner, follows, summary in zip(names, pack.owners, pack.follows, pack.summaries, strict=True):
+        for name, owner, follows, type_ in zip(names, pack.owners, pack.follows, pack.types, strict=True):
             after.append(last.get(threads[owner]) if follows else None)
-            if not summary:
+            if type_ == CONVERSATION:
                 last[threads[owner]] = name
         return names, after, sessions
 
 
-TYPE: Final = "conversation"
-SUMMARY_TYPE: Final = "session_summary"
 COLLECTION: Final = "discussions"
 
 GROUP_CHUNKS: Final = 16_384
@@ -126,7 +125,8 @@ class SessionWriter:
         group.metadata += pack.metadata[here]
         group.ordinals += pack.ordinals[here]
         group.created_us += pack.created_us[here]
-        group.summaries += pack.summaries[here]
+        group.types += pack.types[here]
+        group.titles += pack.titles[here]
         self._threads += [pack.threads[owner] for owner in pack.owners[here]]
         self._chars += sum(map(len, pack.texts[here]))
 
@@ -210,9 +210,9 @@ class SessionWriter:
         return ChunkBatch(
             texts=group.texts,
             ids=self._ids,
-            titles=[thread.title for thread in threads],
+            titles=list(group.titles),
             headings=[[]] * n,
-            types=[SUMMARY_TYPE if summary else TYPE for summary in group.summaries],
+            types=list(group.types),
             collections=[collection] * n,
             projects=[project or thread.project for thread in threads],
             sessions=self._sessions,

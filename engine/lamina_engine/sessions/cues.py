@@ -1,0 +1,189 @@
+"""Cues: words by which decisions, open points, rules and causes are found in talk.
+
+English, with some German; what a session was asked, did, touched and failed at is read without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_FENCE: Final = re.compile(r"(?:^|\n) {0,3}(```|~~~).*?(?:\n {0,3}\1[^\n]*|\Z)", re.DOTALL)
+_INSERTED: Final = re.compile(
+    r"<(system-reminder|ide_[a-z_]+|task-notification|teammate-message|local-command-[a-z]+|bash-[a-z]+|command-[a-z]+|"
+    r"environment_context|user_instructions|user_memory_input|persisted-output)\b[^>]*>.*?(?:</\1>|\Z)",
+    re.DOTALL,
+)
+_IDE_REQUEST: Final = re.compile(r"## My request for [\w ]+:\s*\n")
+_ACKNOWLEDGED: Final = re.compile(
+    r"(?:ok(?:ay)?|yes|yep|yeah|no|nope|sure|thanks?|thank you|thx|great|perfect|nice|cool|good|awesome|lgtm|done|right|correct|"
+    r"continue|go on|go ahead|proceed|next|retry|try again|again|resume|keep going|please|do it|commit(?: this| it)?|push(?: it)?|"
+    r"hi|hello|hey|warmup|stop|wait|hm+|ja|nein|danke|weiter|mach weiter|so|then|it|that|this|looks?|and|now|very|well|much|job|work)"
+)
+_MENU: Final = re.compile(
+    r"/(?:"
+    r"clear|compact|model|cost|resume|help|login|logout|config|status|exit|quit|memory|mcp|agents|hooks|init|permiss"
+    r"ions|add-dir|ide|doctor|context|usage|rewind|export|fast|vim|theme|new|diff|approvals"
+    r")(?:\s|\Z)"
+)
+"""Commands of the programs themselves."""
+
+
+def plain_prompt(text: str) -> str:
+    """Return the words that a person typed, without what programs put around them."""
+    text = _INSERTED.sub("", text)
+    found = _IDE_REQUEST.search(text)
+    if found is not None:
+        text = text[found.end() :]
+    return text.strip()
+
+
+def is_substantial(text: str) -> bool:
+    """Return whether a prompt asks for something: "ok thanks", a shell line, /clear do not."""
+    if text.startswith(("! ", "[Request interrupted", "[Image]\n")) or _MENU.match(text):
+        return False
+    if text.startswith("/") and " " not in text:
+        return False
+    words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lower())
+    if any(ord(letter) > 0x2E80 for letter in text):
+        return len(text) >= 6
+    return len(words) >= 3 and len([word for word in words if not _ACKNOWLEDGED.fullmatch(word)]) >= 2
+
+
+_BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
+_BORDER: Final = re.compile(r"(?<=[.!?…])[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9])|(?<=[。！？])")
+_MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+
+
+def without_code(text: str) -> str:
+    """Return a text without its code blocks."""
+    return _FENCE.sub("\n", text) if "```" in text or "~~~" in text else text
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, but for code, tables and headings, without bullets."""
+    for line in without_code(text).splitlines():
+        if line.lstrip().startswith(("|", "#", ">", "    ", "\t")):
+            continue
+        line = _MARKS.sub("", _BULLET.sub("", line)).strip()
+        for sentence in _BORDER.split(line):
+            if sentence.strip():
+                yield sentence.strip().replace("\u2019", "'")
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_USER_DECISION: Final = _any(
+    r"\blet's (?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|avoid)\b",
+    r"\b(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
+    r"\b(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
+    r"\b(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
+    r"^(?:no|nope)\b[,.;:! ]+(?!idea|problem|worries|need|thanks).{12,}",
+    r"^(?:yes|ok|okay|agreed|fine|good|right)[,.;:! ]+(?:let's|go with|use|do|keep|make|take|option)\b",
+    r"\b(?:decision|decided)\s*:",
+    r"\bgo (?:with|for) (?:the |option |plan |approach |variant |a |an )",
+    r"\bi'?d rather\b|\bi would rather\b|\bwe (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
+    r"\b(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
+    r"\b(?:must (?:not|stay|keep|remain|be)|has to stay|have to stay)\b",
+    r"\b(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
+)
+_AGENT_DECISION: Final = _any(
+    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on)\b",
+    r"\b(?:i|we)(?:'ve| have)? kept .{3,60} (?:rather than|instead of)\b",
+    r"\b(?:decided|opted|chose) (?:to|against|for)\b|\b(?:going|went|go) with\b.{3,}",
+    r"\b(?:we|i)(?:'ll| will) (?:use|go with|keep|store|stick)\b.+\b(?:because|since|instead|rather|so that)\b",
+    r"\bdecision\s*:|\bas agreed\b|\bagreed (?:to|on|that)\b",
+    r"\b(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|\bbecause\b.+\b(?:instead of|rather than)\b",
+)
+_RULE: Final = _any(
+    r"(?:^|[,;:–—] ?|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
+    r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
+    r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember (?:that|to)\b|keep in mind|by convention)\b",
+    r"\bour (?:convention|policy|rule|standard)\b",
+    r"\b(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
+    r"\b(?:immer|niemals|ab jetzt|ab sofort)\b",
+)
+_CAUSE: Final = _any(
+    r"\b(?:root cause|culprit|turns? out|turned out|the trick)\b",
+    r"\bthe (?:real |actual |underlying )?(?:problem|issue|bug|cause|reason|error|failure) (?:is|was|here|lies|comes|came)\b",
+    r"\b(?:is|was|were|are) caused by\b|\bbecause\b|\bdue to\b",
+    r"\b(?:happens|happened|fail(?:s|ed)?|failing|breaks|broke|crashe[sd]) (?:when|since|as)\b",
+    r"\bthe fix (?:is|was)\b|\b(?:fixed|mended|solved|resolved) (?:it |this |that |the \w+ )?by\b|\b(?:fix|ursache|lag an)\b\s*:",
+)
+_LATER: Final = _any(
+    r"\b(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
+    r"\b(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|to-?do|separate (?:pr|ticket|issue))\b",
+    r"\b(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
+)
+_OPEN: Final = _any(
+    r"\b(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|to-?do|follow[- ]?ups?|out of scope)\b",
+    r"\bstill (?:needs?|to|missing|open|fails?|failing|pending|have|has|unclear|broken|not)\b",
+    r"\b(?:open (?:question|issue|point|item)s?|left (?:for|open|out)|untested|unverified|unfinished|blocked|waiting (?:for|on))\b",
+    r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|\bneeds? (?:a |your )?(?:decision|review|approval|input)\b",
+    r"\b(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
+    r"\byou(?:'ll| will)? (?:still )?(?:need|have) to\b|\b(?:noch offen|fehlt noch|steht noch aus)\b",
+)
+_HYPOTHETICAL: Final = re.compile(
+    r"^(?:if|should|could|would|can|shall|do|does|what|why|how|maybe|perhaps)\b", re.IGNORECASE
+)
+_SETTLED: Final = re.compile(
+    r"\b(?:nothing|no (?:further|open|remaining|outstanding|more)|none)\b.{0,40}"
+    r"\b(?:remain|left|open|outstanding|follow|steps?|work|issues?|errors?|failures?)",
+    re.IGNORECASE,
+)
+_OPEN_HEADING: Final = re.compile(
+    r"^\W*(?:next steps?|remaining(?: (?:work|items|tasks|issues))?|open (?:points|questions|items|issues)|to-?dos?|follow[- ]?ups?|"
+    r"left(?: open)?|still (?:open|to do|missing)|what(?:'s| is) (?:left|next|missing)|not (?:yet )?done|outstanding|"
+    r"known (?:issues|limitations)|offen)\W*$",
+    re.IGNORECASE,
+)
+
+
+def is_user_decision(sentence: str) -> bool:
+    """Return whether a person's sentence settles something."""
+    return _USER_DECISION.search(sentence) is not None and not _is_question(sentence)
+
+
+def is_agent_decision(sentence: str) -> bool:
+    """Return whether an agent's sentence says what was decided."""
+    return _AGENT_DECISION.search(sentence) is not None and not _is_question(sentence)
+
+
+def is_rule(sentence: str) -> bool:
+    """Return whether a person's sentence holds for more than this session."""
+    return _RULE.search(sentence) is not None and not sentence.endswith("?")
+
+
+def is_cause(sentence: str) -> bool:
+    """Return whether a sentence says why something was so."""
+    return _CAUSE.search(sentence) is not None and not sentence.endswith("?")
+
+
+def is_put_off(sentence: str) -> bool:
+    """Return whether a person's sentence leaves something for later."""
+    return _LATER.search(sentence) is not None
+
+
+def open_points(text: str) -> Iterator[str]:
+    """Yield what a reply leaves open: by a sentence's words, or below a heading of open points."""
+    below = False
+    for line in without_code(text).splitlines():
+        bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
+        if _OPEN_HEADING.match(bare.lstrip("#").rstrip(":")):
+            below = True
+            continue
+        if not bare or line.lstrip().startswith("#"):
+            below = below and not bare
+            continue
+        is_item = _BULLET.match(line) is not None
+        for sentence in sentences(line):
+            if not _SETTLED.search(sentence) and ((below and is_item) or _OPEN.search(sentence)):
+                yield sentence
+        below = below and is_item
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"')").endswith("?") or _HYPOTHETICAL.match(sentence) is not None

@@ -1,0 +1,345 @@
+"""Handoff and insights of a session, derived from its notes without a model.
+
+The handoff is what somebody who goes on next morning reads first: the goal in the person's own words, what came of it, what
+is left open and decided, the files, what failed. Insights outlast the session: standing rules, failures and what mended
+them, decisions with their reasons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from os.path import commonpath
+from typing import Final
+
+import msgspec
+
+from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
+from lamina_engine.sessions import cues
+from lamina_engine.sessions.cutting import estimate_tokens
+from lamina_engine.sessions.events import Thread
+from lamina_engine.sessions.notes import Ask, Failure, Remark, SessionNotes
+
+MOST_TOKENS: Final = 700
+"""Of a handoff, in tokens of 3.5 characters."""
+MOST_INSIGHTS: Final = 6
+_GOAL, _ASKED, _ANSWER, _LAST, _POINT = 420, 130, 170, 520, 220  # characters
+_DONE: Final = frozenset({"completed", "done", "cancelled", "canceled"})
+_FILLER: Final = re.compile(
+    r"(?:perfect|great|excellent|done|good|ok(?:ay)?|sure|absolutely|you['\u2019]re (?:absolutely )?right|all (?:done|set|good)|got it|"
+    r"understood|now|thanks|yes|no problem|wonderful|nice)\b[^.!:?]{0,30}[.!:]",
+    re.IGNORECASE,
+)
+
+
+class Derived(msgspec.Struct, frozen=True):
+    """A chunk derived from a session."""
+
+    type: str
+    turn: int
+    place: int
+    title: str
+    text: str
+
+
+def derive(thread: Thread, notes: SessionNotes) -> list[Derived]:
+    """Return the handoff and the insights of a session; none where there is nothing to say."""
+    if not _is_worth_it(notes):
+        return []
+    title = _quote(_goal(notes).text, 80)
+    insights = _insights(thread, notes)
+    if notes.has_written:
+        return insights
+    return [Derived(HANDOFF, 0, 0, f"Handoff: {title}", _write_handoff(thread, notes, title)), *insights]
+
+
+def _is_worth_it(notes: SessionNotes) -> bool:
+    if not notes.asks:
+        return False
+    said = sum(len(ask.reply) for ask in notes.asks)
+    worked = bool(notes.edits or notes.todos or notes.failures or notes.delivered or notes.findings)
+    settled = bool(notes.decisions or notes.rules or notes.put_off)
+    return worked or settled or (notes.commands > 0 and said >= 80) or (len(notes.asks) > 1 and said >= 400)
+
+
+def _goal(notes: SessionNotes) -> Ask:
+    """Return the first request that is one: a short opening gives way to what follows it."""
+    return next((ask for ask in notes.asks[:3] if len(ask.text) >= 40), notes.asks[0])
+
+
+# ---------------------------------------------------------------------- handoff
+
+
+def _write_handoff(thread: Thread, notes: SessionNotes, title: str) -> str:
+    goal = _goal(notes)
+    sections = [
+        ("Goal", [f'"{_quote(goal.text, _GOAL)}"']),
+        ("Outcome", list(_outcome(notes, goal))),
+        ("Left open", list(_left_open(notes))),
+        ("Decided", list(_decided(notes))),
+        ("Files", list(_files(thread, notes))),
+        ("Failures", list(_failures(notes))),
+    ]
+    head = [f"# Handoff: {title}", _facts_line(thread, notes)]
+    while True:
+        text = _render(head, sections)
+        if estimate_tokens(len(text)) <= MOST_TOKENS:
+            return text
+        longest = max(
+            (lines for name, lines in sections if len(lines) > 1), key=lambda lines: sum(map(len, lines)), default=None
+        )
+        if longest is None:
+            return text
+        longest.pop(len(longest) // 2)  # the first and the last of a list say most
+
+
+def _render(head: Sequence[str], sections: Iterable[tuple[str, Sequence[str]]]) -> str:
+    parts = ["\n".join(line for line in head if line)]
+    for name, lines in sections:
+        if lines:
+            body = lines[0] if name == "Goal" else "\n".join(f"- {line}" for line in lines)
+            parts.append(f"## {name}\n{body}")
+    return "\n\n".join(parts)
+
+
+def _facts_line(thread: Thread, notes: SessionNotes) -> str:
+    start, end = _minute(notes.started), _minute(notes.ended)
+    if start and end.startswith(start[:10]) and start != end:
+        start, end = start.removesuffix("Z"), end[11:]
+    span = start if not end or start == end else f"{start} to {end}"
+    branch = notes.branch or thread.facts.get("branch")
+    parts = (
+        thread.project,
+        span,
+        f"branch {branch}" if branch and branch != "HEAD" else "",
+        f"session {thread.session}",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def _minute(at: str | None) -> str:
+    return at[:16].replace("T", " ") + ("Z" if at.endswith(("Z", "+00:00")) else "") if at else ""
+
+
+def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
+    """Yield requests with the gist of each answer, the last reply, commits, ends of checks."""
+    if not notes.is_answered or notes.open_calls:
+        yield f"not finished: {_ending(notes)}"
+    elif notes.is_interrupted:
+        yield "not finished: the person interrupted the agent"
+    answered = [ask for ask in notes.asks if ask.reply]
+    last = _last_reply(notes)
+    for ask in _most_important(answered, 5):
+        gist = _gist(ask.reply)
+        if ask is goal:
+            if gist and ask.reply is not last:
+                yield f"first: {gist}"
+        elif ask.reply is last or not gist:
+            yield f'asked: "{_quote(ask.text, _ASKED)}"'
+        else:
+            yield f'asked: "{_quote(ask.text, _ASKED)}" → {gist}'
+    if last:
+        yield f"last reply: {_excerpt(last, _LAST)}"
+    commits = list(dict.fromkeys(notes.delivered))
+    if commits:
+        yield "; ".join(_quote(commit, 90) for commit in commits[-4:])
+    checks = [(name, *state) for name, state in notes.checks.items()][-2:]
+    for name, failed, verdict in checks:
+        yield f"`{name}`: {'failed' if failed else 'passed'}" + (f" ({_quote(verdict, 120)})" if verdict else "")
+
+
+def _ending(notes: SessionNotes) -> str:
+    if notes.open_calls:
+        return f"it broke off within {_quote(notes.open_calls[-1], 120)}"
+    return f'the last request has no answer: "{_quote(notes.asks[-1].text, _POINT)}"'
+
+
+def _last_reply(notes: SessionNotes) -> str:
+    """Return the last reply that says something."""
+    for reply in reversed(notes.replies):
+        if len(cues.without_code(reply).strip()) >= 40 and not _FILLER.fullmatch(reply.strip()):
+            return reply
+    return notes.replies[-1] if notes.replies else ""
+
+
+def _most_important(asks: Sequence[Ask], most: int) -> list[Ask]:
+    """Return the first, the last two and the longest of some requests, in order."""
+    if len(asks) <= most:
+        return list(asks)
+    kept = {0, len(asks) - 1, len(asks) - 2}
+    for number in sorted(range(len(asks)), key=lambda n: (-min(len(asks[n].text), 200), -n)):
+        if len(kept) >= most:
+            break
+        kept.add(number)
+    return [asks[number] for number in sorted(kept)]
+
+
+def _left_open(notes: SessionNotes) -> Iterator[str]:
+    found: list[str] = [
+        f"{_quote(text, _POINT)} ({status.replace('_', ' ')})" for status, text in notes.todos if status not in _DONE
+    ]
+    found += [f'"{_quote(remark.text, _POINT)}"' for remark in notes.put_off[-4:]]
+    last = notes.asks[-1].reply if notes.is_answered else ""
+    for point in cues.open_points(last or _last_reply(notes)):
+        found.append(_quote(point, _POINT))
+    question = _closing_question(last)
+    if question:
+        found.append(f'the agent asked: "{_quote(question, _POINT)}"')
+    for failure in notes.failures:
+        if not failure.mended and failure.turn >= notes.asks[-1].turn - 3:
+            found.append(
+                f"`{failure.command}` still fails" + (f": {_quote(failure.error, 140)}" if failure.error else "")
+            )
+    yield from list(dict.fromkeys(found))[:7]
+
+
+def _closing_question(reply: str) -> str:
+    """Return the question that a reply ends with; an offer of more help is none."""
+    last = next(iter([*cues.sentences(reply)][::-1]), "")
+    offered = re.match(r"(?:is there )?(?:anything|any(?:thing)? else|let me know|how can i)", last, re.IGNORECASE)
+    return last if last.endswith("?") and not offered else ""
+
+
+def _decided(notes: SessionNotes) -> Iterator[str]:
+    by_user = [remark for remark in notes.decisions if remark.by_user]
+    by_agent = [remark for remark in notes.decisions if not remark.by_user]
+    chosen = [*_ends(notes.rules, 2), *_ends(by_user, 4), *_ends(by_agent, 3)]
+    for remark in sorted(chosen, key=lambda remark: remark.place)[:7]:
+        quoted = _quote(remark.text, _POINT)
+        yield f'"{quoted}"' if remark.by_user else f"the agent: {quoted}"
+
+
+def _ends(remarks: Sequence[Remark], most: int) -> Sequence[Remark]:
+    return remarks if len(remarks) <= most else [remarks[0], *remarks[len(remarks) - most + 1 :]]
+
+
+def _files(thread: Thread, notes: SessionNotes) -> Iterator[str]:
+    names = [(_relative(name, thread.facts.get("cwd")), count) for name, count in notes.edits.most_common(10)]
+    if names:
+        more = len(notes.edits) - len(names)
+        listed = ", ".join(f"{name} ({count}×)" if count > 1 else name for name, count in names)
+        yield f"changed: {listed}" + (f" and {more} more" if more > 0 else "")
+    for about, answer in notes.findings[-2:]:
+        gist = _gist(answer)
+        if gist:
+            yield f"found by an agent{f' ({_quote(about, 60)})' if about else ''}: {gist}"
+
+
+def _failures(notes: SessionNotes) -> Iterator[str]:
+    told = [failure for failure in notes.failures if failure.error or failure.mended]
+    ranked = sorted(told, key=lambda f: (f.mended, -f.times, -f.place))[:4]
+    for failure in sorted(ranked, key=lambda f: f.place):
+        error = f": {_quote(failure.error, 140)}" if failure.error else " failed"
+        yield f"`{_quote(failure.command, 70)}`{error}" + (
+            f" → {_mend(failure)}" if failure.mended else " → not mended"
+        )
+
+
+def _mend(failure: Failure) -> str:
+    why = _explanation(failure)
+    if why:
+        return _quote(why, 170)
+    if failure.edited:
+        return f"mended by a change of {', '.join(_base(name) for name in list(failure.edited)[-3:])}"
+    return f"mended after `{failure.commands[-1]}`" if failure.commands else "ran well later"
+
+
+def _explanation(failure: Failure) -> str:
+    """Return the sentence in which the agent said why it failed."""
+    for remark in failure.remarks:
+        for sentence in cues.sentences(remark):
+            if 25 <= len(sentence) <= 400 and cues.is_cause(sentence):
+                return sentence
+    return ""
+
+
+# ---------------------------------------------------------------------- insights
+
+
+def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
+    found: list[Derived] = []
+    project = f" ({thread.project})" if thread.project else ""
+    for remark in notes.rules[-3:]:
+        text = f'A standing rule, in the person\'s words{project}: "{_quote(remark.text, 400)}"'
+        found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text))
+    for failure in notes.failures:
+        why = _explanation(failure)
+        if failure.mended and failure.error and (why or failure.edited):
+            changed = ", ".join(_relative(name, thread.facts.get("cwd")) for name in list(failure.edited)[-4:])
+            lines = [
+                f"`{failure.command}` failed{project}: {failure.error}",
+                f"Why: {_quote(why, 400)}" if why else "",
+                f"It ran well after a change of {changed}." if changed else "It ran well later.",
+            ]
+            text = "\n".join(line for line in lines if line)
+            found.append(Derived(INSIGHT, failure.turn, failure.place, _quote(failure.error, 80), text))
+    reasoned = [
+        remark
+        for remark in notes.decisions
+        if re.search(r"\b(?:because|since|so that|instead of|rather than|as it)\b", remark.text)
+    ]
+    for remark in reasoned[-2:]:
+        who = "The person decided" if remark.by_user else "Decided"
+        found.append(
+            Derived(
+                INSIGHT,
+                remark.turn,
+                remark.place,
+                _quote(remark.text, 80),
+                f'{who}{project}: "{_quote(remark.text, 400)}"',
+            )
+        )
+    return found[:MOST_INSIGHTS]
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _gist(reply: str) -> str:
+    """Return the first sentence of a reply that says something."""
+    for sentence in cues.sentences(reply):
+        if len(sentence.split()) >= 5 and not _FILLER.fullmatch(sentence) and not sentence.endswith((":", "?")):
+            return _quote(sentence, _ANSWER)
+    return ""
+
+
+def _excerpt(reply: str, most: int) -> str:
+    """Return the beginning of a reply on one line, without code, headings and fillers."""
+    kept: list[str] = []
+    room = most
+    for sentence in cues.sentences(reply):
+        if _FILLER.fullmatch(sentence):
+            continue
+        if len(sentence) > room:
+            if not kept:
+                kept.append(_quote(sentence, most))
+            break
+        kept.append(sentence)
+        room -= len(sentence) + 1
+    return " ".join(kept)
+
+
+def _quote(text: str, most: int) -> str:
+    """Return a text on one line, without code, cut between words."""
+    flat = " ".join(cues.without_code(text).split()).replace('"', "'") or " ".join(text.split())
+    if len(flat) <= most:
+        return flat
+    cut = flat[: most - 2]
+    return cut[: max(cut.rfind(" "), most // 2)].rstrip(" ,;:") + " …"
+
+
+def _relative(name: str, folder: object) -> str:
+    if isinstance(folder, str) and folder and name.startswith(folder.rstrip("/") + "/"):
+        return name[len(folder.rstrip("/")) + 1 :]
+    if (
+        isinstance(folder, str)
+        and name.startswith("/")
+        and folder.startswith("/")
+        and len(commonpath([name, folder])) > 1
+    ):
+        return "/".join(name.split("/")[-3:])
+    return name
+
+
+def _base(name: str) -> str:
+    return name.rpartition("/")[2] or name

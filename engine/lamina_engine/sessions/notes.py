@@ -1,0 +1,292 @@
+"""Notes on a session as its events come: requests, replies, changes, commands, decisions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from lamina_engine.sessions import cues
+from lamina_engine.sessions.events import Event
+from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature
+
+EDITORS: Final = frozenset(
+    {"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace_editor", "write_file"}
+)
+"""Tools that change files."""
+_OBJECTION: Final = re.compile(
+    r"(?:no|nope|wait|actually|hm+|not? so|stop|don['\u2019]?t|instead|rather)\b", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{5,}")
+_COMMIT: Final = re.compile(r"\bgit\b.*\bcommit\b")
+_MESSAGE: Final = re.compile(
+    r"(?:-[a-zA-Z]*m|--message)[ =]?(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')|<<-?\s*['\"]?(\w+)['\"]?\n(.*?)\n\s*\3",
+    re.DOTALL,
+)
+_PUBLISHED: Final = re.compile(
+    r"^(?:git push\b|gh (?:pr|release) create\b|npm publish\b|cargo publish\b|twine upload\b|glab mr create\b)"
+)
+_HANDED: Final = re.compile(r"\blamina add\b.*--type[= ]['\"]?(?:agent_)?handoff")
+_ANSWERED: Final = re.compile(r'"([^"\n]{3,300})"\s*=\s*"([^"\n]{1,200})"')
+_REFUSED: Final = re.compile(
+    r"The user doesn't want to (?:proceed|take this action)|rejected by (?:the )?user", re.IGNORECASE
+)
+_REASON_GIVEN: Final = re.compile(r"(?:the user said|reason)[^\n:]*:\s*(.+)", re.IGNORECASE | re.DOTALL)
+
+_MOST: Final = 400  # of each list: a session of a week has bounds, too
+_SAID_CHARS: Final = 20_000
+_KEPT_REMARKS: Final = 4
+
+
+class Ask(msgspec.Struct):
+    """A request of the person, and the last reply to it."""
+
+    turn: int
+    text: str
+    reply: str = ""
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A sentence worth keeping."""
+
+    turn: int
+    place: int
+    """Its number among the session's remarks: it stays when the session grows."""
+    by_user: bool
+    text: str
+
+
+class Failure(msgspec.Struct):
+    """A command that failed, until it ran well again."""
+
+    turn: int
+    place: int
+    command: str
+    name: str
+    targets: frozenset[str]
+    error: str
+    times: int = 1
+    edited: dict[str, None] = {}
+    remarks: list[str] = []
+    """What the agent said since."""
+    commands: list[str] = []
+    """What was run since and went well."""
+    mended: bool = False
+
+
+class SessionNotes:
+    """Notes on one thread; its secrets are masked already."""
+
+    def __init__(self) -> None:
+        self.asks: list[Ask] = []
+        self.decisions: list[Remark] = []
+        self.rules: list[Remark] = []
+        self.put_off: list[Remark] = []
+        self.edits: Counter[str] = Counter()
+        self.failures: list[Failure] = []
+        self.checks: dict[str, tuple[bool, str]] = {}
+        """By command, whether it failed the last time, and the line that sums that up."""
+        self.delivered: list[str] = []
+        """Commits, pushes, requests."""
+        self.todos: list[tuple[str, str]] = []
+        """Status and text of each entry of the agent's own list, as it stood last."""
+        self.findings: list[tuple[str, str]] = []
+        """What other agents were called for, and what they answered."""
+        self.replies: list[str] = []
+        """The last replies, each of its turn."""
+        self.commands = 0
+        self.branch: str | None = None
+        self.has_written = False
+        """True where the agent itself put a handoff into the vault."""
+        self.started: str | None = None
+        self.ended: str | None = None
+        self.ended_us: int | None = None
+        self.is_answered = True
+        """False where the person's last words have no reply."""
+        self.is_interrupted = False
+        self._turn = -1
+        self._places = 0
+        self._tools: dict[str, tuple[str, str, str]] = {}
+        self._tasks: dict[str, tuple[str, str]] = {}
+        self._just_mended: list[Failure] = []
+
+    def add(self, event: Event) -> None:
+        """Take an event."""
+        if event.at is not None:
+            self.started = self.started or event.at
+            if event.at_us is not None and (self.ended_us is None or event.at_us >= self.ended_us):
+                self.ended, self.ended_us = event.at, event.at_us
+        if event.facts and "branch" in event.facts:
+            self.branch = event.facts["branch"]
+        if event.kind == "user":
+            self._ask(event.text)
+        elif event.kind == "said":
+            self._reply(event.text)
+        elif event.kind == "tool":
+            self._tool(event)
+        elif event.kind == "result":
+            self._result(event)
+        elif event.kind == "touch" and event.facts and event.facts.get("interrupted"):
+            self.is_interrupted = True
+
+    @property
+    def open_calls(self) -> list[str]:
+        """Tools and commands that had no result."""
+        return [f"{name}: {text}" if text else name for name, text, _ in self._tools.values()]
+
+    # ------------------------------------------------------------------ what was said
+
+    def _ask(self, typed: str) -> None:
+        self._turn += 1
+        self.is_interrupted = False
+        text = cues.plain_prompt(typed)
+        if not text:
+            return
+        self._tools.clear()
+        self._just_mended = []
+        if not cues.is_substantial(text):
+            self.is_answered = self.is_answered and not text.startswith("continue")
+            return
+        self.is_answered = False
+        if _OBJECTION.match(text):
+            self._overrule(text)
+        if len(self.asks) < _MOST:
+            self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
+        for sentence in cues.sentences(text[:_SAID_CHARS]):
+            if len(sentence) < 12 or len(sentence) > 600:
+                continue
+            if cues.is_rule(sentence):
+                self._remark(self.rules, sentence, by_user=True)
+            elif cues.is_put_off(sentence):
+                self._remark(self.put_off, sentence, by_user=True)
+            elif cues.is_user_decision(sentence):
+                self._remark(self.decisions, sentence, by_user=True)
+
+    def _overrule(self, text: str) -> None:
+        """Drop a decision of the agent's last turn that the person objects to by a word of it."""
+        words = set(_WORD.findall(text.lower()))
+        self.decisions = [
+            known for known in self.decisions
+            if known.by_user or known.turn < self._turn - 1 or not words & set(_WORD.findall(known.text.lower()))
+        ]  # fmt: skip
+
+    def _reply(self, text: str) -> None:
+        text = text[:_SAID_CHARS]
+        self.is_answered, self.is_interrupted = True, False
+        if self.asks:
+            self.asks[-1].reply = text
+        self.replies = [*self.replies[-(_KEPT_REMARKS - 1) :], text]
+        for failure in (*(f for f in self.failures if not f.mended), *self._just_mended):
+            failure.remarks = [*failure.remarks[-(_KEPT_REMARKS - 1) :], text]
+        self._just_mended = []
+        for sentence in cues.sentences(text):
+            if 20 <= len(sentence) <= 500 and cues.is_agent_decision(sentence):
+                self._remark(self.decisions, sentence, by_user=False)
+
+    def _remark(self, remarks: list[Remark], text: str, *, by_user: bool) -> None:
+        if len(remarks) < _MOST and all(known.text != text for known in remarks):
+            remarks.append(Remark(self._turn, self._place(), by_user, text))
+
+    def _place(self) -> int:
+        self._places += 1
+        return self._places
+
+    # ------------------------------------------------------------------ what was done
+
+    def _tool(self, event: Event) -> None:
+        facts: dict[str, Any] = event.facts or {}
+        name = event.name or "tool"
+        self._tools[event.ref or f"#{len(self._tools)}"] = (name, event.text, str(facts.get("about") or ""))
+        if len(self._tools) > _MOST:
+            self._tools.pop(next(iter(self._tools)))
+        self.has_written = self.has_written or bool(facts.get("handoff")) or _HANDED.search(event.text) is not None
+        if name in EDITORS or facts.get("files"):
+            for file in facts.get("files") or ([facts["file"]] if "file" in facts else []):
+                self.edits[file] += 1
+                for failure in self.failures:
+                    if not failure.mended:
+                        failure.edited[file] = None
+        if "todos" in facts:
+            self.todos = [(status, text) for status, text in facts["todos"]]
+        if "task" in facts:
+            self._note_task(*facts["task"])
+
+    def _note_task(self, key: str, status: str, text: str) -> None:
+        """Keep an agent's list that is written entry by entry, as newer programs do."""
+        if not key:
+            key = str(len(self._tasks) + 1)
+        before = self._tasks.get(key, ("pending", ""))
+        self._tasks[key] = (status or before[0], text or before[1])
+        self.todos = [task for task in self._tasks.values() if task[1] and task[0] != "deleted"]
+
+    def _result(self, event: Event) -> None:
+        facts: dict[str, Any] = event.facts or {}
+        key = event.ref if event.ref in self._tools else next(iter(self._tools), None) if event.ref is None else None
+        name, command, about = self._tools.pop(key) if key is not None else (event.name or "", "", "")
+        if name == "AskUserQuestion":
+            for question, answer in _ANSWERED.findall(event.text):
+                self._remark(self.decisions, f"{question} {answer}", by_user=True)
+            return
+        if _REFUSED.search(event.text[:400]):
+            given = _REASON_GIVEN.search(event.text)
+            if given is not None and given[1].strip():
+                self._remark(self.decisions, given[1].strip()[:300], by_user=True)
+            return
+        if "returned" in facts and event.text.strip() and len(self.findings) < _MOST:
+            self.findings.append((about, event.text))
+        parts = command_parts(command) if name in SHELLS else []
+        if parts:
+            self._run(parts, command, facts)
+
+    def _run(self, parts: list[str], command: str, facts: dict[str, Any]) -> None:
+        """Note a command that was run: the last of its parts is the one that failed, where one did."""
+        self.commands += 1
+        failed = bool(facts.get("failed")) or (bool(facts.get("suspect")) and any(map(is_check, parts)))
+        error, verdict = str(facts.get("error") or ""), str(facts.get("verdict") or "")
+        checked = next((part for part in parts if is_check(part)), None)
+        if checked is not None:
+            self.checks.pop(_short(checked), None)
+            self.checks[_short(checked)] = (failed, error if failed and not verdict else verdict)
+        if failed:
+            self._note_failure(checked or parts[-1], error)
+            return
+        for part in parts:
+            name, targets = signature(part)
+            for failure in self.failures:
+                if failure.mended:
+                    continue
+                if failure.name == name and (not targets or not failure.targets or targets & failure.targets):
+                    failure.mended = True
+                    self._just_mended.append(failure)
+                elif len(failure.commands) < 20 and not is_check(part):
+                    failure.commands.append(_short(part))
+        self._note_delivery(parts, command)
+
+    def _note_failure(self, part: str, error: str) -> None:
+        name, targets = signature(part)
+        for failure in self.failures:
+            if not failure.mended and failure.name == name and failure.targets == targets:
+                failure.times += 1
+                failure.error, failure.turn = error or failure.error, self._turn
+                return
+        if len(self.failures) < _MOST:
+            self.failures.append(Failure(self._turn, self._place(), _short(part), name, targets, error))
+
+    def _note_delivery(self, parts: list[str], command: str) -> None:
+        if len(self.delivered) >= _MOST:
+            return
+        if _COMMIT.search(command):
+            found = _MESSAGE.search(command)
+            message = (found[1] or found[2] or found[4] or "").strip() if found is not None else ""
+            first = next((line.strip() for line in message.splitlines() if line.strip() and "$(cat" not in line), "")
+            self.delivered.append(f"committed: {first}" if first else "committed")
+        for part in parts:
+            if _PUBLISHED.match(part):
+                self.delivered.append(_short(part))
+
+
+def _short(command: str, most: int = 100) -> str:
+    flat = " ".join(command.split())
+    return flat if len(flat) <= most else flat[: most - 2].rstrip() + " …"
