@@ -40,6 +40,8 @@ class Derived(msgspec.Struct, frozen=True):
     place: int
     title: str
     text: str
+    at_us: int | None
+    """Of the session's end, or of the moment that an insight is of."""
 
 
 def derive(thread: Thread, notes: SessionNotes) -> list[Derived]:
@@ -50,7 +52,10 @@ def derive(thread: Thread, notes: SessionNotes) -> list[Derived]:
     insights = _insights(thread, notes)
     if notes.has_written:
         return insights
-    return [Derived(HANDOFF, 0, 0, f"Handoff: {title}", _write_handoff(thread, notes, title)), *insights]
+    return [
+        Derived(HANDOFF, 0, 0, f"Handoff: {title}", _write_handoff(thread, notes, title), notes.ended_us),
+        *insights,
+    ]
 
 
 def _is_worth_it(notes: SessionNotes) -> bool:
@@ -261,7 +266,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
     project = f" ({thread.project})" if thread.project else ""
     for remark in notes.rules[-3:]:
         text = f'A standing rule, in the person\'s words{project}: "{_quote(remark.text, 400)}"'
-        found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text))
+        found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     for failure in notes.failures:
         why = _explanation(failure)
         if failure.mended and failure.error and (why or failure.edited):
@@ -272,7 +277,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
                 f"It ran well after a change of {changed}." if changed else "It ran well later.",
             ]
             text = "\n".join(line for line in lines if line)
-            found.append(Derived(INSIGHT, failure.turn, failure.place, _quote(failure.error, 80), text))
+            found.append(Derived(INSIGHT, failure.turn, failure.place, _quote(failure.error, 80), text, failure.at_us))
     reasoned = [
         remark
         for remark in notes.decisions
@@ -280,15 +285,8 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
     ]
     for remark in reasoned[-2:]:
         who = "The person decided" if remark.by_user else "Decided"
-        found.append(
-            Derived(
-                INSIGHT,
-                remark.turn,
-                remark.place,
-                _quote(remark.text, 80),
-                f'{who}{project}: "{_quote(remark.text, 400)}"',
-            )
-        )
+        text = f'{who}{project}: "{_quote(remark.text, 400)}"'
+        found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     return found[:MOST_INSIGHTS]
 
 

@@ -56,6 +56,7 @@ class Remark(msgspec.Struct, frozen=True):
     """Its number among the session's remarks: it stays when the session grows."""
     by_user: bool
     text: str
+    at_us: int | None
 
 
 class Failure(msgspec.Struct):
@@ -67,6 +68,8 @@ class Failure(msgspec.Struct):
     name: str
     targets: frozenset[str]
     error: str
+    at_us: int | None
+    """Of its mend, once there is one."""
     times: int = 1
     edited: dict[str, None] = {}
     remarks: list[str] = []
@@ -106,6 +109,7 @@ class SessionNotes:
         self.is_answered = True
         """False where the person's last words have no reply."""
         self.is_interrupted = False
+        self._now_us: int | None = None
         self._turn = -1
         self._places = 0
         self._tools: dict[str, tuple[str, str, str]] = {}
@@ -116,6 +120,7 @@ class SessionNotes:
         """Take an event."""
         if event.at is not None:
             self.started = self.started or event.at
+            self._now_us = event.at_us
             if event.at_us is not None and (self.ended_us is None or event.at_us >= self.ended_us):
                 self.ended, self.ended_us = event.at, event.at_us
         if event.facts and "branch" in event.facts:
@@ -187,7 +192,7 @@ class SessionNotes:
 
     def _remark(self, remarks: list[Remark], text: str, *, by_user: bool) -> None:
         if len(remarks) < _MOST and all(known.text != text for known in remarks):
-            remarks.append(Remark(self._turn, self._place(), by_user, text))
+            remarks.append(Remark(self._turn, self._place(), by_user, text, self._now_us))
 
     def _place(self) -> int:
         self._places += 1
@@ -258,7 +263,7 @@ class SessionNotes:
                 if failure.mended:
                     continue
                 if failure.name == name and (not targets or not failure.targets or targets & failure.targets):
-                    failure.mended = True
+                    failure.mended, failure.at_us = True, self._now_us
                     self._just_mended.append(failure)
                 elif len(failure.commands) < 20 and not is_check(part):
                     failure.commands.append(_short(part))
@@ -272,7 +277,7 @@ class SessionNotes:
                 failure.error, failure.turn = error or failure.error, self._turn
                 return
         if len(self.failures) < _MOST:
-            self.failures.append(Failure(self._turn, self._place(), _short(part), name, targets, error))
+            self.failures.append(Failure(self._turn, self._place(), _short(part), name, targets, error, self._now_us))
 
     def _note_delivery(self, parts: list[str], command: str) -> None:
         if len(self.delivered) >= _MOST:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from lamina_engine.chunks.handoffs import HANDOFF
 from lamina_engine.sessions.cutting import JOINT, SessionLimits, estimate_tokens, split_text
 from lamina_engine.sessions.events import Event, Thread
 from lamina_engine.sessions.handoff import derive
@@ -258,10 +259,10 @@ def derived_chunks(thread: Thread, notes: SessionNotes) -> Iterator[TurnChunk]:
     stable: dict[str, Any] = {key: thread.facts[key] for key in ("format", "cwd") if key in thread.facts}
     for item in derive(thread, notes):
         facts = {**stable, "derived": True, "session": thread.session, "turn": item.turn}
-        if notes.started is not None:
+        if notes.started is not None and item.type == HANDOFF:
             facts["started_at"], facts["ended_at"] = notes.started, notes.ended
         yield TurnChunk(
-            thread, 0, (item.turn, item.turn), item.place, item.text, notes.ended_us, facts, follows=False, type=item.type,
+            thread, 0, (item.turn, item.turn), item.place, item.text, item.at_us, facts, follows=False, type=item.type,
             title=item.title,
         )  # fmt: skip
 
