@@ -76,7 +76,9 @@ def test_a_handoff_says_what_was_asked_done_decided_and_left_open(vault: Vault, 
     work(written)
     text = handoff_of(vault, written.write(tmp_path / "projects"))
     assert text.startswith("# Handoff: Uploads fail now and then with a 503")
-    assert "uploader · 2026-10-14 08:55 to " in text and "branch feat/retry" in text and SESSION in text
+    assert "uploader · 2026-10-14 08:55 to " in text
+    assert "branch feat/retry" in text
+    assert SESSION in text
     assert section(text, "Goal")[0].startswith('"Uploads fail now and then with a 503 and we lose the file.')
     outcome = "\n".join(section(text, "Outcome"))
     assert "- first: Retries are in: five tries for 502, 503 and 504." in outcome
@@ -84,10 +86,12 @@ def test_a_handoff_says_what_was_asked_done_decided_and_left_open(vault: Vault, 
     assert "committed: Retry uploads" in outcome
     assert "`pytest -q tests/test_client.py`: passed (5 passed in 0.71s)" in outcome
     left = "\n".join(section(text, "Left open"))
-    assert "Update docs/config.md (pending)" in left and "nightly job for tomorrow" in left
+    assert "Update docs/config.md (pending)" in left
+    assert "nightly job for tomorrow" in left
     assert "still loses files when all tries fail" in left
     decided = "\n".join(section(text, "Decided"))
-    assert "Don't touch the public API." in decided and "429 should be retried too" in decided
+    assert "Don't touch the public API." in decided
+    assert "429 should be retried too" in decided
     assert "against retrying on 429" not in decided  # the person objected to it
     assert section(text, "Files") == ["- changed: src/retry.py (2×), src/config.py"]
     failures = section(text, "Failures")
@@ -105,7 +109,8 @@ def test_insights_are_rules_and_failures_with_what_mended_them(vault: Vault, tmp
         "And always write times in seconds in the config, never milliseconds.",
         "AssertionError: assert 3.1 == 3.0",
     ]
-    assert "jitter is not seeded" in found[1].text and "src/retry.py" in found[1].text
+    assert "jitter is not seeded" in found[1].text
+    assert "src/retry.py" in found[1].text
     for chunk in (*found, *vault.list({"type": "agent_handoff"})):
         assert chunk.metadata["derived"] is True
         assert (chunk.session, chunk.project, chunk.agent, chunk.collection) == (
@@ -114,7 +119,8 @@ def test_insights_are_rules_and_failures_with_what_mended_them(vault: Vault, tmp
             "claude-code",
             "discussions",
         )
-        assert chunk.created_at_us is not None and chunk.created_at_us <= written.now_us
+        assert chunk.created_at_us is not None
+        assert chunk.created_at_us <= written.now_us
 
 
 def test_reading_again_replaces_and_never_doubles(vault: Vault, tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ def test_a_written_handoff_takes_the_place_of_the_derived_one(vault: Vault, tmp_
     written.write(tmp_path / "projects")
     vault.ingest(path, kind="sessions")
     assert [c.text for c in vault.list({"type": "agent_handoff"})] == ["Tom agreed to the retries."]
-    assert [c.text for c in vault.sessions.handoff(SESSION)][0] == "Tom agreed to the retries."
+    assert next(c.text for c in vault.sessions.handoff(SESSION)) == "Tom agreed to the retries."
 
 
 @pytest.mark.parametrize(
@@ -218,8 +224,10 @@ def test_secrets_and_noise_of_tools_are_not_in_it(vault: Vault, tmp_path: Path) 
     written.row("user", message={"role": "user", "content": "<local-command-stdout>x</local-command-stdout>"})
     written.say("The deploy failed because the token was refused. You need to give me another one.")
     text = handoff_of(vault, written.write(tmp_path / "projects"))
-    assert token not in text and "[redacted:" in text
-    assert "system-reminder" not in text and "stdout" not in text
+    assert token not in text
+    assert "[redacted:" in text
+    assert "system-reminder" not in text
+    assert "stdout" not in text
     assert all(token not in chunk.text for chunk in vault.list(limit=100))
 
 
@@ -244,7 +252,8 @@ def test_what_tools_print_is_nobodys_word(vault: Vault, tmp_path: Path) -> None:
     written.say("The customer wants an invoice by Friday, in euros.")
     vault.ingest(written.write(tmp_path / "projects"), kind="sessions")
     derived = vault.list({"type": {"in": ["agent_handoff", "agent_insight"]}})
-    assert len(derived) == 1 and "evil" not in derived[0].text
+    assert len(derived) == 1
+    assert "evil" not in derived[0].text
 
 
 def test_rollouts_of_codex_have_one_too(vault: Vault, tmp_path: Path) -> None:
