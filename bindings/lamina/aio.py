@@ -468,12 +468,16 @@ class AsyncVault:
         weight: float = 1.0,
         note: str = "",
         created_at: Instant | None = None,
+        *,
+        update: bool = False,
     ) -> Link:
         """Link two chunks.
 
         See `Vault.link`.
         """
-        return await asyncio.to_thread(self.vault.link, source, target, relation, weight, note, created_at)
+        return await asyncio.to_thread(
+            self.vault.link, source, target, relation, weight, note, created_at, update=update
+        )
 
     async def unlink(self, source: str, target: str, relation: str) -> bool:
         """Withdraw a user's link.
@@ -1154,12 +1158,16 @@ class AsyncLinks:
         weight: float = 1.0,
         note: str = "",
         created_at: Instant | None = None,
+        *,
+        update: bool = False,
     ) -> Link:
-        """Link two chunks; linking them again changes the weight and the note.
+        """Link two chunks; a link that is there keeps its weight, note and date unless ``update``.
 
         See `Links.add`.
         """
-        return await asyncio.to_thread(self._sync.add, source, target, relation, weight, note, created_at)
+        return await asyncio.to_thread(
+            self._sync.add, source, target, relation, weight, note, created_at, update=update
+        )
 
     async def remove(self, source: str, target: str, relation: str) -> bool:
         """Withdraw a user's link; a generator's link between the same chunks stays.

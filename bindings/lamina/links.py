@@ -72,8 +72,10 @@ class Links:
         weight: float = 1.0,
         note: str = "",
         created_at: Instant | None = None,
+        *,
+        update: bool = False,
     ) -> Link:
-        """Link two chunks; linking them again changes the weight and the note.
+        """Link two chunks; a link that is there keeps its weight, note and date unless ``update``.
 
         Parameters
         ----------
@@ -87,6 +89,8 @@ class Links:
             The reason, in words.
         created_at : date, optional
             When the link came to be; now by default.
+        update : bool
+            Give a link that you or an import made before this weight, note and date.
 
         Returns
         -------
@@ -110,7 +114,7 @@ class Links:
 
         memory = self._memory
         made = None if created_at is None else parse_instant(created_at, memory.config.tz, what="created_at")
-        write(memory, [Draft(source, target, relation, weight, note or None, made)])
+        write(memory, [Draft(source, target, relation, weight, note or None, made)], keep_first=not update)
         view = memory.view()
         first, second = (chunk.id for chunk in chunks_at(view, np.array(current_rows(view, [source, target]))))
         found = links_of(view, first, relations=[relation], hidden=True)

@@ -846,6 +846,8 @@ class Vault:
         weight: float = 1.0,
         note: str = "",
         created_at: Instant | None = None,
+        *,
+        update: bool = False,
     ) -> Link:
         """Link two chunks; see `lamina.links.Links.add`.
 
@@ -858,7 +860,7 @@ class Vault:
         >>> vault.link("outage", "db", "causal").origin
         'user'
         """
-        return self.links.add(source, target, relation, weight, note, created_at)
+        return self.links.add(source, target, relation, weight, note, created_at, update=update)
 
     def unlink(self, source: str, target: str, relation: str) -> bool:
         """Withdraw a user's link; see `lamina.links.Links.remove`.

@@ -118,29 +118,24 @@ class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
     """Along which it looks, in both directions."""
     best: bool = False
     """Of several hits with the same neighbour: False, the first one brings it; True, the one that gives it most."""
+    raised: bool = True
+    """A neighbour that is a hit by itself keeps the greater of both scores, and uses up no place; False, its own."""
 
 
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):
-    """Graph walks from the best hits, after ClawMem's intent search."""
+    """Links followed from the best hits; see `lamina_engine.graph.spread`."""
 
     intents: tuple[str, ...] = ()
-    """Intents for which links are walked."""
+    """Intents for which links are followed."""
+    relations: tuple[str, ...] = ()
+    """Only along these; empty for all."""
     anchors: Count = 10
-    """Hits that walks begin with, at most."""
+    """Hits that pass on their match, at most."""
     strong: Share = 0.5
-    """Share of the best hit's score from which on a hit is one that walks begin with; a weaker one may be walked to."""
+    """Share of the best hit's match from which on a hit passes it on; any may receive."""
     depth: Count = 2
-    beam: Count = 5
-    budget: Count = 30
-    """Of the best-first walk: hops, chunks taken in each, chunks in all."""
-    pushed: Annotated[int, Meta(ge=0)] = 20
-    """Chunks taken from mass pushed along the intent's paths; 0 for none."""
-    raised: Positive = 1.1
-    """What a strong hit that a walk reaches gets of the walk's score."""
-    added: Share = 0.8
-    """The same for any other chunk: below 1, so that it passes no best hit."""
-    raised_by_push: Positive = 0.9
-    added_by_push: Share = 0.75
+    beam: Count = 20
+    """Hops, and chunks taken in each: those that receive most."""
 
 
 class TimePreference(Struct, frozen=True, forbid_unknown_fields=True):
@@ -231,10 +226,6 @@ class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
     """Score of `lamina_engine.facts.questions` from which on an answer counts."""
 
 
-LANES_BY_INTENT: Final[dict[str, tuple[float, float]]] = {"why": (1.0, 1.5), "when": (1.5, 1.0)}
-"""Weights of the lexical and the vector lane by intent, in profiles that walk links; 1 and 1 for the others."""
-
-
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """All parameters of a recall."""
 
@@ -293,6 +284,12 @@ BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (
         Profile("default@1", time=TimePreference(weight=0.1), facts=FactsLane(weight=0.3)),
+        Profile(
+            "default@2",
+            time=TimePreference(weight=0.1),
+            facts=FactsLane(weight=0.3),
+            graph=Graph(intents=("why",), relations=("causal", "supporting", "blocks")),
+        ),
         Profile("lexical@1", vector_share=0.0),
         Profile(
             "temporal@1",
@@ -313,7 +310,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
             neighbours=Neighbours(most=3),
             invalidated=1.0,
         ),
-        Profile("causal@1", graph=Graph(intents=("why", "entity"))),
+        Profile("causal@2", graph=Graph(intents=INTENTS)),
         Profile("entity@1", fusion="ranks", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0)),
         Profile(
             "episodic@1",

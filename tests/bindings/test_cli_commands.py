@@ -120,7 +120,7 @@ def test_operators_are_read_unless_they_are_switched_off(run: Run) -> None:
 def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
     assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "hits"]
-    assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@1", None)
+    assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@2", None)
     assert set(got["hits"][0]) == HIT_FIELDS | {"snippet"}
     snippet = got["hits"][0]["snippet"]
     assert "PostgreSQL" in [snippet["text"][start:stop] for start, stop in snippet["ranges"]]
@@ -129,7 +129,7 @@ def test_recall_prints_the_contracts_document(run: Run) -> None:
 
 def test_recall_shows_rank_score_title_facts_and_text(run: Run) -> None:
     lines = run("recall", "PostgreSQL", "-k", "1").out.splitlines()
-    assert lines[0].startswith("1 hit · default@1 · ")
+    assert lines[0].startswith("1 hit · default@2 · ")
     assert lines[2].startswith(" 1  0.")
     assert lines[2].endswith("  Database")
     assert lines[3:] == ["    2026-02-15 · decision · api  pg", "    We moved to PostgreSQL 16."]
@@ -451,7 +451,7 @@ def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: st
         (("history", "nothing"), 3, "no chunk has the id"),
         (("invalidate", "nothing", "--reason", "x"), 3, "no chunk has the id"),
         (("pin", "nothing"), 3, "no chunk has the id"),
-        (("recall", "x", "--profile", "nope"), 1, "profile='nope' is not known; allowed are causal@1, default@1"),
+        (("recall", "x", "--profile", "nope"), 1, "profile='nope' is not known; allowed are causal@2, default@1, default@2"),
         (("recall", "x", "--where", '{"project": {"like": "a"}}'), 1, "unknown operator 'like'; allowed are eq, ne"),
         (("recall", "x", "--where", '{"nofield": 1}'), 1, "nofield"),
         (("recall", "x", "--since", "2026-02-01", "--until", "2026-01-01"), 1, "is not before until="),

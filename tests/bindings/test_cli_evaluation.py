@@ -42,8 +42,9 @@ def test_a_set_with_records_needs_no_vault(tmp_path: Path, capsys: pytest.Captur
     got = json.loads(capsys.readouterr().out)
     assert (got["set"], got["now"]) == ("set", "2026-03-01T00:00:00Z")
     assert sorted(got["profiles"]) == [
-        "causal@1",
+        "causal@2",
         "default@1",
+        "default@2",
         "entity@1",
         "episodic@1",
         "lexical@1",

@@ -12,6 +12,7 @@ import pytest
 import lamina
 from lamina import ChunkNotFound, FixedClock, InvalidArgument, InvalidConfig, Vault
 from lamina_engine.embed.remote import CallableEmbedder
+from lamina_engine.graph.log import Draft, write
 from tests.notes import CountingEmbedder
 
 
@@ -43,9 +44,25 @@ def test_a_link_is_what_was_said(linked: Vault) -> None:
     assert (link.note, link.to_dict()["created_at"]) == ("no room for objects", "2026-02-02T00:00:00Z")
     assert str(link.to_dict()["recorded_at"]).endswith("Z")
     assert json.dumps(link.to_dict())
-    again = linked.link("a", "b", "causal", 0.25)
+    assert len(linked.links("a", "out")) == 1
+
+
+def test_linking_again_keeps_the_first_weight_note_and_date_unless_told_otherwise(linked: Vault) -> None:
+    # findings, seeds-a gap 9
+    link = linked.links("a", "out")[0]
+    assert linked.link("a", "b", "causal", 0.25, "another reason", created_at="2026-02-09") == link
+    again = linked.link("a", "b", "causal", 0.25, update=True)
     assert (again.weight, again.note, again.created_at) == (0.25, None, link.created_at)
     assert len(linked.links("a", "out")) == 1
+
+
+def test_linking_what_an_import_linked_keeps_what_it_says(linked: Vault) -> None:
+    write(linked._memory, [Draft("a", "e", "blocks", 0.5, "login broken", 7)], origin="clawpy")
+    found = linked.link("a", "e", "blocks")
+    assert (found.origin, found.weight, found.note, found.created_at_us) == ("user", 0.5, "login broken", 7)
+    assert linked.link("a", "e", "blocks", update=True).weight == 1.0
+    write(linked._memory, [Draft("a", "e", "semantic", 0.4)], origin="semantic")  # a rule said it, nobody else
+    assert linked.link("a", "e", "semantic", 0.9, "both about builds").note == "both about builds"
 
 
 def test_a_symmetric_link_is_one_whichever_end_is_named_first(linked: Vault) -> None:
@@ -100,11 +117,11 @@ def test_neighbors(linked: Vault) -> None:
 
 
 def test_traverse_from_ids(linked: Vault) -> None:
-    found = linked.traverse(["a"], intent="why")
-    assert [near.id for near in found] == ["c", "b", "a"]
+    found = linked.traverse(["c"], intent="why")  # from the effect to its causes
+    assert [near.id for near in found] == ["a", "b", "c"]
     assert found[-1].via is None
     assert found[0].score > found[1].score > found[2].score == 1.0
-    assert [near.id for near in linked.traverse({"a": 0.5}, "why", 1)] == ["b", "a"]
+    assert [near.id for near in linked.traverse({"c": 0.5}, "why", 1)] == ["b", "c"]
     assert len(linked.traverse(["a"], budget=2)) == 2
 
 

@@ -134,8 +134,19 @@ def test_a_profile_that_cannot_be_used_is_refused(name: str, table: Any, says: s
 def test_profiles_are_found_by_name_and_by_id_and_are_frozen() -> None:
     known = Profiles()
     assert known.get("temporal") is known.get("temporal@1")
-    assert known.ids() == ["causal@1", "default@1", "entity@1", "episodic@1", "lexical@1", "task@1", "temporal@1"]
-    with pytest.raises(InvalidConfig, match="causal@1, default@1, entity@1, episodic@1, lexical@1, task@1, temporal@1"):
+    assert known.ids() == [
+        "causal@2",
+        "default@1",
+        "default@2",
+        "entity@1",
+        "episodic@1",
+        "lexical@1",
+        "task@1",
+        "temporal@1",
+    ]
+    with pytest.raises(
+        InvalidConfig, match="causal@2, default@1, default@2, entity@1, episodic@1, lexical@1, task@1, temporal@1"
+    ):
         known.get("fuzzy")
     with pytest.raises(AttributeError):
         known.get("temporal").depth = 3  # type: ignore[misc]

@@ -96,11 +96,12 @@ def _build_lines(report: BuildReport) -> Iterator[str]:
 )
 @click.option("--note", default="", metavar="TEXT", help="The reason, in words.")
 @click.option("--created-at", metavar="DATE", help="Date of the link. [default: now]")
+@click.option("--update", is_flag=True, help="Replace weight, note and date of a link that is there.")
 def add(call: Call, source: str, target: str, relation: str, **options: Any) -> None:
-    """Link two chunks by their ids.
+    """Link two chunks by their ids; a link that is there keeps its weight, note and date.
 
     RELATION is a known one: causal, supporting, contradicts, semantic, temporal, entity, usage, blocks, related_to,
-    derived_from, similar_to, next, related.
+    derived_from, similar_to, next, related, mention.
     """
     with call.open() as vault:
         link = vault.link(source, target, relation, **options)
@@ -243,7 +244,16 @@ def causes(call: Call, id: str, direction: CauseDirection, depth: int) -> None:
     with call.open(mode="r") as vault:
         chunk, found = vault.get(id), vault.causes(id, direction, depth)
     document = {"source": chunk.to_dict(), "direction": direction, "links": [cause.to_dict() for cause in found]}
-    call.answer(document, lambda: _cause_lines(found))
+    call.answer(document, lambda: _cause_lines(found) if found else _no_causes(chunk.id, direction))
+
+
+def _no_causes(identity: str, direction: str) -> Iterator[str]:
+    wanted = {"causes": "effects", "caused_by": "causes", "both": "causes or effects"}[direction]
+    shown = short_id(identity)
+    yield f"no {wanted} of {shown} are known: no causal link leads {'there' if direction == 'caused_by' else 'on'}"
+    yield f"  name one:        lamina links add CAUSE {shown} causal --note REASON"
+    yield "  let a model:     lamina links build judged   (needs $LAMINA_JUDGE_URL)"
+    yield f"  all its links:   lamina links show {shown}"
 
 
 def _cause_lines(found: Iterable[Cause]) -> Iterator[str]:

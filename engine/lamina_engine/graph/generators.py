@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
 """In the order in which they run."""
+ON_REQUEST: Final = ("temporal",)
+"""Made only when they are named: that one came after the other says little of what led to what."""
 TASK_TYPES: Final = ("agent_task", "task")
 """Types of chunks that ``similar`` compares with each other."""
 
@@ -30,7 +32,6 @@ MOST_ADDED: Final = 1_024
 """An `add` of more chunks makes no links by itself."""
 MOST_ROWS: Final = 4_096
 """An `add` to a vault whose log has more chunks makes none either; of entities, where it has more than a quarter of that."""
-_GROWTH: Final = 1.5
 _GROWTH_ENTITY: Final = 2.0
 _MOST_ENTITY: Final = MOST_ROWS // 4
 _MOST_INGESTED: Final = 20_000
@@ -137,7 +138,7 @@ def _report_of(written: LinkCounts, seconds: float = 0.0, note: str | None = Non
 
 def _check_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
     if kinds is None:
-        return KINDS
+        return tuple(kind for kind in KINDS if kind not in ON_REQUEST)
     if isinstance(kinds, str) or not isinstance(kinds, Sequence):
         raise InvalidArgument(f"kinds={kinds!r} must be a list that names some of {', '.join(KINDS)}")
     unknown = [kind for kind in kinds if kind not in KINDS]
@@ -154,8 +155,8 @@ def _check_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
 def after_add(memory: Memory, added: int) -> BuildReport | None:
     """Make the links that `add` is worth waiting for; None where there are none to make now.
 
-    The backbone is made again when the rows of the chunks log pass a power of 1.5, entities when they pass a power of
-    2: all the passes together cost three, and two, of the last one. What came since waits: for a later `add`, an
+    Entities are made again when the rows of the chunks log pass a power of 2: all the passes together cost two of the
+    last one. What came since waits: for a later `add`, an
     `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS` (for
     entities: a quarter of that), leave all of it to those.
     """
@@ -165,9 +166,7 @@ def after_add(memory: Memory, added: int) -> BuildReport | None:
     if after > MOST_ROWS:
         return None
     before = max(after - added, 0)
-    kinds = ["temporal"] if _crosses_power(before, after, _GROWTH) else []
-    if after <= _MOST_ENTITY and _crosses_power(before, after, _GROWTH_ENTITY):
-        kinds.append("entity")
+    kinds = ["entity"] if after <= _MOST_ENTITY and _crosses_power(before, after, _GROWTH_ENTITY) else []
     return _build_or_warn(memory, kinds) if kinds else None
 
 
@@ -185,7 +184,7 @@ def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -
     much = changed * _SHARE >= view.rows
     if view.rows > _MOST_INGESTED and not much:
         return None
-    kinds = ["sequence", "temporal", "wikilinks"]
+    kinds = ["sequence", "wikilinks"]
     if view.rows <= MOST_ROWS or much:
         kinds.append("entity")
     if view.rows <= MOST_ROWS and view.vector_rows:

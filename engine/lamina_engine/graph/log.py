@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 USER = "user"
+PERSONAL = ("user", "beads", "clawpy", "import")
+"""Origins that pass on what somebody said; the others are rules and a model."""
 _MOST_COUNT = 1 << 24  # larger counts are not exact in float32
 
 
@@ -72,9 +74,15 @@ class ClaimSet(NamedTuple):
     """Full ids of the chunks that it is complete for; None for all."""
 
 
-def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
-    """Write links durably, all or none; skip those that the origin already claims."""
-    return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], registry).write()
+def write(
+    memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD,
+    keep_first: bool = False,
+) -> LinkCounts:  # fmt: skip
+    """Write links durably, all or none; skip those that the origin already claims.
+
+    ``keep_first``: a link that somebody has made before keeps its weight, note and date.
+    """
+    return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], registry, keep_first=keep_first).write()
 
 
 def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
@@ -134,9 +142,16 @@ class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
     """Writer of claims: adds new ones of an origin, and withdraws dropped ones."""
 
     def __init__(
-        self, memory: Memory, claims: Sequence[ClaimSet], registry: Registry, *, redacted: bool = False
+        self,
+        memory: Memory,
+        claims: Sequence[ClaimSet],
+        registry: Registry,
+        *,
+        redacted: bool = False,
+        keep_first: bool = False,
     ) -> None:
         super().__init__(memory)
+        self._keep_first = keep_first
         redactor = None if redacted else memory
         self._claims = [(each, [_check_draft(redactor, draft, registry) for draft in each.drafts]) for each in claims]
         self._registry = registry
@@ -148,6 +163,8 @@ class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
         plans = []
         for each, drafts in self._claims:
             wanted = _resolve_drafts(view, drafts, self._registry)
+            if self._keep_first:
+                wanted |= _first_claims(view, wanted)
             claimed = _claims_by_key(view, each.origin, each.starts)
             plan = _compare(each.origin, claimed, wanted)
             plan.withdrawn = [key for key in claimed if key[2] in each.relations and key not in wanted]
@@ -243,6 +260,15 @@ def _compare(origin: str, claimed: dict[Key, _Claim], wanted: dict[Key, Draft]) 
 def _matches(claim: _Claim, draft: Draft) -> bool:
     same = claim.weight == draft.weight and (claim.note or None) == draft.note
     return same and draft.created_at in (None, claim.created_at)
+
+
+def _first_claims(view: View, wanted: dict[Key, Draft]) -> dict[Key, Draft]:
+    """Return the wanted links that somebody has made before, as they stand."""
+    starts = list(dict.fromkeys(source for source, _, _ in wanted))
+    known: dict[Key, _Claim] = {}
+    for origin in reversed(PERSONAL):
+        known |= _claims_by_key(view, origin, starts)
+    return {key: Draft(*key, *known[key]) for key in wanted if key in known}
 
 
 def _claims_by_key(view: View, origin: str, sources: Iterable[str] | None = None) -> dict[Key, _Claim]:

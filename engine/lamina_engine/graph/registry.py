@@ -46,7 +46,7 @@ BUILT_IN: Final = (
     Relation("contradicts", "causal", False, True, False, "the source contradicts the target", raises=False),
     Relation("causal", "causal", False, True, False, "the source led to the target"),
     Relation("temporal", "causal", False, True, False, "the source came next before the target"),
-    Relation("entity", "causal", True, True, True, "the two name the same rare things"),
+    Relation("entity", "causal", True, True, True, "the two name the same known thing"),
     Relation("usage", "causal", True, True, True, "the two were used together, so many times", counted=True),
     Relation("blocks", "task", False, True, True, "the source prevents the target from proceeding"),
     Relation("related_to", "task", True, True, True, "tasks of one domain, component or area"),
@@ -55,7 +55,8 @@ BUILT_IN: Final = (
     Relation("next", "sequence", False, True, True, "the target follows the source in its document or session"),
     Relation("brief", "sequence", False, True, True, "the source is what led to calling the agent that begins at the target"),
     Relation("debrief", "sequence", False, True, True, "the source ends an agent's work, the target goes on from there"),
-    Relation("related", "notes", False, True, True, "the source links to the target by a wikilink"),
+    Relation("related", "notes", False, True, True, "the text of the source holds a link to the target"),
+    Relation("mention", "notes", False, True, True, "the source names the target: its title, an alias, a file or a symbol"),
 )  # fmt: skip
 
 IMPORTED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -126,7 +127,11 @@ class Registry:
         return self.get(found)
 
     def masks(
-        self, names: Iterable[str], relations: Iterable[str] | None = None, direction: Direction | None = None
+        self,
+        names: Iterable[str],
+        relations: Iterable[str] | None = None,
+        direction: Direction | None = None,
+        intent: str | None = None,
     ) -> tuple[U8, U8]:
         """Return which codes are walked outward and inward, uint8 (256,) each."""
         if direction is not None and direction not in DIRECTIONS:
@@ -138,7 +143,10 @@ class Registry:
                 continue
             known = self._known.get(name) or Relation(name, "", False, True, False, "")
             if direction is None:
-                outward[code], inward[code] = known.walk_out, known.walk_in
+                turned = TURNED.get(intent or "", {}).get(name)
+                if turned is None or (wanted is not None and not any(turned)):  # named, so it is meant
+                    turned = known.walk_out, known.walk_in
+                outward[code], inward[code] = turned
             else:
                 outward[code] = known.symmetric or direction != "in"
                 inward[code] = known.symmetric or direction != "out"
@@ -149,7 +157,7 @@ STANDARD: Final = Registry()
 """The registry that calls use unless they are given another."""
 
 
-# Tables and coefficients are those of ClawMem's adaptive traversal and multi-path propagation.
+# `WEIGHTS` and the coefficients are those of ClawMem's adaptive traversal.
 STRUCTURE: Final = 0.6
 """How much a relation's weight by intent counts in the exponent of a transition."""
 AFFINITY: Final = 0.4
@@ -163,13 +171,28 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
 }
 """Weight of each relation by intent; 1 where it is not listed."""
 
-PATHS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
-    "why": (("semantic", "causal"), ("causal", "semantic"), ("semantic", "semantic")),
-    "entity": (("entity", "semantic"), ("entity", "entity"), ("semantic", "entity")),
-    "when": (("temporal", "semantic"), ("semantic", "temporal")),
-    "what": (("semantic", "semantic"), ("semantic", "supporting")),
+TURNED: Final[Mapping[str, Mapping[str, tuple[bool, bool]]]] = {
+    "why": {
+        "causal": (False, True), "supporting": (False, True), "blocks": (False, True), "derived_from": (True, False),
+        "temporal": (False, False),
+    },
+}  # fmt: skip
+"""Whether a walk for an intent follows a relation outward and inward, where that differs: *why* goes back to causes."""
+
+PASSED: Final[Mapping[str, float]] = {
+    "causal": 0.3, "supporting": 0.3, "blocks": 0.3, "derived_from": 0.3, "related_to": 0.3, "similar_to": 0.3,
+    "related": 0.4, "mention": 0.4, "entity": 0.2, "semantic": 0.2, "usage": 0.2, "contradicts": 0.3,
+}  # fmt: skip
+"""Share of a hit's match that a recall passes along a link of weight 1, any intent; 0 where it is not listed.
+
+What is walked both ways and has a direction passes half of it against the direction.
+"""
+PASSED_BY_INTENT: Final[Mapping[str, Mapping[str, float]]] = {
+    "why": {"causal": 0.8, "supporting": 0.8, "blocks": 0.8, "derived_from": 0.5},
+    "when": {"temporal": 0.2},
+    "entity": {"entity": 0.4},
 }
-"""Along which relations mass is pushed, hop by hop."""
+"""The same where the intent makes a difference."""
 
 
 def gains(names: Iterable[str], intent: str, registry: Registry = STANDARD) -> F64:
@@ -180,3 +203,18 @@ def gains(names: Iterable[str], intent: str, registry: Registry = STANDARD) -> F
     for code, name in enumerate(names):
         found[code] = 0.0 if name in silent else np.exp(STRUCTURE * table.get(name, 1.0))
     return found
+
+
+def passed_shares(
+    names: Sequence[str], intent: str, relations: Iterable[str] | None = None, registry: Registry = STANDARD
+) -> tuple[F64, F64]:
+    """Return the shares passed along relation codes outward and inward, float64 (256,) each."""
+    table = {**PASSED, **PASSED_BY_INTENT.get(intent, {})}
+    outward, inward = (mask.astype(np.float64) for mask in registry.masks(names, relations, intent=intent))
+    symmetric = {relation.name for relation in registry if relation.symmetric}
+    for code, name in enumerate(names):
+        if outward[code] and name not in symmetric:
+            inward[code] *= 0.5
+        outward[code] *= table.get(name, 0.0)
+        inward[code] *= table.get(name, 0.0)
+    return outward, inward

@@ -1,4 +1,4 @@
-"""Graph walks from seeds: best-first, mass push, one hop; by rows for recall, by ids else.
+"""Graph walks from seeds: best-first and one hop; by rows for recall, by ids else.
 
 A recall keeps a handful of what walks reach, so ids, paths and dates are read of those alone. Equal scores stand newer
 first, then by id. Removed chunks are neither found nor walked; invalidated ones are, and say so, unless left out.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -18,12 +17,12 @@ from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph.links import find_ends
-from lamina_engine.graph.registry import AFFINITY, PATHS, STANDARD, Direction, Registry, gains
+from lamina_engine.graph.registry import AFFINITY, STANDARD, Direction, Registry, gains
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES
 from lamina_engine.profiles import WHAT, check_intent
 from lamina_engine.results import Neighbor, Step
-from lamina_kernels.graph import beam, injection, push
+from lamina_kernels.graph import beam, injection
 from lamina_kernels.graph.csr import entries
 from lamina_kernels.graph.hops import block
 from lamina_kernels.graph.hops import neighbours as gather_hops
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_kernels.layouts import F32, F64, I32, I64, U8, Walk
 
-__all__ = ["ChunkNotFound", "neighbours", "propagate", "traverse"]
+__all__ = ["ChunkNotFound", "neighbours", "traverse"]
 
 CONTRADICTS: Final = "contradicts"
 
@@ -56,39 +55,19 @@ class Starts(NamedTuple):
     lone_scores: F64
 
 
-class PushedRows(NamedTuple):
-    """Rows reached by a mass push, unordered.
-
-    Attributes
-    ----------
-    rows : int64 (k,)
-    scores : float64 (k,)
-    paths : int64 (k,)
-        Which of the intent's paths gave the score.
-    """
-
-    rows: I64
-    scores: F64
-    paths: I64
-
-
 class _Plan(NamedTuple):
     """Weights and directions of a graph's relations for one intent."""
 
     outward: U8
     inward: U8
     gains: F64
-    paths: tuple[tuple[int, ...], ...]
 
 
 @functools.lru_cache(maxsize=64)
 def _plan(names: tuple[str, ...], intent: str, registry: Registry, known: int) -> _Plan:
     """Return the plan of an intent; ``known``, the number of relations, keys the cache."""
-    code = {name: i for i, name in enumerate(names)}
-    # along a relation that no link has, mass goes nowhere
-    paths = tuple(tuple(code[name] for name in takewhile(code.__contains__, path)) for path in PATHS[intent])
-    plan = _Plan(*registry.masks(names), gains(names, intent, registry), paths)
-    for table in plan[:3]:
+    plan = _Plan(*registry.masks(names, intent=intent), gains(names, intent, registry))
+    for table in plan:
         table.flags.writeable = False
     return plan
 
@@ -137,69 +116,14 @@ def walk_best_first(
     state = nodes.state_of(view)
     graph = state.graph
     plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
-    walk_out, walk_in = (plan.outward, plan.inward) if relations is None else registry.masks(graph.relations, relations)
+    walk_out, walk_in = plan.outward, plan.inward
+    if relations is not None:
+        walk_out, walk_in = registry.masks(graph.relations, relations, intent=check_intent(intent))
     blocked = _without(view, state, state.blocked if invalidated else state.blocked_invalid, without)
     return beam.beam(
         graph.forward, graph.backward, begin.nodes, begin.scores, plan.gains, walk_out, walk_in, blocked, beam_width,
         depth, budget, _lift(view, state, vector),
     )  # fmt: skip
-
-
-def push_mass(
-    view: View,
-    begin: Starts,
-    *,
-    intent: str | None,
-    budget: int,
-    invalidated: bool = True,
-    registry: Registry = STANDARD,
-) -> PushedRows:
-    """Push mass along an intent's paths; return the ``budget`` best rows, lone seeds included."""
-    state = nodes.state_of(view)
-    graph = state.graph
-    plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
-    blocked = state.blocked if invalidated else state.blocked_invalid
-    found = push.push(
-        graph.forward, graph.backward, begin.nodes, begin.scores, plan.paths, plan.inward, blocked, budget
-    )  # fmt: skip
-    rows = np.concatenate([state.rows[found.nodes], begin.lone])
-    scores = np.concatenate([found.scores, push.ALPHA * begin.lone_scores])
-    paths = np.concatenate([found.paths, np.zeros(len(begin.lone), np.int64)])
-    kept = select_first(view, rows, scores, budget)
-    return PushedRows(rows[kept], scores[kept], paths[kept])
-
-
-def intent_paths(intent: str | None) -> Sequence[tuple[str, ...]]:
-    """Return the paths of relations that an intent pushes mass along."""
-    return PATHS[check_intent(intent) or WHAT]
-
-
-def select_first(view: View, rows: I64, scores: F64, k: int) -> I64:
-    """Return the positions of the first k by score, then newer, then by id; in no order."""
-    if len(rows) <= k:
-        return np.arange(len(rows))
-    older = ~view.created_us[rows]  # the other way round, and unlike a minus it cannot overflow
-    order = np.lexsort((older, -scores))
-    last, next_ = order[k - 1], order[k]
-    if scores[last] == scores[next_] and older[last] == older[next_]:
-        equal = np.flatnonzero((scores[order] == scores[last]) & (older[order] == older[last]))
-        names = view.snapshot.values("chunks", "id", rows[order[equal]])
-        order[equal] = order[equal[sorted(range(len(equal)), key=names.__getitem__)]]
-    return order[:k]
-
-
-def reached_rows(view: View, walk: Walk, begin: Starts, budget: int) -> I64:
-    """Return the row of each position of a walk, int64 (k,); -1 for seeds and beyond budget."""
-    state = nodes.state_of(view)
-    rows = state.rows[walk.nodes]
-    if len(rows) + len(begin.lone) > budget:
-        scores = np.concatenate([walk.scores, begin.lone_scores])
-        kept = select_first(view, np.concatenate([rows, begin.lone]), scores, budget)
-        away = np.ones(len(rows), np.bool_)
-        away[kept[kept < len(rows)]] = False
-        rows[away] = -1
-    rows[walk.hops == 0] = -1
-    return rows
 
 
 def mark_contradicted(view: View, walk: Walk) -> U8:
@@ -418,33 +342,6 @@ def traverse(
     alone = [Neighbor(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]
     found = [*_reached(view, nodes.state_of(view), walk), *alone]
     return with_texts(view, sorted(found, key=lambda near: (-near.score, *_order(near)))[:budget])
-
-
-def propagate(
-    view: View, anchors: Mapping[str, float] | Sequence[str], *, intent: str | None = None, budget: int = 30,
-    invalidated: bool = True, registry: Registry = STANDARD,
-) -> list[tuple[str, float, tuple[str, ...]]]:  # fmt: skip
-    """Push mass from anchors along an intent's paths; return ids, scores and paths.
-
-    See `lamina_kernels.graph.push`. Best first; equal scores newer first, then by id.
-    """
-    _check_integer("budget", budget, 1, MAX_BUDGET)
-    begin, paths = _anchor_starts(view, anchors, invalidated=invalidated), intent_paths(intent)
-    pushed = push_mass(
-        view, begin, intent=intent, budget=budget, invalidated=invalidated, registry=registry
-    )  # fmt: skip
-    created = view.created_us[pushed.rows].tolist()
-    found = [
-        (-score, -made, str(name), paths[path])
-        for name, score, path, made in zip(
-            view.snapshot.values("chunks", "id", pushed.rows),
-            pushed.scores.tolist(),
-            pushed.paths.tolist(),
-            created,
-            strict=True,
-        )
-    ]
-    return [(name, -score, path) for score, _, name, path in sorted(found)]
 
 
 def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:

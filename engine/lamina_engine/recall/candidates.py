@@ -137,6 +137,12 @@ def fill_up(
     return c.append(rows[order]), [*kept, *range(len(c.rows), len(c.rows) + len(order))]
 
 
+def own_matches(view: View, words: Words, query: F32 | None, share: float, rows: I64) -> F64:
+    """Return the match by words and meaning of rows that no lane gave, float64 (n,)."""
+    coverage = words.score(rows) / words.ceiling if words.ceiling else np.zeros(len(rows))
+    return (1.0 - share) * coverage + share * np.maximum(cosines(view, query, rows), 0.0)
+
+
 def _rank_scores(rows: I64, lexical: Lane, vector: Lane, share: float, constant: float) -> F64:
     """Return reciprocal-rank fusion of both lanes, scaled so that two first places give 1."""
     fused = reciprocal_rank_fusion([lexical.rows, vector.rows], [1.0 - share, share], rank_constant=constant)

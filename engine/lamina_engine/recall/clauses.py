@@ -44,6 +44,8 @@ class Operators(Struct, frozen=True):
 
     mask: Mask | None
     """bool (rows,): rows that pass; None where every row does."""
+    linked_mask: Mask | None
+    """The same for what a link leads to: it passes exclusions and fields, and need not hold the words itself."""
     facets: tuple[str, ...]
     """Facets that every row which passes has."""
     facets_only: bool
@@ -61,11 +63,19 @@ class Operators(Struct, frozen=True):
         facets = tuple(dict.fromkeys([*selection.must, *self.facets]))
         return Selection(live, int(np.count_nonzero(live)), facets, selection.must_is_all and self.facets_only)
 
+    def narrow_linked(self, selection: Selection) -> Selection:
+        """Return a selection without the rows that no link may lead to."""
+        if self.linked_mask is None:
+            return selection
+        live = self.linked_mask if selection.live is None else selection.live & self.linked_mask
+        return Selection(live, int(np.count_nonzero(live)), selection.must, must_is_all=False)
+
 
 def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Operators:
     """Find the rows that the operators of a query ask for."""
     finder = _Finder(view, analyzer)
     required: list[Mask] = []
+    linked: list[Mask] = []
     any_of: Mask | None = None
     facets: list[str] = []
     facets_only = True
@@ -86,6 +96,8 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
                 bonuses.append(Bonus(name_of(clause), rows, weight))
             continue
         required.append(~passing if clause.need == "not" else passing)
+        if clause.need == "not" or clause.field not in (None, "title"):
+            linked.append(required[-1])
         if clause.need == "must" and clause.kind in ("word", "phrase") and clause.field in (*_COLUMNS, "tag"):
             facets.append(facet(clause.field, clause.text))
         else:
@@ -94,7 +106,8 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
         required.append(any_of)
         facets_only = False
     mask = np.logical_and.reduce(required) if required else None
-    return Operators(mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns))
+    linked_mask = np.logical_and.reduce(linked) if linked else None
+    return Operators(mask, linked_mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns))
 
 
 def name_of(clause: Clause) -> str:

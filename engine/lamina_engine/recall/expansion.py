@@ -1,7 +1,8 @@
-"""Graph expansion of the top hits: neighbours, best-first walk, pushed mass, topic siblings.
+"""Graph expansion of the top hits: neighbours, matches passed along links, topic siblings.
 
-A chunk that only a link adds never passes the best direct hit, except in the ``task`` profile, whose
-formula lets a fresh neighbour pass an old hit. A topic sibling counts as much as its hit, times one less its angular
+What a link passes on is added to a chunk's own match, so matching a little never costs it anything. A chunk that only a
+link adds never passes the best direct hit, except in the ``task`` profile, whose formula lets a fresh neighbour pass an old
+hit. A topic sibling counts as much as its hit, times one less its angular
 distance to the topic's centre, and stands below every direct hit. Nothing is added for having been an expansion before:
 in the system this comes from, such feedback outgrew every score.
 """
@@ -18,13 +19,14 @@ from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import walks
+from lamina_engine.graph.spread import spread
 from lamina_engine.graph.walks import CONTRADICTS
+from lamina_engine.index import nodes
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
 from lamina_engine.recall.score import blend_rows, score_rows, status_factors
-from lamina_kernels.graph.injection import Shares, merge_walk_scores
-from lamina_kernels.layouts import F32, F64, I64
+from lamina_kernels.layouts import F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.graph.walks import AdjacentRows
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
     from lamina_engine.topics.generation import TopicRow
     from lamina_kernels.layouts import BOOL, Walk
 
-
-_ALL_LIVE: Final = np.empty(0, np.uint8)
-_NOTHING: Final = walks.PushedRows(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+OwnMatches = Callable[[I64], F64]
+"""Computes the own match of rows that no lane gave."""
+BELOW_BEST: Final = 1.0 - 1e-9
+"""No link lifts a chunk to the best hit's match."""
 _BY_DENSITY: Final = "tree"
 ANCHORS: Final = 10
 STRONG: Final = 0.5
@@ -97,10 +100,10 @@ def expand(
     view: View,
     request: Request,
     selection: Selection,
-    query: F32 | None,
     candidates: Candidates,
     order: list[int],
     intent: str | None,
+    matches: OwnMatches,
 ) -> tuple[Candidates, list[int], Mapping[int, LinkedHit]]:
     """Follow links and topics from the hits, as the profile says."""
     # an added hit has no match of its own yet: `lamina_engine.recall.candidates.match_shown` fills it in
@@ -111,7 +114,7 @@ def expand(
         if profile.neighbours.most:
             sources.append(_find_neighbours(view, request, selection, candidates, hits[: request.k]))
         if intent in profile.graph.intents:
-            sources.append(_walk_links(view, request, selection, candidates, hits, query, str(intent)))
+            sources.append(_follow_links(view, request, selection, candidates, hits, matches, str(intent)))
     if profile.siblings.topics:
         sources.append(_batch_hits(_find_siblings(view, request, selection, candidates, order)))
     found = [batch for batch in sources if batch is not None]
@@ -140,15 +143,35 @@ def _find_neighbours(
     settings = request.profile.neighbours
     rows = c.rows[hits]
     near = find_adjacent(view, rows, settings.relations)
-    free = np.flatnonzero(~isin_sorted(np.sort(rows), near.rows) & mask_allowed(selection, near.rows))
-    if not free.size:
-        return None
-    near = near.only(free)
     semantic = (settings.share * c.semantic[hits])[near.owners]
+    own = _own_matches(c, near.rows)
+    seen = isin_sorted(np.sort(rows), near.rows)
+    free = np.flatnonzero(~seen & mask_allowed(selection, near.rows))
     scores = blend_rows(view, request, near.rows, semantic)
-    picked = select_adjacent(view, near, scores, semantic, settings.most, best=settings.best)
+    picked = free[
+        select_adjacent(view, near.only(free), scores[free], semantic[free], settings.most, best=settings.best)
+    ]
+    if settings.raised:
+        semantic = np.maximum(semantic, np.where(seen, 0.0, own))
+        picked = np.concatenate(
+            [picked, _greatest_of_each(near.rows, semantic, np.flatnonzero(seen & (semantic > own)))]
+        )
+    if not picked.size:
+        return None
     near, semantic = near.only(picked), semantic[picked]
     return ExpansionBatch(near.rows, semantic, partial(_describe_neighbour, view, near, semantic))
+
+
+def _own_matches(c: Candidates, rows: I64) -> F64:
+    """Return the semantic scores of rows by their own match, 0 for rows that are no candidates."""
+    at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
+    return np.where(c.rows[at] == rows, c.semantic[at], 0.0)
+
+
+def _greatest_of_each(rows: I64, semantic: F64, places: I64) -> I64:
+    """Return for each distinct row the place of its greatest score, the first of equals."""
+    order = places[np.argsort(-semantic[places], kind="stable")]
+    return order[np.sort(np.unique(rows[order], return_index=True)[1])]
 
 
 def _describe_neighbour(view: View, near: AdjacentRows, semantic: F64, position: int) -> LinkedHit:
@@ -182,10 +205,10 @@ def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, 
 # ---------------------------------------------------------------------- walks
 
 
-def _walk_links(
-    view: View, request: Request, selection: Selection, c: Candidates, hits: I64, query: F32 | None, intent: str
+def _follow_links(
+    view: View, request: Request, selection: Selection, c: Candidates, hits: I64, matches: OwnMatches, intent: str
 ) -> ExpansionBatch | None:
-    """Walk links from the best hits and push mass along them; None without a change."""
+    """Add to chunks what links pass on from the best hits; None without a change."""
     # hits: positions of at least one, best first; the rows of the candidates ascend
     settings = request.profile.graph
     top = float(c.semantic[hits].max())
@@ -198,41 +221,29 @@ def _walk_links(
     if not view.all_active:
         anchors, scores = walks.latest_rows(view, anchors, scores)
     starts = walks.find_starts(view, anchors, scores, invalidated=keep)
-    walk = walks.walk_best_first(
-        view, starts, intent=intent, depth=settings.depth, beam_width=settings.beam, budget=settings.budget,
-        vector=query, invalidated=keep,
+    walk = spread(
+        view, starts, intent=intent, depth=settings.depth, beam_width=settings.beam, relations=settings.relations,
+        invalidated=keep,
     )  # fmt: skip
-    pushed = _NOTHING
-    if settings.pushed:
-        pushed = walks.push_mass(view, starts, intent=intent, budget=settings.pushed, invalidated=keep)
-    rows = np.concatenate([walks.reached_rows(view, walk, starts, settings.budget), pushed.rows])
-    semantic = merge_walk_scores(
-        c.rows, c.semantic, top,
-        Shares(settings.strong, settings.raised, settings.added, settings.raised_by_push, settings.added_by_push),
-        _ALL_LIVE if selection.live is None else selection.live.view(np.uint8), anchors,
-        rows[: walk.nodes.size], walk.scores, walks.mark_contradicted(view, walk),
-        float(max(walk.scores.max(initial=0.0), starts.lone_scores.max(initial=0.0))),
-        pushed.rows, pushed.scores, float(pushed.scores.max(initial=0.0)),
-    )  # fmt: skip
-    places = np.flatnonzero(semantic >= 0.0)
-    if not places.size:
+    rows = nodes.state_of(view).rows[walk.nodes]
+    places = np.flatnonzero((walk.hops > 0) & mask_allowed(selection, rows))
+    rows = rows[places]
+    at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
+    known = c.rows[at] == rows
+    own = np.where(known, c.semantic[at], 0.0)
+    own[~known] = matches(rows[~known])
+    marked = walks.mark_contradicted(view, walk)[places] != 0
+    received = np.where(marked & known, 0.0, walk.scores[places] * top)  # what contradicts is shown, not raised
+    semantic = np.maximum(np.minimum(own + received, BELOW_BEST * top), own)
+    moved = (semantic > own) | marked
+    if not moved.any():
         return None
-    rows, semantic = rows[places], semantic[places]
-    paths = walks.intent_paths(intent)
-    return ExpansionBatch(
-        rows, semantic, partial(_describe_walked, view, walk, paths, pushed.paths, places, rows, semantic)
-    )
+    places, rows, semantic = places[moved], rows[moved], semantic[moved]
+    return ExpansionBatch(rows, semantic, partial(_describe_followed, view, walk, places, rows, semantic))
 
 
-def _describe_walked(
-    view: View, walk: Walk, paths: Sequence[tuple[str, ...]], along: I64, places: I64, rows: I64, semantic: F64, i: int
-) -> LinkedHit:
-    """Describe a walked row by its path; of pushed mass only the relations are known."""
-    row, score, place = int(rows[i]), float(semantic[i]), int(places[i])
-    if place < walk.nodes.size:
-        return describe_path(row, score, walks.trace_path(view, walk, place))
-    text = f"{' -> '.join(paths[along[place - walk.nodes.size]])} from the best hits"
-    return LinkedHit(row, score, text, (), contradicts=False)
+def _describe_followed(view: View, walk: Walk, places: I64, rows: I64, semantic: F64, i: int) -> LinkedHit:
+    return describe_path(int(rows[i]), float(semantic[i]), walks.trace_path(view, walk, int(places[i])))
 
 
 # ---------------------------------------------------------------------- topic siblings

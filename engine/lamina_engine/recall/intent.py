@@ -1,7 +1,10 @@
 """Intent of a question (why, when, entity or what), classified by its words.
 
+What supports a thing is asked like what led to it, so *why* stands for both.
+
 Each family of words in the question adds 3 points to its intent, a time phrase 2 to *when*, and a leading question word
-2 to its own. The tables are those of ClawMem's classifier, matched on full words instead of prefixes.
+2 to its own. The English tables are those of ClawMem's classifier and some more, matched on full words instead of prefixes; *why* is
+read in the languages in which time is (`lamina_engine.time.lexicon`), and in Chinese, Japanese and Korean.
 """
 
 from __future__ import annotations
@@ -31,7 +34,24 @@ _FAMILIES: Final[dict[str, tuple[str, ...]]] = {
     "why": (
         r"why", r"caus(?:e|es|ed|ing)", r"because", r"reasons?|rationale", r"led to", r"result(?:s|ed|ing)? (?:in|from)",
         r"depend(?:s|ed|ing|ency|encies)?", r"block(?:s|ed|ing|er|ers)?", r"choose|chose|chosen", r"decisions?|decided?",
-        r"trade-?offs?", r"instead of",
+        r"trade-?offs?", r"instead of", r"how come", r"(?:root|main) causes?", r"what made", r"due to", r"evidence",
+        r"(?:what|which|who)(?: \w+){0,3} (?:supports?|supported|backs?|backed)", r"supporting",
+        # de
+        r"warum|wieso|weshalb|weswegen|wodurch", r"woran (?:liegt|lag)", r"grund|gründe[ns]?|ursachen?", r"verursacht\w*|ausgelöst",
+        r"stützt|stützen|untermauer\w+|belegt",
+        # fr
+        r"pourquoi", r"raisons?", r"à cause|en raison", r"provoqu\w+|caus(?:é|ée|ait)", r"appuie|étaye|soutient",
+        # es, pt, it
+        r"por qu[eéê]|porqu[eéê]", r"causas?|caus[oó]u?|causado|causato", r"motivos?|raz[oó]n|razones|raz[aã]o", r"debido a|devido a",
+        r"perch[eé]|come mai", r"respalda|apoya|sustenta|apoia|sostiene", r"ragion[ei]",
+        # nl
+        r"waarom|hoezo", r"hoe komt", r"oorzak?e?n?|oorzaak|redenen|reden", r"veroorzaakt\w*", r"onderbouwt|ondersteunt",
+        # ru, pl
+        r"почему|отчего|зачем", r"причин\w*|из-за чего", r"вызвал\w*", r"подтверждает", r"dlaczego|czemu", r"przyczyn\w*|pow[oó]d\w*",
+        r"spowodowa\w+", r"potwierdza|popiera",
+        # sv, tr
+        r"varför", r"hur kommer det sig", r"orsak\w*|anledning\w*", r"stöder|stödjer", r"neden|niçin|niye", r"sebep|sebebi",
+        r"destekl\w+",
     ),
     "when": (
         r"when", r"timeline|chronology", r"dates?", r"yesterday|today", rf"(?:last|past|this|previous) (?:{_UNITS}|{_MONTHS})s?",
@@ -47,7 +67,25 @@ _PHRASE: Final = (
     rf"(?<![\w-])(?:yesterday|today|(?:last|past|this) (?:(?:\d+ )?(?:{_UNITS})s?)|(?:{_NUMBER}) (?:{_UNITS})s? ago"
     rf"|(?:in|since) (?:{_MONTHS}|(?:19|20)\d\d))(?![\w-])"
 )
-_LEADING: Final = {"why": "why", "when": "when", "who": "entity"}
+_LEADING: Final = {"why": "why", "when": "when", "who": "entity"} | dict.fromkeys(
+    [
+        "warum",
+        "wieso",
+        "weshalb",
+        "pourquoi",
+        "perché",
+        "perche",
+        "waarom",
+        "почему",
+        "dlaczego",
+        "varför",
+        "neden",
+        "niçin",
+    ],
+    "why",
+)
+_WHY_CJK: Final = re.compile("なぜ|何故|どうして|なんで|为什么|為什麼|为何|为啥|怎么会|왜|이유|원인|原因|理由")
+"""Written without spaces: no border of a word is asked for."""
 
 
 @functools.cache
@@ -73,6 +111,7 @@ def classify(question: str) -> Intent:
     points = {
         intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _words().items()
     }
+    points["why"] += _FAMILY * bool(_WHY_CJK.search(question))
     points["entity"] += _FAMILY * bool(re.search(_NAMED, question))
     points["when"] += _HINT * bool(re.search(_PHRASE, question, re.IGNORECASE))
     first = question.split(maxsplit=1)[0].lower() if question.split() else ""

@@ -18,8 +18,15 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.profiles import LANES_BY_INTENT, Lexical, Profile
-from lamina_engine.recall.candidates import Candidates, fill_up, match_shown, score_by_time, score_candidates
+from lamina_engine.profiles import Lexical, Profile
+from lamina_engine.recall.candidates import (
+    Candidates,
+    fill_up,
+    match_shown,
+    own_matches,
+    score_by_time,
+    score_candidates,
+)
 from lamina_engine.recall.diversity import arrange, diversify
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FactHit, fact_lane
@@ -177,12 +184,12 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     """Run the lanes, score the candidates and select the hits."""
     profile, window = request.profile, (request.since_us, request.until_us)
     selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
-    operators = None
+    operators, linkable = None, selection
     if request.parsed is not None:
         from lamina_engine.recall.clauses import apply_operators  # in few questions
 
         operators = apply_operators(view, request.parsed, _analyzer())
-        selection = operators.narrow(selection)
+        selection, linkable = operators.narrow(selection), operators.narrow_linked(selection)
     share = _vector_share(memory, view, request)
     query = _query_vector(memory, view, request) if share > 0.0 else None
     share = share if query is not None else 0.0
@@ -205,11 +212,12 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         order = filter_window(view, request.window, candidates.rows, order, request.k)
     linked: Mapping[int, LinkedHit] = {}
     composite: Mapping[int, dict[str, Any]] = {}
-    intent = _intent(request)
+    intent = _intent(view, request)
     if order and (profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents):
         from lamina_engine.recall.expansion import expand  # walks are no part of most recalls
 
-        candidates, order, linked = expand(view, request, selection, query, candidates, order, intent)
+        matches = functools.partial(own_matches, view, words, query, share)
+        candidates, order, linked = expand(view, request, linkable, candidates, order, intent, matches)
     if profile.composite.on:
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
@@ -307,17 +315,12 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
     if "vector" not in request.lanes or not view.vector_rows:
         return 0.0
     share = request.profile.vector_share
-    share = memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
-    intent = _intent(request)
-    if intent is None:
-        return share
-    words, meaning = LANES_BY_INTENT.get(intent, (1.0, 1.0))
-    return share * meaning / (share * meaning + (1.0 - share) * words)
+    return memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
 
 
-def _intent(request: Request) -> str | None:
-    """Return the question's intent in profiles that walk links, else None."""
-    if not request.profile.graph.intents:
+def _intent(view: View, request: Request) -> str | None:
+    """Return the question's intent where there are links that the profile follows, else None."""
+    if not request.profile.graph.intents or not view.snapshot.rows("links"):
         return None
     from lamina_engine.recall.intent import classify
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from lamina_kernels import candidates, distances, inverted, scoring, terms
 from lamina_kernels._jit import Kernel
-from lamina_kernels.graph import beam, chains, hops, injection, push
+from lamina_kernels.graph import beam, chains, hops, injection
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_exact_dots,
@@ -29,8 +29,6 @@ WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     injection.choose_neighbours_kernel,
     beam.meet_hop,
     beam.take_hop,
-    push.push_paths,
-    injection.merge_walks,
     beam.beam_walk,
     hops.k_hop,
     chains.walk_chains,

@@ -11,7 +11,7 @@ LIKES = Relation("likes", "mine", False, True, True, "the source likes the targe
 def test_every_relation_of_the_profiles_is_there() -> None:
     assert {each.name for each in BUILT_IN} == {
         "semantic", "supporting", "contradicts", "causal", "temporal", "entity", "usage", "blocks", "related_to",
-        "derived_from", "similar_to", "next", "brief", "debrief", "related",
+        "derived_from", "similar_to", "next", "brief", "debrief", "related", "mention",
     }  # fmt: skip
     assert all(each.walk_in for each in BUILT_IN if each.symmetric)
     assert [each.name for each in BUILT_IN if not each.raises] == ["contradicts"]

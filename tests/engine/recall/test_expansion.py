@@ -87,6 +87,26 @@ def test_a_fresh_neighbour_may_pass_its_own_old_hit(tmp_path: Path) -> None:
     assert scores(vault, k=2)["old"] == pytest.approx(0.420484, abs=1e-6)
 
 
+def test_a_neighbour_that_also_matches_a_little_keeps_the_greater_score(tmp_path: Path) -> None:
+    # findings, seeds-a gap 10: half of its parent's .6 is worth more than its own .02
+    links = [("near", "hit", "derived_from")]
+    for own in (0.0, 0.02):
+        vault = vault_of(tmp_path / f"v{own}", {"hit": (0.6, 3), "near": (own, 3)}, links)
+        hits = vault.recall("zzz", k=12, profile="task", vector=QUERY)
+        assert hits[1].score == pytest.approx(0.452135, abs=1e-6)
+        assert hits[1].via == "hit <-derived_from- near"
+        assert recompute(hits[1].terms) == pytest.approx(hits[1].score, abs=1e-9)
+    got = scores(vault_of(tmp_path / "w", {"hit": (0.6, 3), "near": (0.5, 3)}, links))
+    assert got["near"] == pytest.approx(0.7 * 0.5 + 0.3 * math.exp(-3 / 14), abs=1e-6)
+
+
+def test_asking_for_more_hits_lowers_no_linked_task(tmp_path: Path) -> None:
+    tasks: dict[str, tuple[float, float | None]] = {"hit": (0.9, 1), "near": (0.1, 1)}
+    tasks |= {f"n{i}": (0.2 + i / 100, 1.0) for i in range(9)}
+    vault = vault_of(tmp_path / "v", tasks, [("hit", "near", "blocks")])
+    assert len({scores(vault, k=k)["near"] for k in (2, 5, 12)}) == 1
+
+
 def test_at_most_three_neighbours_of_a_hit_the_freshest_and_hits_use_up_no_place(tmp_path: Path) -> None:
     tasks: dict[str, tuple[float, float | None]] = {"hit": (0.9, 1), "second": (0.8, 1)}
     tasks |= {f"n{i}": (0.0, 10.0 - i) for i in range(6)}
@@ -130,7 +150,7 @@ def causal_vault(path: Path) -> Vault:
         "outage": (0.9, 1), "leak": (-0.1, 5), "upgrade": (-0.2, 9), "noise": (0.2, 2), "rumour": (-0.4, 3),
     }  # fmt: skip
     links = [
-        ("outage", "leak", "causal"), ("leak", "upgrade", "causal", 0.8), ("outage", "rumour", "contradicts"),
+        ("leak", "outage", "causal"), ("upgrade", "leak", "causal", 0.8), ("outage", "rumour", "contradicts"),
     ]  # fmt: skip
     return vault_of(path, tasks, links)
 
@@ -140,13 +160,95 @@ def test_why_walks_to_what_no_lane_finds_and_never_above_the_best_hit(tmp_path: 
     hits = vault.recall("why zzz", profile="causal", vector=QUERY, lanes=["vector"])
     assert hits[0].id == "outage"
     found = {hit.id: hit for hit in hits}
-    assert found["upgrade"].via == "outage -causal-> leak -causal-> upgrade"
+    assert found["upgrade"].via == "outage <-causal- leak <-causal- upgrade"
     assert [step["relation"] for step in found["upgrade"].terms["path"]] == ["causal", "causal"]
     assert found["leak"].score > found["noise"].score
     assert found["upgrade"].score <= 0.8 * hits[0].score + 1e-12
     assert hits.explain()["intent"] == "why"
     for hit in hits:
         assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9)
+
+
+INCIDENTS = (
+    ("Guests at the Linz hotel got no breakfast", "The kitchen lift was stuck", "Mice had chewed a control wire"),
+    ("The choir's spring concert was cancelled", "Half of the tenors had the flu", "Rehearsals were held in a cold chapel"),
+    ("Our beehives stood empty in April", "The neighbour sprayed rapeseed by day", "His permit named the wrong hours"),
+    ("The ferry to Hiiumaa turned round", "A bow door sensor showed red", "Salt had crept under its seal"),
+    ("Two thousand ballots were reprinted", "A candidate's surname lacked a letter", "The old typeface has no ogonek"),
+    ("The greenhouse froze overnight", "Its boiler shut down at two", "Somebody had cleaned the oil gauge with acetone"),
+    ("Grandmother's recipe failed this time", "The dough never rose", "The flour was from last year's wet harvest"),
+    ("The museum closed its east wing", "Plaster came off a fresco", "Pile driving shook the street next door"),
+    ("A third of the marathon runners went the wrong way", "A marshal left corner nine", "His radio battery was charged backwards"),
+    ("The vaccine shipment had to be thrown away", "The cold chain broke in Dakar", "Customs asked for a stamp nobody used any more"),
+    ("The planetarium show had no sound", "An amplifier blew its fuse", "Popcorn butter dripped through the ceiling"),
+    ("Our village lost its only bus", "The driver took another post", "Her night shifts were never paid at night rates"),
+)  # fmt: skip
+FILLER = (
+    "The library bought new shelves", "A heron nests by the weir", "Choir books were counted", "The mayor opened a bridge",
+    "Wool prices fell again", "The clock tower was painted", "A fair is planned for autumn", "The bakery sells rye",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["causal", "default"])
+def test_why_finds_causes_that_share_no_word_among_fillers(tmp_path: Path, profile: str) -> None:
+    # findings, seeds-a gap 1; causes are linked as the registry says: the cause led to its effect
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add(
+            [
+                {"id": f"{kind}{i}", "text": f"{text}."}
+                for i, chain in enumerate(INCIDENTS)
+                for kind, text in zip("ecd", chain, strict=True)
+            ]
+            + [{"text": f"{FILLER[i % 8]}, says entry {i} of the parish diary."} for i in range(168)]
+        )
+        vault.link("c0", "e0", "temporal")  # the order of time is no reason
+        vault.link("e1", "e0", "temporal")
+        for i in range(len(INCIDENTS)):
+            vault.link(f"d{i}", f"c{i}", "causal")
+            vault.link(f"c{i}", f"e{i}", "causal")
+        found = 0
+        for i, (effect, *_) in enumerate(INCIDENTS):
+            asked = f"why did it happen that {effect[0].lower()}{effect[1:]}?"
+            found += len({f"c{i}", f"d{i}"} & {hit.id for hit in vault.recall(asked, k=5, profile=profile)})
+        assert found >= 22
+        hits = vault.recall("Warum gab es kein breakfast im Linz hotel?", k=5, profile=profile)
+        assert {"c0", "d0"} <= {hit.id for hit in hits}
+
+
+def test_what_supports_a_claim_is_found_against_the_link(tmp_path: Path) -> None:
+    # findings, seeds-a 001 row 29
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add("The old mill can be saved.", id="z")
+        vault.add("Beams were tested by Prague engineers.", id="s1")
+        vault.add("An heir has signed over two acres.", id="s2")
+        vault.add([{"text": f"{FILLER[i % 8]}, entry {i}."} for i in range(40)])
+        vault.link("s1", "z", "supporting")
+        vault.link("s2", "z", "supporting")
+        for profile in ("causal", "default"):
+            hits = vault.recall("what else supports saving the old mill", k=4, profile=profile)
+            assert {"s1", "s2"} <= {hit.id for hit in hits}
+
+
+def test_a_linked_chunk_gains_what_the_link_passes_on(tmp_path: Path) -> None:
+    vault = causal_vault(tmp_path / "v")
+    options = {"vector": QUERY, "lanes": ["vector"]}
+    vault.link("noise", "outage", "causal", 0.5)
+    plain = {hit.id: hit.score for hit in vault.recall("zzz", profile="default", **options)}
+    hits = {hit.id: hit.score for hit in vault.recall("why zzz", profile="causal", **options)}
+    assert hits["outage"] == plain["outage"]
+    assert hits["noise"] == pytest.approx(plain["noise"] + 0.8 * 0.5 * plain["outage"])
+
+
+def test_a_quoted_phrase_does_not_keep_away_what_a_link_leads_to(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add("The single Grey Harbour was sung by Ida Lund.", id="song")
+        vault.add("She was born in Malmo.", id="singer", title="Ida Lund", project="music")
+        vault.link("song", "singer", "mention")
+        asked = '"Grey Harbour" singer birthplace'
+        assert [hit.id for hit in vault.recall(asked, profile="causal")] == ["song", "singer"]
+        assert [hit.id for hit in vault.recall(f"{asked} -malmo", profile="causal")] == ["song"]
+        assert [hit.id for hit in vault.recall(f"{asked} -project:music", profile="causal")] == ["song"]
+        assert [hit.id for hit in vault.recall(asked, profile="causal", where={"project": None})] == ["song"]
 
 
 def test_what_contradicts_is_shown_marked_and_never_raised(tmp_path: Path) -> None:
@@ -163,8 +265,14 @@ def test_what_contradicts_is_shown_marked_and_never_raised(tmp_path: Path) -> No
 def test_other_intents_walk_nothing_unless_asked(tmp_path: Path) -> None:
     vault = causal_vault(tmp_path / "v")
     options = {"profile": "causal", "vector": QUERY, "lanes": ["vector"]}
+    options["profile"] = "default"
     assert "upgrade" not in {hit.id for hit in vault.recall("zzz", **options)}
     assert "upgrade" in {hit.id for hit in vault.recall("zzz", intent="why", **options)}
+    walked, why = (
+        {hit.id: hit.score for hit in vault.recall("zzz", intent=intent, **(options | {"profile": "causal"}))}
+        for intent in ("what", "why")
+    )
+    assert walked.get("leak", 0.0) < why["leak"]
     with pytest.raises(InvalidArgument, match="intent"):
         vault.recall("zzz", intent="because", **options)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ CLOCK_US = parse_instant("2026-03-01")
 
 
 def request(text: Any = "q", **options: Any) -> Request:
-    return make_request(text, BUILT_IN["default@1"], now_us=CLOCK_US, **options)
+    return make_request(text, BUILT_IN["default@2"], now_us=CLOCK_US, **options)
 
 
 @pytest.mark.parametrize(
