@@ -308,7 +308,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
                 missing_created_at="0001-01-01T00:00:00Z",
             ),
             neighbours=Neighbours(most=3),
-            invalidated=1.0,
+            invalidated=0.5,
         ),
         Profile("causal@2", graph=Graph(intents=INTENTS)),
         Profile("entity@1", fusion="ranks", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0)),

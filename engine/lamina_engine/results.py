@@ -191,6 +191,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     recorded_at_us: int
     tags: tuple[str, ...] = ()
     success: bool | None = None
+    """Outcome of a task; None where it is not known, and while the chunk is invalidated."""
     commit: str | None = None
     blob: str | None = None
     metadata: dict[str, JSONValue] = {}
@@ -200,6 +201,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Hash of its content, in hex."""
     status: str = "active"
     """``active``, ``invalidated``, ``superseded``, ``removed`` or ``archived``."""
+    reason: str | None = None
+    """Newest reason for which it was invalidated; `lamina.vault.Vault.history` has all of them."""
     pinned: bool = False
     snoozed_until_us: int | None = None
     freshness: str | None = None
@@ -248,6 +251,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
             "created_at": format_instant(self.created_at_us),
             "recorded_at": format_instant(self.recorded_at_us),
             "status": self.status,
+            "reason": self.reason,
             "pinned": self.pinned,
             "tags": list(self.tags),
             "success": self.success,
@@ -295,7 +299,10 @@ class Hit(Chunk, frozen=True, kw_only=True):
             "session": self.session,
             "created_at": format_instant(self.created_at_us),
             "status": self.status,
+            "reason": self.reason,
+            "success": self.success,
             "freshness": self.freshness,
+            "needs_review": self.needs_review,
             "via": self.via,
             "terms": cast("dict[str, JSONValue]", self.terms),
         }

@@ -64,6 +64,7 @@ _SCHEMA: Final = pa.schema(
         ("metadata", pa.string()),
         ("version", pa.string()),
         ("status", pa.string()),
+        ("reason", pa.string()),
         ("pinned", pa.bool_()),
         ("snoozed_until", pa.string()),
     ]
@@ -129,10 +130,14 @@ def _records(view: View, exported: Rows, rows: Rows) -> list[dict[str, Any]]:
     followed = np.flatnonzero(np.isin(previous, exported))
     names = view.snapshot.values("chunks", "id", previous[followed])
     after = dict(zip(followed.tolist(), names, strict=True))
-    return [_record(chunk, after.get(i)) for i, chunk in enumerate(chunks_at(view, rows))]
+    outcomes = view.snapshot.values("chunks", "success", rows)  # an invalidated chunk shows none
+    chunks = chunks_at(view, rows)
+    return [
+        _record(chunk, after.get(i), success) for i, (chunk, success) in enumerate(zip(chunks, outcomes, strict=True))
+    ]
 
 
-def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
+def _record(chunk: Chunk, after: str | None, success: bool | None) -> dict[str, Any]:
     return {
         "id": chunk.id,
         "text": chunk.text,
@@ -150,13 +155,14 @@ def _record(chunk: Chunk, after: str | None) -> dict[str, Any]:
         "after": after,
         "created_at": format_instant(chunk.created_at_us),
         "tags": list(chunk.tags),
-        "success": chunk.success,
+        "success": success,
         "commit": chunk.commit,
         "blob": chunk.blob,
         "role": chunk.role,
         "metadata": dict(sorted(chunk.metadata.items())),
         "version": chunk.version,
         "status": chunk.status,
+        "reason": chunk.reason,
         "pinned": chunk.pinned,
         "snoozed_until": format_instant(chunk.snoozed_until_us),
     }
@@ -191,6 +197,7 @@ class Exported(Struct, frozen=True):
     metadata: dict[str, Any] | None = None
     version: str | None = None
     status: str = "active"
+    reason: str | None = None
     pinned: bool = False
     snoozed_until: str | None = None
 
@@ -298,6 +305,7 @@ def _batch(records: Sequence[Exported]) -> ChunkBatch:
 
 def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
     """Restore invalidations, removals, archivings, pins and snoozes of imported chunks."""
+    reasons_of = {r.id: r.reason for r in records if r.reason}
     with memory.write() as (transaction, view):
         for kind, wanted, status in (
             ("invalidate", [r.id for r in records if r.status == "invalidated"], INVALIDATED),
@@ -309,9 +317,8 @@ def _restore_status(memory: Memory, records: Sequence[Exported]) -> None:
             rows = rows[(view.state.pinned[rows] == 0) if status is None else (view.state.status[rows] != status)]
             if len(rows):
                 names = view.snapshot.values("chunks", "id", rows)
-                writing.add_events(
-                    transaction, kind, names, rows, transaction.stamps(len(rows)), ["imported"] * len(rows)
-                )
+                said = [memory.redact(reasons_of.get(name, "imported")) for name in names]
+                writing.add_events(transaction, kind, names, rows, transaction.stamps(len(rows)), said)
         moments = {r.id: parse_instant(r.snoozed_until, what="snoozed_until") for r in records if r.snoozed_until}
         found = zip(moments.values(), view.rows_of_ids(list(moments)).tolist(), strict=True)
         asleep = {row: us for us, row in found if view.state.snoozed.get(row) != us}

@@ -17,7 +17,7 @@ from lamina.cli.app import COMMANDS, program
 HIT_FIELDS = {
     "id", "score", "text", "source", "path", "line", "end_line", "title", "headings", "type", "collection", "project",
     "session", "created_at", "status",
-    "freshness", "via", "terms",
+    "reason", "success", "freshness", "needs_review", "via", "terms",
 }  # fmt: skip
 
 

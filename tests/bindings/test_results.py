@@ -17,7 +17,7 @@ from lamina_engine.recall.explain import recompute
 FIELDS = [
     "id", "score", "text", "source", "path", "line", "end_line", "title", "headings", "type", "collection", "project",
     "session", "created_at", "status",
-    "freshness", "via", "terms",
+    "reason", "success", "freshness", "needs_review", "via", "terms",
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from lamina.cli.terminal import (
     printable,
     short_date,
     short_id,
+    state_of,
     width,
     wrap,
 )
@@ -115,11 +116,10 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
 def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explain: bool = False) -> list[str]:
     """Return a hit as lines: rank, score and title, its origin, and lines of its text."""
     start, indent, room = f"{rank:>2}  {hit.score:.3f}  ", " " * _INDENT, columns() - _INDENT
-    state = None if hit.status == "active" else hit.status
     via = f"via {hit.via}" if hit.via else None
     id_ = short_id(hit.id)
     place = place_of(hit, room)
-    facts = headline(short_date(format_instant(hit.created_at_us)), hit.type, hit.project, state, hit.freshness, via)
+    facts = headline(short_date(format_instant(hit.created_at_us)), hit.type, hit.project, state_of(hit), hit.freshness, via)
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
     title = [f"{start}{bold(clip(printable(hit.label), columns() - len(start)))}"] if hit.label else []
     lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}", *([f"{indent}{place}"] if place else [])]

@@ -180,9 +180,15 @@ def headline(*parts: str | None) -> str:
     return " · ".join(printable(part) for part in parts if part)
 
 
+def state_of(chunk: Chunk) -> str | None:
+    """Return a chunk's status where it is not active, with the newest reason of an invalidation."""
+    if chunk.status == "active":
+        return None
+    return f"{chunk.status}: {chunk.reason}" if chunk.reason else chunk.status
+
+
 def chunk_line(chunk: Chunk) -> str:
     """Return a chunk as one line of a list."""
-    state = None if chunk.status == "active" else chunk.status
     pinned = "pinned" if chunk.pinned else None
     review = "needs review" if chunk.needs_review else None
     asleep = (
@@ -194,7 +200,7 @@ def chunk_line(chunk: Chunk) -> str:
         short_date(format_instant(chunk.created_at_us)),
         chunk.type,
         chunk.project,
-        state,
+        state_of(chunk),
         pinned,
         asleep,
         chunk.freshness,
@@ -213,7 +219,7 @@ def chunk_lines(chunk: Chunk) -> list[str]:
     rows.insert(0, ("id", printable(chunk.id)))
     rows.insert(1, ("place", place_of(chunk, columns()) if chunk.path else ""))
     rows.append(("tags", printable(", ".join(chunk.tags))))
-    rows.append(("status", chunk.status + (", pinned" if chunk.pinned else "")))
+    rows.append(("status", printable(state_of(chunk) or chunk.status) + (", pinned" if chunk.pinned else "")))
     rows.append(("freshness", headline(chunk.freshness, "needs review" if chunk.needs_review else None)))
     rows.append(("snoozed until", format_instant(chunk.snoozed_until_us) or ""))
     if chunk.success is not None:

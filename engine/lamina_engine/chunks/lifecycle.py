@@ -41,11 +41,14 @@ CHANGEABLE: Final = (
 
 
 def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> Chunk:
-    """Mark a chunk as no longer true; it stays in the history and can be restored. Idempotent."""
+    """Mark a chunk as no longer true; it stays in the history and can be restored.
+
+    Invalidated again, it keeps every reason and shows the newest.
+    """
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("invalidate needs a reason: what made it wrong, in words")
-    detail = msgspec.json.encode({"stamp": stamp}).decode() if stamp else None
-    return _event(memory, identity, "invalidate", reason, detail, unless=lambda status, _: status == INVALIDATED)
+    detail = msgspec.json.encode({"stamp": memory.redact(stamp)}).decode() if stamp else None
+    return _event(memory, identity, "invalidate", reason, detail, unless=lambda *_: False)
 
 
 def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
@@ -156,9 +159,11 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     row = find_row(view, identity)
     chunk = chunks_at(view, np.array([row], np.int64))[0]
     before = int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
-    same = _batch_of(chunk, {})
+    # what an invalidated chunk hides of its outcome
+    outcome = {"success": view.snapshot.values("chunks", "success", np.array([row], np.int64))[0]}
+    same = _batch_of(chunk, outcome)
     same.embed_like([chunk.version])
-    batch = _batch_of(chunk, changes)
+    batch = _batch_of(chunk, {**outcome, **changes})
     batch.title_is_name, batch.date_is_embedded = same.title_is_name, same.date_is_embedded
     if "title" in changes:
         batch.title_is_name = [False]

@@ -12,7 +12,7 @@ import numpy as np
 from lamina_engine.arguments import ids_of
 from lamina_engine.chunks.locations import locate
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
-from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES, SUPERSEDED
+from lamina_engine.index.state import FORGOTTEN, INVALIDATED, STATUS_NAMES, SUPERSEDED
 from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
 
 if TYPE_CHECKING:
@@ -56,7 +56,18 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
         record["path"], record["line"], record["end_line"] = (None, None, None) if place is None else place
         record["row"], record["status"], record["pinned"] = row, STATUS_NAMES[status], bool(pinned)
         record["snoozed_until_us"], record["freshness"], record["needs_review"] = snoozed.get(row), tier, review
+    wrong = [place for place, record in enumerate(records) if record["status"] == STATUS_NAMES[INVALIDATED]]
+    for place, reason in zip(wrong, reasons_at(view, rows[wrong]) if wrong else (), strict=True):
+        records[place]["reason"], records[place]["success"] = reason, None  # it is not known while it is in doubt
     return records
+
+
+def reasons_at(view: View, rows: Rows) -> list[str | None]:
+    """Return the newest reason for which each of some invalidated rows was invalidated."""
+    events = [view.state.invalidations.get(row, -1) for row in rows.tolist()]
+    known = np.array([event for event in events if event >= 0], np.int64)
+    reasons = dict(zip(known.tolist(), view.snapshot.values("events", "reason", known), strict=True))
+    return [reasons.get(event) for event in events]
 
 
 def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
@@ -172,6 +183,7 @@ __all__ = [
     "fields_at",
     "find_row",
     "history",
+    "reasons_at",
     "select_chunks",
     "story_chunks",
     "with_texts",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
+from lamina_engine.chunks.reading import reasons_at
 from lamina_engine.errors import ChunkExists, InvalidArgument
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
@@ -275,9 +276,10 @@ def _append_supersessions(
     )
     wrong = [p for p, row in older.items() if keep_invalid and _repeats_invalidated(view, batch, p, row)]
     if wrong:
-        reasons = ["invalidated before it moved or its labels changed"] * len(wrong)
+        reasons = reasons_at(view, np.array([older[p] for p in wrong], np.int64))
         rows = np.array(wrong, np.int64) + first
-        add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons)
+        carried = ['{"carried":true}'] * len(wrong)
+        add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons, carried)
     _carry_marks(transaction, view, batch, older, first, stamps)
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row

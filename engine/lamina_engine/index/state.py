@@ -46,9 +46,11 @@ class State:
         1 where the chunk is pinned.
     snoozed : mapping of int to int
         By row, until when the chunk is snoozed (us UTC); few are, so it is no column.
+    invalidations : mapping of int to int
+        By row that was ever invalidated, the row of the newest event that did so.
     """
 
-    __slots__ = ("events", "pinned", "snoozed", "status")
+    __slots__ = ("events", "invalidations", "pinned", "snoozed", "status")
 
     def __init__(
         self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None
@@ -70,10 +72,12 @@ class State:
         self.status = np.zeros(n, np.uint8)
         self.pinned = np.zeros(n, np.uint8)
         self.snoozed: dict[int, int] = {}
+        self.invalidations: dict[int, int] = {}
         if former is not None:
             kept = min(n, len(former.status))
             self.status[:kept], self.pinned[:kept] = former.status[:kept], former.pinned[:kept]
             self.snoozed = dict(former.snoozed)
+            self.invalidations = dict(former.invalidations)
         self._replay(snapshot, start, n)
         self._forget_since(snapshot, n)
         self.status.flags.writeable = self.pinned.flags.writeable = False
@@ -92,6 +96,8 @@ class State:
                 hit = (to >= 0) & (rows >= 0) & (rows < n)
                 # the last of several events about one row wins: NumPy assigns in order
                 target[rows[hit]] = to[hit].astype(np.uint8)
+            marked = np.flatnonzero(np.array([name == "invalidate" for name in names], np.bool_)[codes] & (rows >= 0))
+            self.invalidations.update(zip(rows[marked].tolist(), (segment.start + begin + marked).tolist(), strict=True))
             spoken = np.array([name in _SNOOZES for name in names], np.bool_)[codes] & (rows >= 0) & (rows < n)
             if spoken.any():
                 self._snooze(segment, begin + np.flatnonzero(spoken))

@@ -34,7 +34,8 @@ TYPE: Final = "agent_task"
 COLLECTION: Final = "tasks"
 ORIGIN: Final = "clawpy"
 REST: Final = "tasks_file"
-"""Kind of the events that keep what of a file belongs to no task; detail: ``top``, ``meta`` and ``edges``."""
+"""Kind of the events that keep what of a file belongs to no task; detail: ``top``, ``meta`` and ``edges``, and by whom it is
+said: the path ``file``, and the tasks that it lists, ``nodes``."""
 KEPT: Final = "clawpy"
 """Name in a chunk's metadata of what a file says in a way that its fields cannot: see `kept`."""
 
@@ -48,6 +49,8 @@ class TasksReport(Report):
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    removed: int = 0
+    """Tasks that the file listed when it was last read, and no longer lists."""
     invalidated: int = 0
     links: LinkCounts = field(default_factory=LinkCounts)
     aside: str | None = None
@@ -80,7 +83,8 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
     if file.nodes:
         _write_nodes(memory, file, report)
     _write_links(memory, file, report, registry)
-    _keep_rest(memory, file)
+    report.removed = _remove_unlisted(memory, path, file)
+    _keep_rest(memory, path, file)
     return report
 
 
@@ -290,8 +294,37 @@ def rest_of(view: View) -> dict[str, Any]:
     return newest
 
 
-def _keep_rest(memory: Memory, file: TaskFile) -> None:
-    clean, _ = memory.redact_json(taskfile.encode({"top": file.top, "meta": file.meta, "edges": file.loose}))
+def _listed(view: View) -> dict[str, list[str]]:
+    """Return the tasks that each file listed when it was last read, by path."""
+    details = (msgspec.json.decode(event["detail"]) for event in _events(view, (REST,)))
+    return {detail["file"]: detail["nodes"] for detail in details if "file" in detail}
+
+
+def _remove_unlisted(memory: Memory, path: Path, file: TaskFile) -> int:
+    """Remove the tasks that have left the file since it was last read, unless another file lists them."""
+    view = memory.view()
+    listed = _listed(view)
+    gone = set(listed.pop(path.resolve().as_posix(), ())).difference(file.nodes, *listed.values())
+    names = [chunk.id for chunk in chunks_at(view, _current_rows(view, sorted(gone))) if chunk.type == TYPE]
+    if names:
+        with memory.write() as (transaction, view):
+            rows = view.rows_of_ids(names)
+            reasons = [f"no longer in {path.name}"] * len(names)
+            writing.add_events(transaction, "remove", names, rows, transaction.stamps(len(names)), reasons)
+    return len(names)
+
+
+def _current_rows(view: View, names: Sequence[str]) -> Any:
+    """Return the rows of the chunks among some ids that are active or invalidated."""
+    rows = view.rows_of_ids(names)
+    rows = rows[rows >= 0]
+    return rows[np.isin(view.state.status[rows], (ACTIVE, INVALIDATED))]
+
+
+def _keep_rest(memory: Memory, path: Path, file: TaskFile) -> None:
+    said = {"top": file.top, "meta": file.meta, "edges": file.loose}
+    said |= {"file": path.resolve().as_posix(), "nodes": sorted(file.nodes)}
+    clean, _ = memory.redact_json(taskfile.encode(said))
     if msgspec.json.decode(clean) == rest_of(memory.view()):
         return
     with memory.write() as (transaction, _):

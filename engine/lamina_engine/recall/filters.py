@@ -374,6 +374,9 @@ def _by_value(test: Predicate, view: FilterView, within: Mask) -> Mask:
     rows = np.flatnonzero(within)
     column, read = _reader(test.field)
     values = view.snapshot.values("chunks", column, rows)
+    if test.field == "success":  # unknown while the chunk is invalidated
+        wrong = view.state.status[rows] == INVALIDATED
+        values = [None if is_wrong else value for value, is_wrong in zip(values, wrong.tolist(), strict=True)]
     for row, value in zip(rows.tolist(), values, strict=True):
         found[row] = compare_values(test.operator, read(value), test.value)
     return found

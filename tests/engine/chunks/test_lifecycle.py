@@ -35,15 +35,49 @@ def test_invalidating_hides_and_restoring_brings_back(lexical_vault: Vault) -> N
 def test_a_second_time_changes_nothing(lexical_vault: Vault) -> None:
     (id_,) = lexical_vault.add("x")
     calls: list[Callable[[], Chunk]] = [
-        lambda: lexical_vault.invalidate(id_, "first"), lambda: lexical_vault.restore(id_), lambda: lexical_vault.pin(id_),
-        lambda: lexical_vault.pin(id_, pinned=False),
+        lambda: lexical_vault.restore(id_), lambda: lexical_vault.pin(id_), lambda: lexical_vault.pin(id_, pinned=False),
     ]  # fmt: skip
+    lexical_vault.invalidate(id_, "first")
     for call in calls:
         first = call()
         before = lexical_vault.stats()
         assert call() == first
         assert lexical_vault.stats() == before
     assert kinds(lexical_vault, id_) == ["added", "invalidate", "restore", "pin", "unpin"]
+
+
+def test_every_reason_is_kept_and_the_newest_is_shown(lexical_vault: Vault) -> None:
+    # findings, seeds-a gap 6
+    (id_,) = lexical_vault.add("moved to MySQL", type="agent_task", success=True)
+    lexical_vault.invalidate(id_, "first", "s1")
+    chunk = lexical_vault.invalidate(id_, "second", "s2")
+    assert (chunk.status, chunk.reason, chunk.success) == ("invalidated", "second", None)
+    events = [entry for entry in lexical_vault.history(id_) if entry.kind == "invalidate"]
+    assert [(entry.reason, entry.detail) for entry in events] == [("first", {"stamp": "s1"}), ("second", {"stamp": "s2"})]
+    hit = lexical_vault.recall("MySQL", profile="task", where={"status": "invalidated"}, lanes=["lexical"])[0]
+    document = hit.to_dict()
+    assert (document["reason"], document["success"], document["needs_review"]) == ("second", None, False)
+    assert lexical_vault.list({"success": True, "status": "invalidated"}) == []
+    back = lexical_vault.restore(id_)
+    assert (back.reason, back.success) == (None, True)
+    assert [chunk.id for chunk in lexical_vault.list({"success": True})] == [id_]
+
+
+def test_reason_and_outcome_pass_to_what_repeats_the_text(lexical_vault: Vault) -> None:
+    (id_,) = lexical_vault.add("x", success=False)
+    lexical_vault.invalidate(id_, "because")
+    assert lexical_vault.update(id_, title="named").reason == "because"
+    assert lexical_vault.restore(id_).success is False
+
+
+def test_an_export_keeps_reason_and_outcome(lexical_vault: Vault, tmp_path: Path) -> None:
+    (id_,) = lexical_vault.add("x", success=True)
+    lexical_vault.invalidate(id_, "because")
+    lexical_vault.export(tmp_path / "all.jsonl")
+    with lamina.open(tmp_path / "other", create=True, embedder="none") as other:
+        other.import_(tmp_path / "all.jsonl")
+        assert other.get(id_).reason == "because"
+        assert other.restore(id_).success is True
 
 
 def test_pins_survive_updates_and_status(lexical_vault: Vault) -> None:

@@ -160,6 +160,20 @@ def test_edges_are_one_for_each_relation_and_pair(lexical_vault: Vault, path: Pa
     assert (links["related_to"].source, links["related_to"].note) == ("a", "first")
 
 
+def test_a_task_that_left_the_file_is_withdrawn_and_comes_back(lexical_vault: Vault, path: Path, tmp_path: Path) -> None:
+    # findings, seeds-a table 1 row 34
+    take(lexical_vault, put(path, node("a"), node("b"), edges=[edge("a", "b")]))
+    other = tmp_path / "other.json"
+    take(lexical_vault, put(other, node("c"), node("d")))
+    lexical_vault.add("not of a file", id="e", type="agent_task")
+    assert take(lexical_vault, put(path, node("a"))).removed == 1
+    assert {chunk.id for chunk in lexical_vault.list()} == {"a", "c", "d", "e"}
+    assert take(lexical_vault, put(other, node("a"), node("c"))).removed == 1
+    assert take(lexical_vault, put(path, node("b"))).removed == 0, "the other file lists a"
+    assert {chunk.id for chunk in lexical_vault.list()} == {"a", "b", "c", "e"}
+    assert exported(lexical_vault, tmp_path / "out.json")["nodes"].keys() == {"a", "b", "c", "e"}
+
+
 # ---------------------------------------------------------------------- invalidation
 
 
@@ -179,7 +193,8 @@ def test_soft_invalidation_appends_its_mark_and_resets_the_outcome(
     assert lexical_vault.get("t2").text == "line one\nline two  "
     report = take(lexical_vault, tmp_path / "out.json")
     assert (report.updated, report.invalidated, report.unchanged) == (0, 0, 4)
-    assert lexical_vault.get("t2").success is True  # the vault keeps what it was
+    assert lexical_vault.get("t2").success is None
+    assert lexical_vault.restore("t2").success is True  # the vault keeps what it was
 
 
 def test_marks_of_a_file_become_events(lexical_vault: Vault, path: Path, tmp_path: Path) -> None:
