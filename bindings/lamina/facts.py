@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lamina.options import Direction, ObjectKind, PathLike
     from lamina_engine.embed.chat import Budget, Chat, ChatSpec
     from lamina_engine.facts.extract import ExtractReport
-    from lamina_engine.facts.predicates import Predicate
-    from lamina_engine.facts.schema import Entity, Resolution
+    from lamina_engine.facts.predicates import Declaration, Predicate
+    from lamina_engine.facts.schema import Alias, Entity, Resolution
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.memory import Memory
     from lamina_engine.results import Contradiction, Fact, FactsReport
@@ -53,6 +53,7 @@ class Facts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
+        category: str | None = None,
         limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object; the same as `list`.
@@ -61,7 +62,7 @@ class Facts:
         ------
         EntityNotFound, AmbiguousEntity, InvalidArgument
         """
-        return self.list(subject, predicate, object, valid_at=valid_at, history=history, limit=limit)
+        return self.list(subject, predicate, object, valid_at=valid_at, history=history, category=category, limit=limit)
 
     # ------------------------------------------------------------------ questions
 
@@ -132,7 +133,7 @@ class Facts:
         Parameters
         ----------
         entity : str
-            A name, an alias or a canonical id.
+            A name, an alias or a canonical id; where nothing is called so, words of one entity's name or alias.
         valid_at : date, optional
             Facts valid then; by default at ``as_of``, else now.
         as_of : date, optional
@@ -171,7 +172,7 @@ class Facts:
             moment = recorded if recorded is not None else self._memory.clock.now_us()
         names = None if predicates is None else {predicate_name(name) for name in predicates}
         kg = fact_view_at(self._memory, recorded)
-        row = entity_row(kg, entity, type)
+        row = entity_row(kg, entity, type, part=True)
         found = kg.about(row, valid_at=None if history else moment, direction=direction, predicates=names)
         return Results(found, Fact)
 
@@ -183,6 +184,7 @@ class Facts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
+        category: str | None = None,
         limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object, in the order in which they were written.
@@ -199,6 +201,8 @@ class Facts:
             Facts valid then; now by default.
         history : bool
             Include facts that are no longer, or not yet, valid.
+        category : str, optional
+            Only facts of this category, such as ``person`` or ``project``.
         limit : int, optional
             Maximum number of facts; None for all.
 
@@ -217,6 +221,7 @@ class Facts:
         'Keystone'
         """
         from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.names import clean_type
         from lamina_engine.facts.predicates import predicate_name
         from lamina_engine.facts.view import fact_view_at
         from lamina_engine.results import Fact
@@ -231,7 +236,11 @@ class Facts:
         name = None if predicate is None else predicate_name(predicate)
         row = None if subject is None else entity_row(kg, subject)
         end = entity.row if entity is not None else object
-        return Results(kg.find(subject=row, predicate=name, object=end, valid_at=moment)[:limit], Fact)
+        found = kg.find(subject=row, predicate=name, object=end, valid_at=moment)
+        if category is not None:
+            kind = clean_type(category)
+            found = [fact for fact in found if fact.category == kind]
+        return Results(found[:limit], Fact)
 
     def contradictions(
         self, *, judge: ChatSpec | Literal[True] = None, budget: Budget | None = None
@@ -457,8 +466,10 @@ class Facts:
         functional: bool | None = None,
         inverse: str | None = None,
         object: Literal["any", "entity", "literal"] | None = None,
-    ) -> Predicate:
-        """Register a predicate, or change its registration; existing facts stay as they are.
+    ) -> Declaration:
+        """Register a predicate, or change its registration.
+
+        Where it has one value at a time from now on, a value that is there already ends where the next one was stated.
 
         Parameters
         ----------
@@ -470,6 +481,11 @@ class Facts:
             The predicate read from the object; facts are then found from both ends.
         object : {"any", "entity", "literal"}, optional
             Kind of its objects.
+
+        Returns
+        -------
+        Declaration
+            The predicate, and in ``mended`` the number of facts that changed for it.
 
         Raises
         ------
@@ -484,7 +500,80 @@ class Facts:
 
         return declare(self._memory, predicate, functional=functional, inverse=inverse, object=object)
 
+    def predicates(self, *, used: bool = False) -> Results[Predicate]:
+        """Return the registered predicates by name: which have one value at a time, and how they read inversely.
+
+        Parameters
+        ----------
+        used : bool
+            Those that this vault's facts have, registered or not, instead of all that are registered.
+
+        Examples
+        --------
+        >>> [each.functional for each in vault.facts.predicates() if each.name in ("owner", "phone")]
+        [True, False]
+        """
+        from lamina_engine.facts.predicates import Predicate
+        from lamina_engine.facts.view import fact_view_at
+
+        kg = fact_view_at(self._memory)
+        found = {predicate.name: predicate for predicate in kg.registry}
+        if used:
+            found = {name: found.get(name) or Predicate(name) for name in kg.predicate_names()}
+        return Results([found[name] for name in sorted(found)], Predicate)
+
     # ------------------------------------------------------------------ entities
+
+    def entities(self, type: str | None = None) -> Results[Entity]:
+        """Return the entities by name, with their aliases.
+
+        Parameters
+        ----------
+        type : str, optional
+            Only entities of this type (their facts' category), such as ``person`` or ``project``.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone", "project"), vault.facts.add_entity("Ann", "person")
+        >>> [entity.name for entity in vault.facts.entities("person")]
+        ['Ann']
+        """
+        from lamina_engine.facts.schema import Entity
+        from lamina_engine.facts.view import fact_view_at
+
+        return Results(fact_view_at(self._memory).list_entities(type), Entity)
+
+    def aliases(self, entity: str | None = None, *, type: str | None = None) -> Results[Alias]:
+        """Return the aliases of all entities, by entity; or of one.
+
+        Parameters
+        ----------
+        entity : str, optional
+            Only aliases of this entity.
+        type : str, optional
+            Only aliases of entities of this type.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add_entity("Keystone", "project", aliases=["KS"])
+        >>> [(alias.alias, alias.entity) for alias in vault.facts.aliases(type="project")]
+        [('KS', 'Keystone')]
+        """
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.schema import Alias
+        from lamina_engine.facts.view import fact_view_at
+
+        kg = fact_view_at(self._memory)
+        owners = kg.list_entities(type) if entity is None else [kg.entity(entity_row(kg, entity, type))]
+        return Results([Alias(name, each.name, each.id, each.type) for each in owners for name in each.aliases], Alias)
 
     def add_entity(self, name: str, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
         """Create an entity, or return the existing one; with other names of its own.
@@ -574,6 +663,7 @@ class Facts:
         name: str,
         *,
         type: str | None = None,
+        part: bool = False,
         prefix: bool = False,
         edits: bool = False,
         as_of: Instant | None = None,
@@ -586,8 +676,8 @@ class Facts:
             A canonical id, a name or an alias. Case and diacritics matter only where they distinguish entities.
         type : str, optional
             Only entities of this type.
-        prefix, edits : bool
-            Also match it as a prefix, and with one letter changed.
+        part, prefix, edits : bool
+            Also match it as words of a name, as a prefix, and with one letter changed.
         as_of : date, optional
             Use the names recorded by then.
 
@@ -603,7 +693,7 @@ class Facts:
         from lamina_engine.facts.view import fact_view_at
 
         kg = fact_view_at(self._memory, self._instant(as_of, "as_of"))
-        return kg.resolve(name, type=type, prefix=prefix, edits=edits)
+        return kg.resolve(name, type=type, part=part, prefix=prefix, edits=edits)
 
     def entity(self, name_or_id: str, *, type: str | None = None) -> Entity:
         """Return the one entity of a name, an alias or a canonical id.

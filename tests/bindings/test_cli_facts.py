@@ -94,3 +94,24 @@ def test_fields_of_notes_and_contradictions(folder: Path, tmp_path: Path) -> Non
     assert (found["old"]["value"], found["new"]["value"]) == ("8080", "9090")
     assert run(folder, "contradictions").stdout.startswith("Beacon port 8080 -> 9090")
     assert run(folder, "extract", "--session", "s").exit_code == 2
+
+
+def test_lists_and_the_registry(folder: Path) -> None:
+    # findings, seeds-a table 3 rows 30 and 33
+    run(folder, "add", "Billing Service", "on_call", "Ann", "--type", "service")
+    run(folder, "add", "Billing Service", "on_call", "Bob")
+    run(folder, "alias", "BS", "Billing Service")
+    assert [fact["object"] for fact in read(folder, "list", "--category", "service")["facts"]] == ["Ann", "Bob"]
+    assert read(folder, "list", "--limit", "1")["more"] is True
+    assert [entity["id"] for entity in read(folder, "entities", "--type", "service")["entities"]] == [
+        "vault:service:billing_service"
+    ]
+    assert run(folder, "aliases", "BS").stdout == "BS  Billing Service · vault:service:billing_service\n"
+    assert "owner" in run(folder, "predicates").stdout
+    assert run(folder, "predicates", "--used").stdout == "on_call  several values\n"
+    declared = run(folder, "declare", "on_call", "--one")
+    assert declared.stdout == "on_call  one value at a time · 2 facts mended\n"
+    assert [fact["object"] for fact in read(folder, "list", "--predicate", "on_call")["facts"]] == ["Bob"]
+    found = run(folder, "about", "billing")
+    assert found.stdout.startswith("Billing Service on_call Bob")
+    assert found.stderr == "lamina: 'billing' is read as 'Billing Service' (vault:service:billing_service)\n"

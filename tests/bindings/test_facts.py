@@ -194,3 +194,48 @@ def test_without_a_language_model_it_says_so(plain: Vault, monkeypatch: pytest.M
     for call in (lambda: plain.facts.extract(judge=True), lambda: plain.facts.contradictions(judge=True)):
         with pytest.raises(lamina.InvalidConfig, match="LAMINA_JUDGE_URL"):
             call()
+
+
+def test_entities_aliases_and_facts_are_listed_by_category(plain: Vault) -> None:
+    # findings, seeds-a table 3 row 33
+    plain.facts.add_entity("Keystone", "project", ["KS"])
+    plain.facts.add_entity("Ann", "person", ["Annie", "Mum"])
+    plain.facts.add("Ann", "phone", "1")
+    plain.facts.add("Keystone", "port", "3055")
+    assert [entity.name for entity in plain.facts.entities()] == ["Ann", "Keystone"]
+    assert [entity.id for entity in plain.facts.entities("Project")] == ["vault:project:keystone"]
+    assert [(each.alias, each.entity) for each in plain.facts.aliases()] == [
+        ("Annie", "Ann"),
+        ("Mum", "Ann"),
+        ("KS", "Keystone"),
+    ]
+    assert [each.alias for each in plain.facts.aliases("mum")] == ["Annie", "Mum"]
+    assert [each.alias for each in plain.facts.aliases(type="project")] == ["KS"]
+    assert told(plain.facts.list(category="person")) == [("phone", "1")]
+    assert plain.facts.entities().to_arrow()["name"].to_pylist() == ["Ann", "Keystone"]
+    assert plain.facts.aliases().to_arrow().num_rows == 3
+
+
+def test_the_registry_is_shown(plain: Vault) -> None:
+    registered = {each.name: each for each in plain.facts.predicates()}
+    assert registered["owner"].functional
+    assert not registered["phone"].functional
+    assert registered["owns"].inverse == "owned_by"
+    plain.facts.add("Ann", "badge", "1")
+    assert [(each.name, each.functional) for each in plain.facts.predicates(used=True)] == [("badge", False)]
+    plain.facts.declare("badge", functional=True)
+    assert [(each.name, each.functional) for each in plain.facts.predicates(used=True)] == [("badge", True)]
+
+
+def test_about_takes_part_of_a_name(plain: Vault) -> None:
+    # findings, seeds-a table 2 row 49
+    plain.facts.add("Billing Service", "port", "8080", type="service")
+    assert told(plain.facts.about("billing")) == [("port", "8080")]
+    plain.facts.add("Old Billing Job", "port", "8081")
+    with pytest.raises(AmbiguousEntity, match=r"vault:concept:old_billing_job, vault:service:billing_service"):
+        plain.facts.about("billing")
+    assert told(plain.facts.about("billing", type="service")) == [("port", "8080")]
+    for nothing in ("bill", "service job"):
+        with pytest.raises(EntityNotFound):
+            plain.facts.about(nothing)
+    assert plain.facts.resolve("billing", part=True).how == "part"

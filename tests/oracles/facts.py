@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 DAYS = 12
 """Cell 0 is everything before the first day, the last one everything from the last day on."""
-FUNCTIONAL = {"status", "works_at"}
-TURNED = {"owned_by": "owns", "employs": "works_at"}
+FUNCTIONAL = {"status", "works_at", "owned_by"}
+TURNED = {"child_of": "parent_of", "employs": "works_at", "owns": "owned_by"}
 """By a predicate, the one that says the same from the other end."""
-BETWEEN_ENTITIES = {"owns", "owned_by", "works_at", "employs"}
+BETWEEN_ENTITIES = {"parent_of", "child_of", "works_at", "employs", "owns", "owned_by"}
 
 
 class Op(NamedTuple):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,12 +15,23 @@ from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, pr
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina.results import Answers
+    from lamina.results import Answers, Record, Results
+    from lamina_engine.facts.predicates import Predicate
     from lamina_engine.facts.schema import Entity
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.results import Contradiction, Fact
 
+T = TypeVar("T", bound="Record")
+_KINDS = ("any", "entity", "literal")
 _VALID_AT = click.option("--valid-at", metavar="DATE", help="Facts valid at this date. [default: now]")
+_LIMIT = click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Maximum number; 0 for all.",
+)
 _AS_OF = click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
 
 
@@ -85,7 +96,7 @@ def alias(call: Call, alias: str, entity: str | None, type: str | None, remove: 
             )
             return
         found = vault.facts.alias(alias, str(entity), type=type)
-    call.answer(asdict(found), lambda: _entity_lines(found))
+    call.answer(found.to_dict(), lambda: [_entity_line(found)])
 
 
 @command("merge", "lamina facts merge vault:concept:keystone vault:project:keystone")
@@ -95,7 +106,7 @@ def merge(call: Call, entity: str, into: str) -> None:
     """Merge one entity into another, with its names, aliases and facts."""
     with call.open() as vault:
         found = vault.facts.merge(entity, into)
-    call.answer(asdict(found), lambda: _entity_lines(found))
+    call.answer(found.to_dict(), lambda: [_entity_line(found)])
 
 
 @command(
@@ -115,30 +126,109 @@ def merge(call: Call, entity: str, into: str) -> None:
 @click.option("--history", is_flag=True, help="Include facts that are no longer, or not yet, valid.")
 @click.option("--type", metavar="NAME", help="Type of the entity, where several share its name.")
 def about(call: Call, entity: str, predicates: tuple[str, ...], **options: Any) -> None:
-    """List the facts of an entity, given by name, alias or id."""
+    """List the facts of an entity, given by name, alias or id, or by words of one entity's name."""
     with call.open(mode="r") as vault:
         found = vault.facts.about(entity, predicates=predicates or None, **options)
+        meant = vault.facts.resolve(entity, type=options["type"], part=True, as_of=options["as_of"])
+    if meant.how == "part" and meant.entity is not None:
+        chosen = printable(f"lamina: {entity!r} is read as {meant.entity.name!r} ({meant.entity.id})")
+        print(chosen, file=sys.stderr)
     document = {"entity": entity, "count": len(found), "facts": [fact.to_dict() for fact in found]}
     call.answer(document, lambda: map(_fact_line, found))
 
 
+@command(
+    "list", "lamina facts list", "lamina facts list --predicate owner", "lamina facts list --category person --json"
+)
+@click.argument("subject", required=False)
+@click.option("--predicate", metavar="NAME", help="Only this predicate.")
+@click.option("--object", metavar="TEXT", help="Only this value, or this entity.")
+@click.option("--category", metavar="NAME", help="Only this category, such as person or project.")
+@_VALID_AT
+@click.option("--history", is_flag=True, help="Include facts that are no longer, or not yet, valid.")
+@_LIMIT
+def list_(
+    call: Call, subject: str | None, predicate: str | None, object: str | None, limit: int, **options: Any
+) -> None:
+    """List facts, in the order in which they were written."""
+    with call.open(mode="r") as vault:
+        # one more than requested, to learn whether there are more
+        found = vault.facts.list(subject, predicate, object, limit=limit + 1 if limit else None, **options)
+    _answer_list(call, "facts", found, limit, _fact_line)
+
+
+@command("entities", "lamina facts entities", "lamina facts entities --type person --json")
+@click.option("--type", "--category", "type", metavar="NAME", help="Only entities of this type.")
+@_LIMIT
+def entities(call: Call, type: str | None, limit: int) -> None:
+    """List entities, by name."""
+    with call.open(mode="r") as vault:
+        found = vault.facts.entities(type)
+    _answer_list(call, "entities", found, limit, _entity_line)
+
+
+@command("aliases", "lamina facts aliases", "lamina facts aliases Keystone", "lamina facts aliases --type project")
+@click.argument("entity", required=False)
+@click.option("--type", "--category", "type", metavar="NAME", help="Only aliases of entities of this type.")
+@_LIMIT
+def aliases(call: Call, entity: str | None, type: str | None, limit: int) -> None:
+    """List aliases, by entity."""
+    with call.open(mode="r") as vault:
+        found = vault.facts.aliases(entity, type=type)
+    _answer_list(call, "aliases", found, limit, lambda each: _line(each.alias, headline(each.entity, each.id)))
+
+
+@command("predicates", "lamina facts predicates", "lamina facts predicates --used")
+@click.option("--used", is_flag=True, help="Only those that facts of this vault have, registered or not.")
+def predicates(call: Call, used: bool) -> None:
+    """List predicates: which have one value at a time, and how they read from the object.
+
+    `lamina facts declare` changes them.
+    """
+    with call.open(mode="r") as vault:
+        found = vault.facts.predicates(used=used)
+    document = {"count": len(found), "predicates": found.to_dicts()}
+    call.answer(document, lambda: table((each.name, _predicate_text(each)) for each in found))
+
+
+@command(
+    "declare",
+    "lamina facts declare on_call --one",
+    "lamina facts declare owner --several",
+    "lamina facts declare mentors --inverse mentored_by --object entity",
+)
+@click.argument("predicate")
+@click.option("--one/--several", "functional", default=None, help="One value at a time, or several.")
+@click.option("--inverse", metavar="NAME", help="The predicate read from the object.")
+@click.option("--object", type=click.Choice(_KINDS), help="Kind of the object.")
+def declare(call: Call, predicate: str, functional: bool | None, inverse: str | None, object: Any) -> None:
+    """Register a predicate, or change how it is registered.
+
+    Where it has one value at a time from now on, a value that is there already ends where the next one was stated.
+    """
+    with call.open() as vault:
+        found = vault.facts.declare(predicate, functional=functional, inverse=inverse, object=object)
+    mended = count_of(found.mended, "fact") + " mended" if found.mended else None
+    call.answer(found.to_dict(), lambda: [_line(found.name, headline(_predicate_text(found), mended))])
+
+
 @command("entity", "lamina facts entity Mum", "lamina facts entity mercury --json")
 @click.argument("name")
-@click.option("--fuzzy", is_flag=True, help="Also match prefixes and names that differ by one letter.")
+@click.option("--fuzzy", is_flag=True, help="Also match parts, prefixes and names that differ by one letter.")
 def entity(call: Call, name: str, fuzzy: bool) -> None:
     """Show all entities that a name may mean, with their aliases."""
     from lamina_engine.errors import EntityNotFound
 
     with call.open(mode="r") as vault:
-        found = vault.facts.resolve(name, prefix=fuzzy, edits=fuzzy)
+        found = vault.facts.resolve(name, part=fuzzy, prefix=fuzzy, edits=fuzzy)
     if not found.entities:
         raise EntityNotFound(
             f"no entity is called {name!r}; `lamina facts entity --fuzzy` also looks for similar names"
         )
     document = {
-        "name": name, "how": found.how, "ambiguous": found.ambiguous, "entities": [asdict(each) for each in found.entities],
+        "name": name, "how": found.how, "ambiguous": found.ambiguous, "entities": [each.to_dict() for each in found.entities],
     }  # fmt: skip
-    call.answer(document, lambda: (line for each in found.entities for line in _entity_lines(each)))
+    call.answer(document, lambda: map(_entity_line, found.entities))
 
 
 @command(
@@ -281,9 +371,25 @@ def _line(text: str, details: str) -> str:
     return f"{bold(text)}  {dim(clip(details, max(20, columns() - width(text) - 2)))}"
 
 
-def _entity_lines(entity: Entity) -> Iterator[str]:
+def _entity_line(entity: Entity) -> str:
     others = ", ".join(map(printable, entity.aliases))
-    yield _line(entity.name, headline(entity.type, entity.id, f"also {others}" if others else None))
+    return _line(entity.name, headline(entity.type, entity.id, f"also {others}" if others else None))
+
+
+def _predicate_text(predicate: Predicate) -> str:
+    """Return what is registered of a predicate, in words."""
+    values = "one value at a time" if predicate.functional else "several values"
+    objects = {"entity": "of entities", "literal": "of texts", "any": None}[predicate.object]
+    return headline(values, objects, f"inverse {predicate.inverse}" if predicate.inverse else None)
+
+
+def _answer_list(call: Call, name: str, found: Results[T], limit: int, line: Callable[[T], str]) -> None:
+    """Print the first records of a list, and whether there are more."""
+    shown = found[:limit] if limit else found
+    more = len(found) > len(shown)
+    call.answer({"count": len(shown), "more": more, name: shown.to_dicts()}, lambda: map(line, shown))
+    if more and not call.as_json:
+        print(f"lamina: these are the first {limit}; --limit 0 lists all", file=sys.stderr)
 
 
 def _seed_document(path: Path, found: SeedReport) -> dict[str, Any]:
@@ -317,6 +423,9 @@ def _group(**given: Any) -> None:
 
 facts: click.Group = click.Group(
     "facts", callback=_group, help=_group.__doc__,
-    commands=[add, close, alias, merge, about, entity, ask, seed, extract, contradictions, import_], params=call_options(),
+    commands=[
+        add, close, alias, merge, about, list_, ask, entity, entities, aliases, predicates, declare, seed, extract,
+        contradictions, import_,
+    ], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",
 )  # fmt: skip

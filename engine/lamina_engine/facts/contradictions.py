@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.chunks import writing
 from lamina_engine.facts.columns import FACT
+from lamina_engine.facts.predicates import value_kind
 from lamina_engine.facts.view import read_facts, read_states
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _functional_conflicts(kg: FactView, fact: Fact) -> Iterable[Contradiction]:
     others = kg.find(subject=subject.row, predicate=fact.predicate) if subject is not None else []
     for other in others:
         same = other.object_id == fact.object_id and other.object == fact.object
-        if other.row >= fact.row or same or not _touch(other, fact):
+        apart = value_kind(fact.predicate, other.object) != value_kind(fact.predicate, fact.object)
+        if other.row >= fact.row or same or apart or not _touch(other, fact):
             continue
         relation = UPDATE if _is_dated(fact) else CONTRADICTION
         yield Contradiction(other.row, fact.row, relation, 1.0, ONE_VALUE)

@@ -6,21 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import names
-from lamina_engine.facts.columns import CLOSE, RETRACT
 from lamina_engine.facts.interning import EntityInterner
-from lamina_engine.facts.log import USER, FactsWritten, amend, entity_row
+from lamina_engine.facts.log import USER, FactsWritten, entity_row
+from lamina_engine.facts.mending import mend_merged
 from lamina_engine.facts.resolve import MERGE, sync_names
-from lamina_engine.facts.schema import MAX_TIME, MIN_TIME
-from lamina_engine.facts.timeline import Interval, insert_interval
-from lamina_engine.facts.view import Entity, FactView, fact_view, read_facts, read_states
+from lamina_engine.facts.view import Entity, FactView, fact_view
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Fact
     from lamina_engine.store.transaction import Transaction
 
 
@@ -99,7 +95,8 @@ def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origi
 def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
     """Merge an entity into another, which takes over its names, aliases and facts.
 
-    Of two values of a functional predicate the one stated later holds from its start on; equal facts are kept once.
+    Of two values of a functional predicate the one stated later ends the other, see `insert_interval`; equal facts are kept
+    once.
     """
     with memory.write() as (transaction, view):
         kg = fact_view(view)
@@ -111,7 +108,7 @@ def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER
             "origin": [origin],
         }  # fmt: skip
         transaction.append("entities", row, transaction.stamps(1))
-        _resolve_merged_facts(transaction, kg, first, second, origin)
+        mend_merged(transaction, kg, first, second, tz=memory.config.tz, origin=origin)
     return fact_view(memory.view()).entity(second)
 
 
@@ -153,70 +150,3 @@ def _append_alias_rows(transaction: Transaction, rows: Sequence[tuple[str, int]]
             },
             transaction.stamps(len(rows)),
         )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- merging
-
-
-def _resolve_merged_facts(transaction: Transaction, kg: FactView, first: int, second: int, origin: str) -> None:
-    """End facts that conflict once two entities are one."""
-    tables = kg.tables
-    members = [*kg.members(first), *kg.members(second)]
-    rows = np.concatenate(
-        [groups.of(member, kg.fact_rows) for groups in (tables.by_subject, tables.by_target) for member in members]
-    )
-    states = read_states(kg, rows)
-    facts = read_facts(kg, states, "out")
-    entities = {kg.identity(row) for row in (first, second)}
-    groups: dict[tuple[object, ...], list[Fact]] = {}
-    for fact in facts:
-        key, _ = _comparison_key(kg, fact, entities)
-        groups.setdefault(key, []).append(fact)
-    changed = [pair for group in groups.values() if len(group) > 1 for pair in _shortened_facts(kg, group, entities)]
-    changed.sort(key=lambda pair: pair[0].row)
-    ends = [
-        (fact, end) for fact, end in changed if end > (MIN_TIME if fact.valid_from_us is None else fact.valid_from_us)
-    ]
-    amend(transaction, kg, [fact for fact, _ in ends], CLOSE, origin, ends=[end for _, end in ends])
-    kept = {fact.row for fact, _ in ends}
-    amend(transaction, kg, [fact for fact, _ in changed if fact.row not in kept], RETRACT, origin)
-
-
-def _comparison_key(kg: FactView, fact: Fact, merged: set[str]) -> tuple[tuple[object, ...], object]:
-    """Return the key under which a fact is compared once entities are merged, and its value."""
-    registry, one = kg.registry, min(merged)
-    subject: object = one if fact.subject_id in merged else fact.subject_id
-    target: object = ("literal", fact.object) if fact.object_id is None else fact.object_id
-    target = one if target in merged else target
-    predicate, inverse = fact.predicate, registry.inverse(fact.predicate)
-    is_reversed = fact.object_id is not None and registry.is_reversed(predicate)
-    if inverse == predicate and fact.object_id is not None and not registry.is_functional(predicate):
-        is_reversed = str(target) < str(subject)
-    if is_reversed and inverse is not None:
-        subject, predicate, target = target, inverse, subject
-    if registry.is_functional(predicate):
-        return (subject, predicate), target
-    return (subject, predicate, target), target
-
-
-def _shortened_facts(kg: FactView, group: Sequence[Fact], merged: set[str]) -> list[tuple[Fact, int]]:
-    """Return the facts of a group that now end earlier, with their new ends."""
-    intervals: list[Interval] = []
-    by_row = {fact.row: fact for fact in group}
-    key = _comparison_key(kg, group[0], merged)[0]
-    for fact in sorted(group, key=lambda each: each.row):
-        begin = MIN_TIME if fact.valid_from_us is None else fact.valid_from_us
-        value = _comparison_key(kg, fact, merged)[1]
-        outcome = insert_interval(intervals, value, begin, fact.valid_to_us, MIN_TIME, functional=len(key) == 2)
-        if outcome.row != -1:
-            intervals.append(Interval(fact.row, value, begin, begin))
-            continue
-        if outcome.ended is not None:
-            intervals.remove(outcome.ended)
-            intervals.append(replace(outcome.ended, end=outcome.begin))
-        intervals.append(Interval(fact.row, value, begin, outcome.end if outcome.begin == begin else begin))
-    return [
-        (by_row[each.row], each.end)
-        for each in intervals
-        if each.end != (MAX_TIME if by_row[each.row].valid_to is None else by_row[each.row].valid_to)
-    ]

@@ -123,7 +123,7 @@ def extract_text(
     collection: str = COLLECTION,
     created_at_us: int | None = None,
 ) -> ExtractReport:
-    """Write each observation of a text as a chunk, and its triples as facts of that chunk.
+    """Write each observation of a text as a chunk, and its triples as facts of that chunk that begin at its date.
 
     The same text again changes nothing. Chunks of one session are searched for causes by `lamina_engine.graph.judged`.
     """
@@ -132,6 +132,7 @@ def extract_text(
     found, dropped = parse_observations(text)
     report = ExtractReport(observations=len(found), dropped=dropped)
     labels = {"source": source, "session": session, "collection": collection, "created_at": created_at_us}
+    begin = memory.clock.now_us() if created_at_us is None else created_at_us
     drafts: list[Draft] = []
     for observation in found:
         try:
@@ -143,7 +144,7 @@ def extract_text(
             report.dropped.append(Drop(f"observation {observation.title!r}", f"it could not be written: {error}"))
             continue
         report.chunks.append(name)
-        drafts += [draft_of(triple, name, observation.confidence) for triple in observation.triples]
+        drafts += [draft_of(triple, name, observation.confidence, begin) for triple in observation.triples]
     if drafts:
         report.count(write(memory, _redact_drafts(memory, drafts), origin=ORIGIN, strict=True, skip_bad=True))
     return report
@@ -173,8 +174,8 @@ def _find_repeated(view: View, batch: ChunkBatch) -> str | None:
     )
 
 
-def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
-    """Return a triple as a draft of a fact."""
+def draft_of(triple: Triple, chunk: str, confidence: float, begin: int | None) -> Draft:
+    """Return a triple as a draft of a fact that holds from ``begin`` on."""
     return Draft(
         triple.subject,
         triple.predicate,
@@ -182,6 +183,7 @@ def draft_of(triple: Triple, chunk: str, confidence: float) -> Draft:
         kind="literal" if triple.is_literal else "entity",
         source=chunk,
         confidence=confidence,
+        valid_from=begin,
     )
 
 

@@ -19,7 +19,7 @@ from lamina_engine.facts.extract import ExtractReport
 from lamina_engine.facts.log import Draft, retract, write
 from lamina_engine.facts.observations import Drop
 from lamina_engine.facts.predicates import predicate_name
-from lamina_engine.facts.view import FactView, fact_view
+from lamina_engine.facts.view import FactView, fact_view, rows_of_origin
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ _PLAIN_TYPES: Final = frozenset(
     )
 )
 """Types of chunks that are no types of things."""
+_CODE_TYPE: Final = "implementation"
+"""Type of the chunks of source files, whose ``::`` are operators; notes may have it too."""
+_NOTES: Final = (".md", ".markdown", ".mdx", ".rst", ".txt")
 _MAX_KEY: Final = 40
 _MAX_VALUE: Final = 500
 _MOST_VALUES: Final = 50
@@ -55,7 +58,12 @@ _BRACKETED: Final = re.compile(
     r"[\[(](?P<key>[^\W\d_][\w /-]{0,39}?)::[ \t]+(?P<value>(?:\[\[[^\]]*\]\]|[^\[\]()])+)[\])]"
 )
 _WIKILINK: Final = re.compile(r"\[\[(?P<target>[^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
-_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)")
+_FENCE: Final = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?P<sign>`{3,}|~{3,})")
+_ITEM: Final = re.compile(r"^(?:[-*+]|\d+[.)])[ \t]")
+_SPAN: Final = re.compile(r"(?P<sign>`+)(?!`).*?(?<!`)(?P=sign)(?!`)")
+_LITERAL: Final = re.compile(r"::$|^\.\.[ \t]+(?:code|code-block|sourcecode|parsed-literal|math|raw)::")
+"""End of a line after which reStructuredText takes what is indented more as it stands."""
+_CODE_INDENT: Final = 4
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(?P<text>.+?)[ \t]*#*$")
 _FETCHED: Final = 4_096
 
@@ -110,7 +118,9 @@ def _notes(view: View) -> Iterator[_Note]:
     columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata")
     for start in range(0, len(rows), _FETCHED):
         for record in view.snapshot.records("chunks", rows[start : start + _FETCHED], columns):
-            if record["source"] and record["title"] and (record["metadata"] or "::" in record["text"]):
+            has_fields = record["metadata"] or "::" in record["text"]
+            is_code = record["type"] == _CODE_TYPE and not (record["source"] or "").casefold().endswith(_NOTES)
+            if record["source"] and record["title"] and has_fields and not is_code:
                 by_source[record["source"]].append(record)
     for source, chunks in sorted(by_source.items()):
         chunks.sort(key=lambda record: record["ordinal"])
@@ -136,23 +146,48 @@ def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[N
     if "::" not in record["text"]:
         return
     subject = _subject_of(kg, record["headings"] or (), title)
-    fenced = False
-    for line in record["text"].split("\n"):
-        if _FENCE.match(line):
-            fenced = not fenced
-        heading = None if fenced else _HEADING.match(line)
+    for line in prose_lines(record["text"]):
+        heading = _HEADING.match(line)
         if heading:
             subject = _subject_of(kg, (heading["text"],), title)
-        if fenced or "::" not in line:
+        if "::" not in line:
             continue
         full_line = _LINE.match(line)
-        pairs = [full_line] if full_line else list(_BRACKETED.finditer(line))
-        for pair in pairs:
-            key, value = pair["key"].strip(), pair["value"].strip()
+        shown = _SPAN.sub(lambda span: "x" * len(span[0]), line)  # a bracket within code is code
+        for pair in [full_line] if full_line else _BRACKETED.finditer(shown):
+            key, value = pair["key"].strip(), line[slice(*pair.span("value"))].strip()
             if key.casefold() in _SUBJECT_FIELDS:
                 subject = _unquote(value) or subject
             elif value:
                 yield NoteField(subject, key, value, record["id"])
+
+
+def prose_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text outside code: fences, indented blocks, and literal blocks after ``::``."""
+    fence, literal, listed, blank = "", -1, False, True
+    for line in text.split("\n"):
+        opening = _FENCE.match(line)
+        if fence:
+            closes = opening is not None and opening["sign"].startswith(fence) and not line[opening.end() :].strip()
+            fence = "" if closes else fence
+            continue
+        if opening is not None:
+            fence = opening["sign"]
+            continue
+        bare = line.expandtabs(_CODE_INDENT).lstrip(" ")
+        if not bare.strip():
+            blank = True
+            continue
+        indent = len(line.expandtabs(_CODE_INDENT)) - len(bare)
+        if -1 < literal < indent:
+            continue
+        item = _ITEM.match(bare) is not None
+        listed = item or (listed and (indent > 0 or not blank))
+        if blank and indent >= _CODE_INDENT and not listed:
+            continue  # what follows without a blank line is of the same block, and indented too
+        literal = indent if _LITERAL.search(bare.rstrip()) else -1
+        blank = False
+        yield line
 
 
 def _subject_of(kg: FactView, headings: Sequence[str], title: str) -> str:
@@ -235,7 +270,7 @@ def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
 def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:
     """Retract facts of earlier runs that no note states any more; return their number."""
     kg = fact_view(memory.view())
-    rows = _rows_of_origin(kg)
+    rows = rows_of_origin(kg, ORIGIN)
     stated = {(draft.source, draft.predicate, draft.object.casefold()) for draft in drafts}
     removed = [
         fact.row
@@ -256,17 +291,3 @@ def _is_stated_by_alias(
     entity = kg.entity_by_id(object_id)
     names = {entity.name.casefold(), *(alias.casefold() for alias in entity.aliases)} if entity else set()
     return any(d.source == chunk and d.predicate == predicate and d.object.casefold() in names for d in drafts)
-
-
-def _rows_of_origin(kg: FactView) -> list[int]:
-    """Return the rows of current facts that came from notes."""
-    found: list[int] = []
-    for segment in kg.snapshot.segments("facts"):
-        origins = segment.column("origin")
-        names = origins.dictionary.to_pylist()
-        if ORIGIN in names:
-            codes = origins.indices.to_numpy(zero_copy_only=False)
-            found += (np.flatnonzero(codes == names.index(ORIGIN)) + segment.start).tolist()
-    rows = np.array([row for row in found if row < kg.fact_rows], np.int64)
-    kept: list[int] = rows[kg.is_current(rows, None)].tolist() if len(rows) else []
-    return kept

@@ -1,7 +1,8 @@
 """Interning of entities: the names of a write become rows of the entities log.
 
 A name is interned as an existing entity only where it is that entity's own name (in any case) or alias; other diacritics and
-spellings make another entity. A name of several entities is an error: the caller must choose one.
+spellings make another entity. A name of several entities is an error where a person writes, who can choose one; what is
+read from texts and files is filed under a concept of that name, so nothing is lost and nothing guessed.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ class _NewEntities:
 class EntityInterner:
     """Entities of one write: existing ones by name, and new ones."""
 
-    def __init__(self, kg: FactView, vault: str, expected: Iterable[str] = ()) -> None:
+    def __init__(self, kg: FactView, vault: str, expected: Iterable[str] = (), *, strict: bool = True) -> None:
         self._kg, self._part = kg, names.vault_part(vault)
+        self._strict = strict
+        """Whether a name of several entities is an error, and not a concept."""
         self.base = kg.snapshot.rows("entities")
         """Row of the first new one."""
         self.disturbed = False
@@ -169,6 +172,9 @@ class EntityInterner:
             return self._root(self._kg.root(row))
         for rows in self._levels(name):
             fitting = [row for row in rows if kind is None or self._type(row) == kind]
+            if len(fitting) > 1 and not self._strict:
+                concepts = [row for row in fitting if self._type(row) == names.DEFAULT_TYPE]
+                return concepts[0] if concepts else self._make_concept(name)
             if len(fitting) > 1:
                 ids = ", ".join(sorted(self._id(row) for row in fitting))
                 raise AmbiguousEntity(f"{name!r} may be any of {ids}; give one of these ids, or a type")
@@ -216,6 +222,10 @@ class EntityInterner:
         if unspecific >= 0:  # what was a mere concept is now known to be this
             self.merge(unspecific, row)
         return row
+
+    def _make_concept(self, name: str) -> int:
+        text = names.clean(name)
+        return self._make(text, names.slug(text), None, None)
 
     def merge(self, row: int, into: int) -> None:
         """Merge an entity into another."""
@@ -268,14 +278,16 @@ def intern_ends(
     """Return the entities of each draft, creating the missing ones.
 
     Each different name is interned once, in order of first appearance; where that could differ from interning row by row, rows
-    are taken one by one. With ``skip_bad`` rows with unusable names join ``columns.bad``; else the first is an error.
+    are taken one by one. With ``skip_bad`` rows with unusable names join ``columns.bad``, and names of several entities mean
+    a concept; else the first is an error.
     """
     kinds = _object_kinds(kg.registry, columns)
     names = dict.fromkeys(columns["subject"])
     names.update(dict.fromkeys(text for text, kind in zip(columns["object"], kinds, strict=True) if kind != "literal"))
-    found = _intern_by_name(EntityInterner(kg, vault, names), columns, chunks, kinds)
+    found = _intern_by_name(EntityInterner(kg, vault, names, strict=not skip_bad), columns, chunks, kinds)
     if found is None:
-        found = _intern_by_row(EntityInterner(kg, vault, names), columns, chunks, kinds, skip_bad=skip_bad)
+        interner = EntityInterner(kg, vault, names, strict=not skip_bad)
+        found = _intern_by_row(interner, columns, chunks, kinds, skip_bad=skip_bad)
     return found
 
 

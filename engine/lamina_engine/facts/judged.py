@@ -78,7 +78,7 @@ def pending(view: View) -> list[int]:
 
 def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedChat) -> None:
     view = memory.view()
-    (record,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text"))
+    (record,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text", "created_at"))
     content = {"title": record["title"] or "", "text": record["text"][:_TEXT_CHARS]}
     found = purse.ask(TRIPLES_PROMPT, json.dumps(content, ensure_ascii=False, indent=1), parse_triples)
     if found is not None:
@@ -86,7 +86,7 @@ def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedCha
         report.dropped += [Drop(f"{record['id']}, {drop.what}", drop.why) for drop in dropped]
         report.observations += bool(kept)
         if kept:
-            drafts = [draft_of(triple, record["id"], _CONFIDENCE) for triple in kept]
+            drafts = [draft_of(triple, record["id"], _CONFIDENCE, record["created_at"]) for triple in kept]
             report.count(write(memory, drafts, origin=ORIGIN, strict=True, skip_bad=True))
     record_verdict(memory, TASK, np.array([row], np.int64), valid=found is not None)
 

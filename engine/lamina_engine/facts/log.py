@@ -41,6 +41,7 @@ __all__ = [
     "close",
     "entity_row",
     "retract",
+    "start_of_day",
     "start_of_today",
     "sync_log_indexes",
     "write",
@@ -170,11 +171,16 @@ def sync_log_indexes(memory: Memory) -> None:
 
 def start_of_today(memory: Memory) -> int:
     """Return the start of the present day in the vault's zone, us UTC."""
+    return start_of_day(memory.clock.now_us(), memory.config.tz)
+
+
+def start_of_day(us: int, tz: str) -> int:
+    """Return the start of an instant's day in a zone, us UTC."""
     from datetime import datetime
 
-    here = zone(memory.config.tz)
-    now = datetime.fromtimestamp(memory.clock.now_us() // US_PER_S, here)
-    begin = datetime(now.year, now.month, now.day, tzinfo=here)
+    here = zone(tz)
+    moment = datetime.fromtimestamp(us // US_PER_S, here)
+    begin = datetime(moment.year, moment.month, moment.day, tzinfo=here)
     return round(begin.timestamp()) * US_PER_S
 
 
@@ -230,13 +236,15 @@ def amend_confidence(memory: Memory, confidence: Mapping[int, float], *, origin:
 
 def amend(
     transaction: Transaction, kg: FactView, facts: Sequence[Fact], kind: str, origin: str, *,
-    ends: Sequence[int] | None = None, confidence: Sequence[float] | None = None,
+    begins: Sequence[int] | None = None, ends: Sequence[int] | None = None, confidence: Sequence[float] | None = None,
 ) -> None:  # fmt: skip
-    """Append rows that amend facts: their end, retraction or confidence."""
+    """Append rows that amend facts: their interval, retraction or confidence."""
     if not facts:
         return
     rows = np.array([fact.row for fact in facts], np.int64)
     tables, n = kg.tables, len(facts)
+    if begins is None:
+        begins = [MIN_TIME if fact.valid_from_us is None else fact.valid_from_us for fact in facts]
     if ends is None:
         ends = [MAX_TIME if fact.valid_to_us is None else fact.valid_to_us for fact in facts]
     transaction.append(
@@ -253,7 +261,7 @@ def amend(
             "chunk": [fact.chunk for fact in facts],
             "confidence": [fact.confidence for fact in facts] if confidence is None else list(confidence),
             "weight": [fact.weight for fact in facts],
-            "valid_from": [fact.valid_from_us for fact in facts],
+            "valid_from": [None if begin == MIN_TIME else begin for begin in begins],
             "valid_to": [None if end == MAX_TIME else end for end in ends],
             "origin": [origin] * n,
         },
@@ -276,12 +284,16 @@ def _find_stated(kg: FactView, subject: str, predicate: str, object: str | None)
     return [*mine, *(fact for fact in turned if fact.subject_id in values and fact not in mine)]
 
 
-def entity_row(kg: FactView, name: str, type: str | None = None) -> int:
-    """Return the row of the one entity of a name; EntityNotFound or AmbiguousEntity else."""
-    found = kg.resolve(name, type=type)
+_LISTED: Final = 10
+
+
+def entity_row(kg: FactView, name: str, type: str | None = None, *, part: bool = False) -> int:
+    """Return the row of the one entity of a name, or of a part of one; EntityNotFound or AmbiguousEntity else."""
+    found = kg.resolve(name, type=type, part=part)
     if found.ambiguous:
-        ids = ", ".join(entity.id for entity in found.entities)
-        raise AmbiguousEntity(f"{name!r} may be any of {ids}; give one of these ids, or a type")
+        ids = ", ".join(entity.id for entity in found.entities[:_LISTED])
+        more = f" and {len(found.entities) - _LISTED} more" if len(found.entities) > _LISTED else ""
+        raise AmbiguousEntity(f"{name!r} may be any of {ids}{more}; give one of these ids, or a type")
     if found.entity is None:
         raise EntityNotFound(f"no entity is called {name!r}; facts about it, or vault.facts.add_entity, make one")
     return found.entity.row

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,6 +17,7 @@ from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.results import JSONValue
     from lamina_engine.store.snapshot import Snapshot
 
 Kind = Literal["any", "entity", "literal"]
@@ -34,7 +35,7 @@ TRIPLE_PREDICATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Declaration of a predicate."""
+    """Kind of fact: what its objects are, and whether a subject has one or several."""
 
     name: str
     object: Kind = "any"
@@ -43,6 +44,10 @@ class Predicate:
     """True where a subject has one value at a time: a new one ends the one before."""
     inverse: str | None = None
     """How the same fact reads from its object; the name itself where it has no direction."""
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return asdict(self)
 
 
 def _inverse_pairs(*names: tuple[str, str]) -> Iterator[Predicate]:
@@ -56,28 +61,42 @@ def _of_kind(kind: Kind, names: str, *, functional: bool = False) -> Iterator[Pr
 
 
 BUILT_IN: Final = (
-    *_of_kind("literal", "birthday birthplace full_name timezone version port status", functional=True),
+    *_of_kind("literal", "birthday birthplace full_name timezone fqdn", functional=True),
+    *_of_kind("literal", "version current_version release port status state stage phase priority", functional=True),
+    *_of_kind("literal", "deadline due due_date", functional=True),
     *_of_kind("literal", "phone email url github stack services hardware schedule purpose cost reason fix details"),
     *_of_kind("literal", "prefers avoids type role includes checks file"),
-    Predicate("fqdn", "literal", functional=True),
     Predicate("lives_in", "any", functional=True, inverse="home_of"),
     Predicate("works_at", "entity", functional=True, inverse="employs"),
     Predicate("married_to", "entity", functional=True, inverse="married_to"),
     *_inverse_pairs(
         ("partner_of", "partner_of"), ("parent_of", "child_of"), ("sibling_of", "sibling_of"), ("friend_of", "friend_of"),
-        ("pet_of", "has_pet"), ("owns", "owned_by"), ("hosts", "hosted_on"), ("prevents", "prevented_by"),
+        ("pet_of", "has_pet"), ("prevents", "prevented_by"),
         ("covers", "covered_by"), ("described_in", "describes"), ("depends_on", "needed_by"),
         ("integrates_with", "integrates_with"), ("caused_by", "causes"), ("resolved_by", "resolves"),
         ("replaced", "replaced_by"), ("manages", "managed_by"), ("part_of", "has_part"), ("member_of", "has_member"),
     ),
     Predicate("uses", "entity", inverse="used_by"),
     Predicate("adopted", "entity", inverse="adopted_by"),
-    Predicate("migrated_to", "entity"),
-    Predicate("deployed_to", "entity"),
-    Predicate("runs_on", "any"),
+    Predicate("owned_by", "entity", functional=True, inverse="owns"),
+    Predicate("hosted_on", "entity", functional=True, inverse="hosts"),
+    Predicate("migrated_to", "entity", functional=True),
+    Predicate("deployed_to", "entity", functional=True),
+    Predicate("runs_on", "any", functional=True),
     Predicate("configured_via", "any"),
-    *_of_kind("any", "address server domain relationship owner location"),
+    *_of_kind("any", "owner host server machine location address lead led_by", functional=True),
+    *_of_kind("any", "domain relationship"),
 )  # fmt: skip
+
+
+_KINDS_APART: Final = frozenset({"runs_on"})
+"""Functional predicates of which ports and machines are told apart: what runs on one host also runs on a port."""
+_PORT: Final = re.compile(r"(?:(?:tcp|udp|ports?)[\s:/]*)*\d{1,5}", re.IGNORECASE)
+
+
+def value_kind(predicate: str, text: str) -> str:
+    """Return the kind of value that ends another of a functional predicate: ``port``, or empty for all others."""
+    return "port" if predicate in _KINDS_APART and _PORT.fullmatch(text) else ""
 
 
 def predicate_name(text: str) -> str:
@@ -164,10 +183,22 @@ def read_registry(snapshot: Snapshot, rows: int) -> Registry:
     return Registry((*BUILT_IN, *own)) if own else STANDARD
 
 
+@dataclass(frozen=True, slots=True)
+class Declaration(Predicate):
+    """Predicate as declared, with what that changed."""
+
+    mended: int = 0
+    """Facts that hold for another time now, because one value ends another."""
+
+
 def declare(
     memory: Memory, name: str, *, functional: bool | None = None, inverse: str | None = None, object: Kind | None = None
-) -> Predicate:  # fmt: skip
-    """Declare a predicate, or change what is given of it; existing facts stay."""
+) -> Declaration:  # fmt: skip
+    """Declare a predicate, or change what is given of it.
+
+    Where it has one value at a time from now on, earlier facts are mended as if it had been so when they were written.
+    """
+    from lamina_engine.facts.mending import mend_predicate
     from lamina_engine.facts.view import fact_view
 
     normal = predicate_name(name)
@@ -196,7 +227,12 @@ def declare(
                 "inverse": [made.inverse],
             }
             transaction.append("predicates", row, transaction.stamps(1))
-    return made
+        mended, kg = 0, fact_view(view)
+        if made.functional and not before.functional:
+            own = [*read_declared(view.snapshot, kg.predicate_rows), made]
+            tz = memory.config.tz
+            mended = mend_predicate(transaction, kg, Registry((*BUILT_IN, *own)), normal, tz=tz, origin="user")
+    return Declaration(made.name, made.object, made.functional, made.inverse, mended)
 
 
 STANDARD: Final = Registry()

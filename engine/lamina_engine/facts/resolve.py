@@ -1,6 +1,6 @@
 """Entity resolution: an index of names, and names in questions and text to entities.
 
-Levels are tried in turn: canonical id, name, alias, folded forms, and on request a prefix or one edit. The first with a result
+Levels are tried in turn: canonical id, name, alias, folded forms, and on request a part, a prefix or one edit. The first with a result
 answers, and several entities make the name ambiguous: nothing is guessed. Keys of names are saved beside the other indexes
 once there are thousands, as hashing them takes some microseconds each.
 """
@@ -211,12 +211,12 @@ class NameMatch(NamedTuple):
 
 
 def resolve(
-    kg: FactView, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False
+    kg: FactView, name: str, *, type: str | None = None, part: bool = False, prefix: bool = False, edits: bool = False
 ) -> Resolution:
     """Return the entities of a canonical id, name or alias.
 
-    ``prefix`` also tries beginnings of names, from 3 characters on; ``edits`` names one letter away, from 5 on. O(log names)
-    without these; the first of them sorts all names once.
+    ``part`` also tries names that have these words among theirs; ``prefix`` beginnings of names, from 3 characters on;
+    ``edits`` names one letter away, from 5 on. O(log names) without these; the first of them sorts all names once.
     """
     row = row_of_id(kg, name) if isinstance(name, str) else -1
     if row >= 0:
@@ -229,6 +229,10 @@ def resolve(
         if found:
             return Resolution(found, how)
     folded = names.fold(text)
+    if part:
+        found = _entities_at(kg, (each.row for each in _sorted_names(kg).with_words(folded)), kind)
+        if found:
+            return Resolution(found, "part")
     if prefix and len(folded) >= _MIN_PREFIX:
         found = _entities_at(kg, (each.row for each in _sorted_names(kg).with_prefix(folded)), kind)
         if found:
@@ -347,6 +351,13 @@ class SortedNames:
         self._words = [folded for folded, _ in self._forward]
         self._backward = sorted((folded[::-1], at) for at, folded in enumerate(self._words))
         self._ends = [folded for folded, _ in self._backward]
+
+    def with_words(self, part: str) -> Iterator[NameMatch]:
+        """Yield names that have some words among theirs, in this order. O(names)."""
+        wanted = f" {part} "
+        for folded, match in self._forward:
+            if wanted in f" {folded} ":
+                yield match
 
     def with_prefix(self, prefix: str) -> Iterator[NameMatch]:
         """Yield names with a prefix."""

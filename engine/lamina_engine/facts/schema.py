@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -17,10 +17,11 @@ from lamina_engine.facts.predicates import Registry, predicate_name
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.results import JSONValue
 
 Direction = Literal["both", "out", "in"]
 DIRECTIONS: Final = ("both", "out", "in")
-HOW: Final = ("id", "name", "alias", "folded name", "folded alias", "prefix", "edit", "none")
+HOW: Final = ("id", "name", "alias", "folded name", "folded alias", "part", "prefix", "edit", "none")
 """How a name was resolved, strongest first."""
 MIN_TIME: Final = -(2**63)
 """Beginning of a fact that has held since forever, us UTC."""
@@ -42,6 +43,30 @@ class Entity:
     """In the order they were given; names of what was merged into it among them."""
     merged: tuple[str, ...]
     """Canonical ids of what was merged into it."""
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return {
+            "id": self.id, "name": self.name, "type": self.type, "aliases": list(self.aliases), "merged": list(self.merged),
+            "row": self.row,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of an entity."""
+
+    alias: str
+    entity: str
+    """Name of the entity."""
+    id: str
+    """Canonical id of the entity."""
+    type: str
+    """Type of the entity."""
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

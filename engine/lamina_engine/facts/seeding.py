@@ -72,6 +72,8 @@ class SeedReport:
     unchanged: int = 0
     """Facts that were there already."""
     superseded: int = 0
+    withdrawn: int = 0
+    """Facts and aliases that the file held when it was last read, and no longer holds."""
     problems: tuple[str, ...] = ()
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import numbers
 from lamina_engine.facts.columns import CLOSE, FACT, RETRACT
+from lamina_engine.facts.predicates import value_kind
 from lamina_engine.facts.schema import MAX_TIME, MIN_TIME
 from lamina_engine.facts.view import FactStates, read_states
 
@@ -93,11 +94,13 @@ class FactValue(Struct, frozen=True, gc=False):
     """Row of an entity, or a text."""
     functional: bool
     """Whether the owner has one value of it at a time."""
+    kind: str = ""
+    """Kind of value that ends another; see `lamina_engine.facts.predicates.value_kind`."""
 
     @property
     def group(self) -> tuple[object, ...]:
-        """Key of values compared with each other: all of a functional predicate, else equal ones."""
-        return (self.owner, self.name) if self.functional else (self.owner, self.name, self.held)
+        """Key of values compared with each other: all of a functional predicate and a kind, else equal ones."""
+        return (self.owner, self.name, self.kind if self.functional else self.held, self.functional)
 
 
 def read_intervals(kg: FactView, values: Iterable[FactValue]) -> list[list[Interval]]:
@@ -142,7 +145,7 @@ class _IntervalReader:
     """Facts of some pairs of entity and predicate."""
 
     def __init__(self, kg: FactView, outgoing: set[Pair], incoming: set[Pair]) -> None:
-        tables = kg.tables
+        self._kg, tables = kg, kg.tables
         outward = _rows_of_pairs(kg, tables.by_subject, outgoing, tables.subject.values)
         inward = _rows_of_pairs(kg, tables.by_target, incoming, tables.target.values)
         found = read_states(kg, np.concatenate([outward, inward]))
@@ -169,8 +172,11 @@ class _IntervalReader:
         found = [self._interval(at, self._texts[at] if self._targets[at] < 0 else self._targets[at]) for at in mine]
         found += [self._interval(at, self._subjects[at]) for at in sorted(set(its).difference(mine))]
         if value.functional:
-            return found
+            return [each for each in found if self._kind(value.name, each.value) == value.kind]
         return [each for each in found if each.value == value.held and type(each.value) is type(value.held)]
+
+    def _kind(self, predicate: str, value: object) -> str:
+        return value_kind(predicate, self._kg.name(value) if isinstance(value, int) else str(value))
 
     def _interval(self, at: int, value: object) -> Interval:
         return Interval(self._rows[at], value, self._begins[at], self._ends[at])
@@ -328,14 +334,15 @@ class WritePlan:
         """Return a row's value in the form in which it is compared."""
         columns, registry = self.columns, self.kg.registry
         predicate, subject, target = columns["predicate"][row], self.subjects[row], self.targets[row]
+        kind = value_kind(predicate, columns["object"][row])
         if target < 0:
-            return FactValue(subject, predicate, columns["object"][row], registry.is_functional(predicate))
+            return FactValue(subject, predicate, columns["object"][row], registry.is_functional(predicate), kind)
         is_reversed, inverse = self._is_reversed[predicate], registry.inverse(predicate)
         if inverse == predicate and not registry.is_functional(predicate):
             is_reversed = target < subject  # without a direction: the smaller number comes first
         if is_reversed and inverse is not None:
             return FactValue(target, inverse, subject, registry.is_functional(inverse))
-        return FactValue(subject, predicate, target, registry.is_functional(predicate))
+        return FactValue(subject, predicate, target, registry.is_functional(predicate), kind)
 
     def _resolve_row(self, row: int, value: FactValue, group: list[Interval]) -> None:
         columns, held, functional = self.columns, value.held, value.functional

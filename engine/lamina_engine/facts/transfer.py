@@ -8,9 +8,10 @@ which may be stale; missing unique keys, duplicate rows and columns of other ver
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,12 +23,13 @@ from lamina_engine.atomic_write import atomic_write
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.facts import names
-from lamina_engine.facts.entities import EntityDraft, ensure_entities
-from lamina_engine.facts.log import write_columns
+from lamina_engine.facts.entities import EntityDraft, ensure_entities, remove_alias
+from lamina_engine.facts.log import retract, write_columns
+from lamina_engine.facts.mending import comparison_key
 from lamina_engine.facts.predicates import KINDS, Kind, Registry, declare, predicate_name, read_declared
 from lamina_engine.facts.schema import MIN_TIME, Draft, to_columns
 from lamina_engine.facts.seeding import SeedReport
-from lamina_engine.facts.view import FactView, fact_view_at, read_facts, read_states
+from lamina_engine.facts.view import FactView, fact_view_at, read_facts, read_states, rows_of_origin
 from lamina_engine.json_lines import read_json_lines, read_tag, write_json_lines
 from lamina_engine.results import Fact
 
@@ -214,17 +216,72 @@ _TABLES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def import_openclaw(memory: Memory, path: Path) -> SeedReport:
-    """Import a ``facts.db`` of openclaw's graph layer; importing it again changes nothing."""
+    """Import a ``facts.db`` of openclaw's graph layer.
+
+    Read again, it changes nothing; where its rows changed, what it no longer holds is withdrawn.
+    """
     tables = _read_database(path)
     problems: list[str] = []
-    drafts = [*_fact_drafts(tables["facts"], fact_view_at(memory).registry), *_relation_drafts(tables["relations"])]
-    made = ensure_entities(memory, _openclaw_entities(tables, problems), origin=OPENCLAW)
-    written = write_columns(memory, to_columns(drafts), origin=OPENCLAW, skip_bad=True, repeat=False, label=path.name)
+    registry, origin = fact_view_at(memory).registry, _origin_of(path)
+    drafts = [*_fact_drafts(tables["facts"], registry), *_relation_drafts(tables["relations"], registry)]
+    entities = list(_openclaw_entities(tables, problems))
+    made = ensure_entities(memory, entities, origin=origin)
+    written = write_columns(memory, to_columns(drafts), origin=origin, skip_bad=True, repeat=False, label=path.name)
+    withdrawn = retract(memory, _unlisted_rows(fact_view_at(memory), origin, written.rows), origin=origin)
+    if withdrawn:  # a value that ended because of a row that is gone stands again
+        again = _interrupted(memory, drafts, written.rows)
+        written.added += write_columns(memory, to_columns(again), origin=origin, skip_bad=True, label=path.name).added
+    withdrawn += _withdraw_aliases(memory, entities, origin)
     relations = len(tables["relations"])
     return SeedReport(
         made.entities + written.entities, made.added, written.added, min(relations, written.added), written.unchanged,
-        written.superseded, tuple(problems + written.problems),
+        written.superseded, withdrawn, tuple(problems + written.problems),
     )  # fmt: skip
+
+
+def _origin_of(path: Path) -> str:
+    """Return the origin of what a database holds: what leaves one is not withdrawn for another."""
+    return f"{OPENCLAW}:{hashlib.blake2b(path.resolve().as_posix().encode(), digest_size=4).hexdigest()}"
+
+
+def _unlisted_rows(kg: FactView, origin: str, listed: Sequence[int]) -> list[int]:
+    """Return the open facts that a database held when it was last read, and no longer holds."""
+    found = kg.facts_at(rows_of_origin(kg, origin))
+    return [fact.row for fact in found if fact.valid_to_us is None and fact.row not in set(listed)]
+
+
+def _interrupted(memory: Memory, drafts: Sequence[Draft], rows: Sequence[int]) -> list[Draft]:
+    """Return the newest values of functional predicates that have ended, where no other value stands in their place."""
+    kg, now = fact_view_at(memory), memory.clock.now_us()
+    listed = [(draft, row) for draft, row in zip(drafts, rows, strict=True) if row >= 0 and draft.valid_to is None]
+    known = np.unique(np.array([row for _, row in listed], np.int64))
+    facts = {fact.row: fact for fact in kg.facts_at(known[kg.is_current(known, None)].tolist())}
+    newest: dict[tuple[object, ...], Draft] = {}
+    for draft, row in listed:
+        key = comparison_key(kg.registry, facts[row]) if row in facts else None
+        if key is not None and key.functional:
+            newest[key.group] = draft
+    stated = [
+        fact for name in {fact.predicate for fact in facts.values()} for fact in kg.find(predicate=name, valid_at=now)
+    ]
+    standing = {comparison_key(kg.registry, fact).group for fact in stated}
+    return [draft for key, draft in newest.items() if key not in standing]
+
+
+def _withdraw_aliases(memory: Memory, entities: Sequence[EntityDraft], origin: str) -> int:
+    """Remove the aliases that a database no longer has; return their number."""
+    kg = fact_view_at(memory)
+    listed = {(names.caseless(alias), names.caseless(each.name)) for each in entities for alias in each.aliases}
+    rows = np.arange(kg.alias_rows)
+    newest: dict[tuple[str, int], tuple[bool, str]] = {}
+    for record in kg.snapshot.records("aliases", rows, ("alias", "entity", "active", "origin")):
+        newest[record["alias"], record["entity"]] = record["active"], record["origin"]
+    gone = [
+        (alias, kg.identity(entity))
+        for (alias, entity), (active, by) in newest.items()
+        if active and by == origin and (names.caseless(alias), names.caseless(kg.name(entity))) not in listed
+    ]
+    return sum(remove_alias(memory, alias, entity, origin=origin) for alias, entity in gone)
 
 
 def _read_database(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -323,13 +380,16 @@ def _fact_drafts(rows: list[dict[str, Any]], registry: Registry) -> Iterator[Dra
         )  # fmt: skip
 
 
-def _relation_drafts(rows: list[dict[str, Any]]) -> Iterator[Draft]:
-    for row in rows:
-        weight = row.get("weight")
-        yield Draft(
-            row["subject"], row["predicate"], _to_text(row["object"]), kind="entity", category=_clean_type(row.get("category")),
-            source=row.get("source"), weight=1.0 if weight is None else weight,
-        )  # fmt: skip
+def _relation_drafts(rows: list[dict[str, Any]], registry: Registry) -> Iterator[Draft]:
+    """Yield relations, as `_fact_drafts` does facts."""
+    weights = [1.0 if row.get("weight") is None else row["weight"] for row in rows]
+    keyed = [
+        {**row, "entity": row["subject"], "key": row["predicate"], "value": row["object"], "weight": weight}
+        for row, weight in zip(rows, weights, strict=True)
+    ]
+    keyed.sort(key=lambda row: str(row.get("created_at") or ""))
+    for row, draft in zip(keyed, _fact_drafts(keyed, registry), strict=True):
+        yield draft._replace(kind="entity", weight=row["weight"])
 
 
 def _to_text(value: Any) -> Any:

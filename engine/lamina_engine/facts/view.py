@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts import resolve
+from lamina_engine.facts import names, resolve
 from lamina_engine.facts.columns import FACT, RETRACT, FactColumns, fact_columns
 from lamina_engine.facts.predicates import Registry, read_registry
 from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Mention, Resolution
@@ -182,9 +182,18 @@ class FactView:
         row = resolve.row_of_id(self, identity)
         return None if row < 0 else self.entity(row)
 
-    def resolve(self, name: str, *, type: str | None = None, prefix: bool = False, edits: bool = False) -> Resolution:
+    def resolve(
+        self, name: str, *, type: str | None = None, part: bool = False, prefix: bool = False, edits: bool = False
+    ) -> Resolution:
         """Return the entities of a name; see `lamina_engine.facts.resolve.resolve`."""
-        return resolve.resolve(self, name, type=type, prefix=prefix, edits=edits)
+        return resolve.resolve(self, name, type=type, part=part, prefix=prefix, edits=edits)
+
+    def list_entities(self, type: str | None = None) -> list[Entity]:
+        """Return the entities, of one type or of all, by name and id. O(entities)."""
+        kind = None if type is None else names.clean_type(type)
+        rows = [row for row in range(self.entity_rows) if self.is_entity(row) and row not in self.parents]
+        found = [self.entity(row) for row in rows if kind is None or self.type(row) == kind]
+        return sorted(found, key=lambda entity: (names.caseless(entity.name), entity.id))
 
     def scan(self, text: str) -> list[Mention]:
         """Return the entities named in a text; see `lamina_engine.facts.resolve.find_mentions`."""
@@ -229,6 +238,12 @@ class FactView:
     def is_current(self, rows: I64, valid_at: int | None) -> NDArray[np.bool_]:
         """Return, by row, whether it is a fact that holds at a moment, or at any."""
         return np.isin(rows, read_states_at(self, rows, valid_at).rows)
+
+    def predicate_names(self) -> list[str]:
+        """Return the predicates that facts of this view have, in order of first appearance. O(facts)."""
+        rows = np.flatnonzero(self.tables.subject.values[: self.fact_rows] >= 0)
+        names = self.tables.predicates.names
+        return [names[code] for code in np.unique(self.tables.predicate.values[rows]).tolist()]
 
     def count_current(self, valid_at: int) -> int:
         """Return the number of facts that hold at a moment. O(facts)."""
@@ -343,6 +358,7 @@ def _apply_last(kg: FactView, states: FactStates, rows: I64, amends: I64) -> Fac
     last[at] = rows  # of several the last stands: they ascend
     touched = np.flatnonzero(last >= 0)
     newest = last[touched]
+    states.valid_from[touched] = tables.valid_from.values[newest]
     states.valid_to[touched] = tables.valid_to.values[newest]
     states.confidence[touched] = tables.confidence.values[newest]
     retracted = touched[tables.kind.values[newest] == tables.kinds.code(RETRACT)]
@@ -367,6 +383,20 @@ def read_states(kg: FactView, rows: I64) -> FactStates:
     rows = rows[kinds == kg.tables.kinds.code(FACT)]
     later = kg.tables.by_fact.of_all(rows, kg.fact_rows)
     return _apply_amendments(kg, np.sort(np.concatenate([rows, later])) if len(later) else rows)
+
+
+def rows_of_origin(kg: FactView, origin: str) -> list[int]:
+    """Return the rows of the facts that something wrote, without retracted ones."""
+    found: list[int] = []
+    for segment in kg.snapshot.segments("facts"):
+        origins = segment.column("origin")
+        names = origins.dictionary.to_pylist()
+        if origin in names:
+            codes = origins.indices.to_numpy(zero_copy_only=False)
+            found += (np.flatnonzero(codes == names.index(origin)) + segment.start).tolist()
+    rows = np.array([row for row in found if row < kg.fact_rows], np.int64)
+    kept: list[int] = rows[kg.is_current(rows, None)].tolist() if len(rows) else []
+    return kept
 
 
 def unique_rows(rows: I64) -> I64:

@@ -97,7 +97,9 @@ class State:
                 # the last of several events about one row wins: NumPy assigns in order
                 target[rows[hit]] = to[hit].astype(np.uint8)
             marked = np.flatnonzero(np.array([name == "invalidate" for name in names], np.bool_)[codes] & (rows >= 0))
-            self.invalidations.update(zip(rows[marked].tolist(), (segment.start + begin + marked).tolist(), strict=True))
+            self.invalidations.update(
+                zip(rows[marked].tolist(), (segment.start + begin + marked).tolist(), strict=True)
+            )
             spoken = np.array([name in _SNOOZES for name in names], np.bool_)[codes] & (rows >= 0) & (rows < n)
             if spoken.any():
                 self._snooze(segment, begin + np.flatnonzero(spoken))

@@ -314,7 +314,7 @@ def _remove_unlisted(memory: Memory, path: Path, file: TaskFile) -> int:
     return len(names)
 
 
-def _current_rows(view: View, names: Sequence[str]) -> Any:
+def _current_rows(view: View, names: list[str]) -> Any:
     """Return the rows of the chunks among some ids that are active or invalidated."""
     rows = view.rows_of_ids(names)
     rows = rows[rows >= 0]

@@ -53,7 +53,10 @@ def test_every_reason_is_kept_and_the_newest_is_shown(lexical_vault: Vault) -> N
     chunk = lexical_vault.invalidate(id_, "second", "s2")
     assert (chunk.status, chunk.reason, chunk.success) == ("invalidated", "second", None)
     events = [entry for entry in lexical_vault.history(id_) if entry.kind == "invalidate"]
-    assert [(entry.reason, entry.detail) for entry in events] == [("first", {"stamp": "s1"}), ("second", {"stamp": "s2"})]
+    assert [(entry.reason, entry.detail) for entry in events] == [
+        ("first", {"stamp": "s1"}),
+        ("second", {"stamp": "s2"}),
+    ]
     hit = lexical_vault.recall("MySQL", profile="task", where={"status": "invalidated"}, lanes=["lexical"])[0]
     document = hit.to_dict()
     assert (document["reason"], document["success"], document["needs_review"]) == ("second", None, False)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.chunks.reading import chunks_at
+from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import extract
 from lamina_engine.facts.entities import add_entity
@@ -203,3 +204,47 @@ def test_an_observation_said_again_in_nearly_the_same_words_stays_one_memory(mem
     assert (again.repeated, other.repeated) == (1, 0)
     assert memory.view().rows == 2
     assert again.added == 1
+
+
+def test_an_observation_s_facts_begin_at_its_date_and_end_the_ones_before(memory: Memory) -> None:
+    # findings, seeds-a gap 3
+    january, march = parse_instant("2026-01-01"), parse_instant("2026-03-01")
+    for moment, values in ((march, ("Ben", "k8s", "PostgreSQL 16")), (january, ("Ana", "vm-1", "MySQL 8"))):
+        pairs = zip(("owned_by", "runs_on", "migrated_to"), values, strict=True)
+        triples = "".join(
+            f"<triple><subject>Atlas</subject><predicate>{name}</predicate><object>{value}</object></triple>"
+            for name, value in pairs
+        )
+        text = (
+            f"<observation><type>decision</type><title>Atlas {moment}</title><facts><fact>{values} it is</fact></facts>"
+            f"<triples>{triples}</triples></observation>"
+        )
+        assert extract_text(memory, text, created_at_us=moment).added == 3
+    kg = fact_view_at(memory)
+    atlas = kg.resolve("Atlas").entity
+    assert atlas is not None
+    held = [
+        {fact.value for fact in kg.about(atlas.row, valid_at=at)} for at in (january - 1, january, march - 1, march)
+    ]
+    assert held == [set(), {"Ana", "vm-1", "MySQL 8"}, {"Ana", "vm-1", "MySQL 8"}, {"Ben", "k8s", "PostgreSQL 16"}]
+    assert [answer.value for answer in ask(memory, "who owns Atlas?") if answer.score >= 90] == ["Ben"]
+
+
+def test_a_name_of_several_entities_is_filed_as_a_concept(memory: Memory) -> None:
+    # findings, seeds-a table 2 row 43
+    add_entity(memory, "Mercury", "project")
+    add_entity(memory, "Mercury", "service")
+    text = (
+        "<observation><type>decision</type><title>Which Mercury</title><facts><fact>Mercury it is</fact></facts><triples>"
+        "<triple><subject>Mercury</subject><predicate>uses</predicate><object>Redis</object></triple>"
+        "<triple><subject>Atlas</subject><predicate>depends_on</predicate><object>mercury</object></triple>"
+        "<triple><subject>Atlas</subject><predicate>runs_on</predicate><object>Mercury</object></triple>"
+        "</triples></observation>"
+    )
+    report = extract_text(memory, text)
+    assert (report.added, report.dropped) == (3, [])
+    kg = fact_view_at(memory)
+    found = kg.resolve("Mercury").entities
+    assert [entity.type for entity in found] == ["concept", "project", "service"]
+    assert [len(kg.about(entity.row, valid_at=None)) for entity in found] == [3, 0, 0]
+    assert extract_text(memory, text).unchanged == 3

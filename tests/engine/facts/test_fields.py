@@ -126,3 +126,56 @@ def test_what_cannot_be_a_fact_is_told_and_the_rest_stays(memory: Memory, tmp_pa
 def test_notes_without_fields_say_nothing(memory: Memory, tmp_path: Path) -> None:
     read(memory, write(tmp_path / "notes", plain="# Plain\n\nstd::string is no fact.\n", other="text a::b"))
     assert extract_notes(memory).added == 0
+
+
+LITERALS = """# Wheel variants
+
+kept:: yes
+
+```text
+fenced:: no
+~~~
+still_fenced:: no
+```
+
+~~~
+```
+other_fence:: no
+~~~
+
+    indented:: no
+    more_indented:: no
+
+- item
+
+    - nested:: yes
+
+A literal block follows::
+
+  nvidia :: cuda_version_lower_bound :: 12.8
+    deeper:: no
+
+.. code-block:: toml
+
+   directive:: no
+
+back:: yes
+
+Use `[inline:: no]` or ``(inline:: no)``, and [shown:: `a:: b`].
+"""
+
+
+def test_code_and_literal_blocks_hold_no_facts(memory: Memory, tmp_path: Path) -> None:
+    # findings, stranger 9
+    notes = write(tmp_path / "notes", wheel=LITERALS)
+    (notes / "main.hs").write_text("module Main where\n\nmain :: IO ()\nmain = pure ()\n")
+    (notes / "pep.rst").write_text(
+        "Wheels\n======\n\nFor example::\n\n    nvidia :: cuda_version_lower_bound :: 12.8\n\nport:: 1\n"
+    )
+    read(memory, notes)
+    extract_notes(memory)
+    assert facts(memory, "Wheel variants") == {
+        ("kept", "yes", False), ("nested", "yes", False), ("back", "yes", False), ("shown", "`a:: b`", False),
+    }  # fmt: skip
+    assert facts(memory, "Wheels") == {("port", "1", False)}
+    assert fact_view_at(memory).entities == 2

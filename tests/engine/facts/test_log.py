@@ -7,7 +7,16 @@ from lamina import FixedClock
 from lamina_engine.clock import US_PER_DAY, parse_instant
 from lamina_engine.errors import EntityNotFound, InvalidArgument
 from lamina_engine.facts.entities import merge_entities
-from lamina_engine.facts.log import Draft, FactsWritten, amend_confidence, close, retract, write, write_columns
+from lamina_engine.facts.log import (
+    Draft,
+    FactsWritten,
+    amend_confidence,
+    close,
+    retract,
+    start_of_today,
+    write,
+    write_columns,
+)
 from lamina_engine.facts.predicates import TRIPLE_PREDICATES, declare
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
@@ -251,3 +260,50 @@ def test_a_log_that_was_tampered_with_hangs_and_crashes_nothing(memory: Memory) 
     assert entity is not None
     assert ("phone", "1") in said(memory, "A")
     assert kg.find()
+
+
+@pytest.mark.parametrize(
+    "predicate", ["owner", "owned_by", "runs_on", "hosted_on", "deployed_to", "migrated_to", "version", "server"]
+)
+def test_owners_hosts_versions_and_migrations_have_one_value_at_a_time(memory: Memory, predicate: str) -> None:
+    # findings, seeds-a gap 3 and table 3 row 30
+    write(memory, [Draft("Atlas", predicate, "One", valid_from=DAY)])
+    write(memory, [Draft("Atlas", predicate, "Two", valid_from=DAY + 10 * US_PER_DAY)])
+    assert said(memory, "Atlas", DAY) == [(predicate, "One")]
+    assert said(memory, "Atlas", DAY + 10 * US_PER_DAY) == [(predicate, "Two")]
+
+
+def test_what_runs_on_a_port_still_runs_on_its_machine(memory: Memory) -> None:
+    write(memory, [Draft("Atlas", "runs_on", value) for value in ("vm-1", "port 3055", "4055")])
+    write(memory, [Draft("Atlas", "runs_on", "vm-2", kind="entity")])
+    assert said(memory, "Atlas") == [("runs_on", "4055"), ("runs_on", "vm-2")]
+
+
+def test_an_owner_ends_the_one_before_from_either_end(memory: Memory) -> None:
+    write(
+        memory, [Draft("Ann", "owns", "Keystone"), Draft("Ann", "owns", "Larder"), Draft("Keystone", "owned_by", "Ben")]
+    )
+    assert said(memory, "Keystone") == [("owned_by", "Ben")]
+    assert said(memory, "Ann") == [("owns", "Larder")]
+
+
+def test_a_declaration_mends_what_stands(memory: Memory, clock: FixedClock) -> None:
+    # findings, seeds-a table 3 row 30: "does not mend what is there"
+    write(memory, [Draft("Ann", "badge", "1"), Draft("Bob", "badge", "1"), Draft("Cleo", "badge", "3", valid_from=DAY)])
+    clock.advance(5 * 86_400)
+    write(memory, [Draft("Ann", "badge", "2"), Draft("Cleo", "badge", "2", valid_from=DAY - US_PER_DAY)])
+    begin = start_of_today(memory)
+    before = memory.store.snapshot().manifest.last_us
+    assert said(memory, "Ann") == [("badge", "1"), ("badge", "2")]
+    made = declare(memory, "badge", functional=True)
+    assert (made.functional, made.mended) == (True, 3)
+    assert said(memory, "Ann", begin - 1) == [("badge", "1")]
+    assert said(memory, "Ann", begin) == [("badge", "2")]
+    assert said(memory, "Ann", as_of=before) == [("badge", "1"), ("badge", "2")]
+    assert said(memory, "Bob") == [("badge", "1")]
+    assert said(memory, "Cleo", DAY - 1) == [("badge", "2")]
+    assert said(memory, "Cleo", DAY) == [("badge", "3")]
+    assert declare(memory, "badge", functional=True).mended == 0
+    assert declare(memory, "badge", functional=False).mended == 0
+    write(memory, [Draft("Ann", "badge", "9")])
+    assert sorted(said(memory, "Ann")) == [("badge", "2"), ("badge", "9")]

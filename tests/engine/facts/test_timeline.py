@@ -32,7 +32,8 @@ def histories(draw: st.DrawFn, kinds: tuple[str, ...] = ("add", "add", "add", "c
     days = sorted(draw(st.lists(st.integers(1, DAYS - 2), max_size=10)))
     history = []
     for today in days:
-        predicate = draw(st.sampled_from(["status", "status", "phone", "owns", "owned_by", "works_at", "employs"]))
+        names = ["status", "status", "phone", "parent_of", "child_of", "works_at", "employs", "owns", "owned_by"]
+        predicate = draw(st.sampled_from(names))
         subject = draw(st.sampled_from(PEOPLE))
         others = PEOPLE if predicate in BETWEEN_ENTITIES else VALUES
         object = draw(st.sampled_from([name for name in others if name != subject]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -205,3 +206,56 @@ def test_what_is_no_such_file(memory: Memory, tmp_path: Path) -> None:
         database.commit()
     with pytest.raises(IngestError, match="none of the tables"):
         import_openclaw(memory, other)
+
+
+def test_what_leaves_the_database_is_withdrawn_and_what_changed_replaced(memory: Memory, path: Path) -> None:
+    # findings, seeds-a table 3 row 24
+    import_openclaw(memory, path)
+    change(path, "UPDATE relations SET object = 'port 5100' WHERE predicate = 'runs_on'")
+    change(path, "UPDATE facts SET value = 'live' WHERE value = 'beta'")
+    change(path, "DELETE FROM facts WHERE value = '2'")
+    change(path, "DELETE FROM aliases WHERE alias = 'Harbor'")
+    write(memory, [Draft("Ada", "phone", "7")])
+    found = import_openclaw(memory, path)
+    assert (found.facts, found.withdrawn) == (2, 2)
+    assert current(memory, "Harbor Engine") == {"runs_on port 5100", "status live", "type service"}
+    assert current(memory, "Ada") == {"phone 1", "phone 7", "owns Harbor Engine"}
+    assert ask(memory, "what does Harbor Engine run on?")[0].object == "port 5100"
+    assert fact_view_at(memory).resolve("Harbor").entities == ()
+    again = import_openclaw(memory, path)
+    assert (again.facts, again.withdrawn, again.superseded) == (0, 0, 0)
+    change(path, "UPDATE relations SET subject = 'Berta' WHERE predicate = 'owns'")
+    import_openclaw(memory, path)
+    assert "owns Harbor Engine" in current(memory, "Berta")
+    assert "owns Harbor Engine" not in current(memory, "Ada")
+    change(path, "UPDATE relations SET object = 'port 4100' WHERE predicate = 'runs_on'")
+    change(path, "UPDATE relations SET subject = 'Ada' WHERE predicate = 'owns'")
+    import_openclaw(memory, path)
+    assert "owns Harbor Engine" in current(memory, "Ada")
+    assert "owns Harbor Engine" not in current(memory, "Berta")
+    assert "runs_on port 4100" in current(memory, "Harbor Engine"), "changed back"
+    assert "runs_on port 5100" not in current(memory, "Harbor Engine")
+
+
+def test_one_database_does_not_withdraw_what_another_says(memory: Memory, path: Path, tmp_path: Path) -> None:
+    import_openclaw(memory, path)
+    other = tmp_path / "other" / "facts.db"
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    change(other, "DELETE FROM facts")
+    assert import_openclaw(memory, other).withdrawn == 0
+    assert "phone 2" in current(memory, "Ada")
+
+
+def change(path: Path, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+        database.commit()
+
+
+def current(memory: Memory, name: str) -> set[str]:
+    kg = fact_view_at(memory)
+    entity = kg.resolve(name).entity
+    assert entity is not None
+    found = kg.about(entity.row, valid_at=memory.clock.now_us(), direction="out")
+    return {f"{fact.predicate} {fact.object}" for fact in found}

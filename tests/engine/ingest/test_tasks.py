@@ -160,7 +160,9 @@ def test_edges_are_one_for_each_relation_and_pair(lexical_vault: Vault, path: Pa
     assert (links["related_to"].source, links["related_to"].note) == ("a", "first")
 
 
-def test_a_task_that_left_the_file_is_withdrawn_and_comes_back(lexical_vault: Vault, path: Path, tmp_path: Path) -> None:
+def test_a_task_that_left_the_file_is_withdrawn_and_comes_back(
+    lexical_vault: Vault, path: Path, tmp_path: Path
+) -> None:
     # findings, seeds-a table 1 row 34
     take(lexical_vault, put(path, node("a"), node("b"), edges=[edge("a", "b")]))
     other = tmp_path / "other.json"
