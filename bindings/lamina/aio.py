@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.embed.resolve import EmbedderSpec
     from lamina_engine.facts.extract import ExtractReport
-    from lamina_engine.facts.predicates import Predicate
-    from lamina_engine.facts.schema import Entity, Resolution
+    from lamina_engine.facts.predicates import Declaration, Predicate
+    from lamina_engine.facts.schema import Alias, Entity, Resolution
     from lamina_engine.facts.seeding import SeedReport
     from lamina_engine.freshness.archive import ArchiveReport
     from lamina_engine.freshness.refresh import RefreshReport
@@ -880,6 +880,7 @@ class AsyncFacts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
+        category: str | None = None,
         limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object; the same as `list`.
@@ -887,7 +888,7 @@ class AsyncFacts:
         See `Facts`.
         """
         return await asyncio.to_thread(
-            self._sync, subject, predicate, object, valid_at=valid_at, history=history, limit=limit
+            self._sync, subject, predicate, object, valid_at=valid_at, history=history, category=category, limit=limit
         )
 
     async def ask(
@@ -935,6 +936,7 @@ class AsyncFacts:
         *,
         valid_at: Instant | None = None,
         history: bool = False,
+        category: str | None = None,
         limit: int | None = 100,
     ) -> Results[Fact]:
         """Return facts by subject, predicate and object, in the order in which they were written.
@@ -942,7 +944,14 @@ class AsyncFacts:
         See `Facts.list`.
         """
         return await asyncio.to_thread(
-            self._sync.list, subject, predicate, object, valid_at=valid_at, history=history, limit=limit
+            self._sync.list,
+            subject,
+            predicate,
+            object,
+            valid_at=valid_at,
+            history=history,
+            category=category,
+            limit=limit,
         )
 
     async def contradictions(
@@ -1032,14 +1041,35 @@ class AsyncFacts:
         functional: bool | None = None,
         inverse: str | None = None,
         object: Literal["any", "entity", "literal"] | None = None,
-    ) -> Predicate:
-        """Register a predicate, or change its registration; existing facts stay as they are.
+    ) -> Declaration:
+        """Register a predicate, or change its registration.
 
         See `Facts.declare`.
         """
         return await asyncio.to_thread(
             self._sync.declare, predicate, functional=functional, inverse=inverse, object=object
         )
+
+    async def predicates(self, *, used: bool = False) -> Results[Predicate]:
+        """Return the registered predicates by name: which have one value at a time, and how they read inversely.
+
+        See `Facts.predicates`.
+        """
+        return await asyncio.to_thread(self._sync.predicates, used=used)
+
+    async def entities(self, type: str | None = None) -> Results[Entity]:
+        """Return the entities by name, with their aliases.
+
+        See `Facts.entities`.
+        """
+        return await asyncio.to_thread(self._sync.entities, type)
+
+    async def aliases(self, entity: str | None = None, *, type: str | None = None) -> Results[Alias]:
+        """Return the aliases of all entities, by entity; or of one.
+
+        See `Facts.aliases`.
+        """
+        return await asyncio.to_thread(self._sync.aliases, entity, type=type)
 
     async def add_entity(self, name: str, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
         """Create an entity, or return the existing one; with other names of its own.
@@ -1074,6 +1104,7 @@ class AsyncFacts:
         name: str,
         *,
         type: str | None = None,
+        part: bool = False,
         prefix: bool = False,
         edits: bool = False,
         as_of: Instant | None = None,
@@ -1082,7 +1113,9 @@ class AsyncFacts:
 
         See `Facts.resolve`.
         """
-        return await asyncio.to_thread(self._sync.resolve, name, type=type, prefix=prefix, edits=edits, as_of=as_of)
+        return await asyncio.to_thread(
+            self._sync.resolve, name, type=type, part=part, prefix=prefix, edits=edits, as_of=as_of
+        )
 
     async def entity(self, name_or_id: str, *, type: str | None = None) -> Entity:
         """Return the one entity of a name, an alias or a canonical id.

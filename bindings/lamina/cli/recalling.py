@@ -119,7 +119,9 @@ def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explai
     via = f"via {hit.via}" if hit.via else None
     id_ = short_id(hit.id)
     place = place_of(hit, room)
-    facts = headline(short_date(format_instant(hit.created_at_us)), hit.type, hit.project, state_of(hit), hit.freshness, via)
+    facts = headline(
+        short_date(format_instant(hit.created_at_us)), hit.type, hit.project, state_of(hit), hit.freshness, via
+    )
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
     title = [f"{start}{bold(clip(printable(hit.label), columns() - len(start)))}"] if hit.label else []
     lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}", *([f"{indent}{place}"] if place else [])]
