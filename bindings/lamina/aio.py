@@ -1051,7 +1051,7 @@ class AsyncFacts:
         )
 
     async def predicates(self, *, used: bool = False) -> Results[Predicate]:
-        """Return the registered predicates by name: which have one value at a time, and how they read inversely.
+        """Return the registered predicates by name, with the number of values each may have.
 
         See `Facts.predicates`.
         """

@@ -501,12 +501,16 @@ class Facts:
         return declare(self._memory, predicate, functional=functional, inverse=inverse, object=object)
 
     def predicates(self, *, used: bool = False) -> Results[Predicate]:
-        """Return the registered predicates by name: which have one value at a time, and how they read inversely.
+        """Return the registered predicates by name, with the number of values each may have.
 
         Parameters
         ----------
         used : bool
             Those that this vault's facts have, registered or not, instead of all that are registered.
+
+        Raises
+        ------
+        VaultCorrupt
 
         Examples
         --------

@@ -123,9 +123,9 @@ def extract_text(
     collection: str = COLLECTION,
     created_at_us: int | None = None,
 ) -> ExtractReport:
-    """Write each observation of a text as a chunk, and its triples as facts of that chunk that begin at its date.
+    """Write each observation of a text as a chunk, and its triples as facts of that chunk.
 
-    The same text again changes nothing. Chunks of one session are searched for causes by `lamina_engine.graph.judged`.
+    They hold from its date on. The same text again changes nothing. Chunks of one session are searched for causes by `lamina_engine.graph.judged`.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text with observation blocks, not {type(text).__name__}")

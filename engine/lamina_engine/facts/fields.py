@@ -163,7 +163,7 @@ def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[N
 
 
 def prose_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text outside code: fences, indented blocks, and literal blocks after ``::``."""
+    """Yield the lines of a text outside fences, indented code and literal blocks."""
     fence, literal, listed, blank = "", -1, False, True
     for line in text.split("\n"):
         opening = _FENCE.match(line)

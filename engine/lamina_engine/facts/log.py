@@ -288,7 +288,7 @@ _LISTED: Final = 10
 
 
 def entity_row(kg: FactView, name: str, type: str | None = None, *, part: bool = False) -> int:
-    """Return the row of the one entity of a name, or of a part of one; EntityNotFound or AmbiguousEntity else."""
+    """Return the row of the one entity of a name, or of a part of one; an error else."""
     found = kg.resolve(name, type=type, part=part)
     if found.ambiguous:
         ids = ", ".join(entity.id for entity in found.entities[:_LISTED])

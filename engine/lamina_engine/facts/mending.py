@@ -1,4 +1,4 @@
-"""Ends of facts that conflict after the fact: two entities became one, or a predicate has one value at a time from now on.
+"""Ends of facts that conflict after entities became one, or a predicate functional.
 
 The facts of a group are replayed in the order in which they were written, as if what is known now had been known then.
 """
@@ -46,7 +46,10 @@ def mend_merged(transaction: Transaction, kg: FactView, first: int, second: int,
 def mend_predicate(
     transaction: Transaction, kg: FactView, registry: Registry, name: str, *, tz: str, origin: str
 ) -> int:
-    """End the values of a predicate that others follow, by a registry in which it is functional; return their number."""
+    """End the values of a predicate that others follow; return the number of facts changed.
+
+    The registry has it as functional already.
+    """
     names = {name, registry.inverse(name)}
     facts = [fact for each in sorted(filter(None, names)) for fact in kg.find(predicate=each)]
     return _mend(transaction, kg, [(fact, comparison_key(registry, fact)) for fact in facts], tz, origin)

@@ -95,7 +95,7 @@ _PORT: Final = re.compile(r"(?:(?:tcp|udp|ports?)[\s:/]*)*\d{1,5}", re.IGNORECAS
 
 
 def value_kind(predicate: str, text: str) -> str:
-    """Return the kind of value that ends another of a functional predicate: ``port``, or empty for all others."""
+    """Return the kind of values that end each other: ``port``, or empty for all others."""
     return "port" if predicate in _KINDS_APART and _PORT.fullmatch(text) else ""
 
 

@@ -99,7 +99,7 @@ class FactValue(Struct, frozen=True, gc=False):
 
     @property
     def group(self) -> tuple[object, ...]:
-        """Key of values compared with each other: all of a functional predicate and a kind, else equal ones."""
+        """Key of values compared with each other: all of a functional one and a kind, or equal ones."""
         return (self.owner, self.name, self.kind if self.functional else self.held, self.functional)
 
 

@@ -251,7 +251,7 @@ def _unlisted_rows(kg: FactView, origin: str, listed: Sequence[int]) -> list[int
 
 
 def _interrupted(memory: Memory, drafts: Sequence[Draft], rows: Sequence[int]) -> list[Draft]:
-    """Return the newest values of functional predicates that have ended, where no other value stands in their place."""
+    """Return the newest listed values of functional predicates that ended without another."""
     kg, now = fact_view_at(memory), memory.clock.now_us()
     listed = [(draft, row) for draft, row in zip(drafts, rows, strict=True) if row >= 0 and draft.valid_to is None]
     known = np.unique(np.array([row for _, row in listed], np.int64))

@@ -240,7 +240,7 @@ class FactView:
         return np.isin(rows, read_states_at(self, rows, valid_at).rows)
 
     def predicate_names(self) -> list[str]:
-        """Return the predicates that facts of this view have, in order of first appearance. O(facts)."""
+        """Return the predicates that facts have, in order of first appearance. O(facts)."""
         rows = np.flatnonzero(self.tables.subject.values[: self.fact_rows] >= 0)
         names = self.tables.predicates.names
         return [names[code] for code in np.unique(self.tables.predicate.values[rows]).tolist()]

@@ -301,7 +301,7 @@ def _listed(view: View) -> dict[str, list[str]]:
 
 
 def _remove_unlisted(memory: Memory, path: Path, file: TaskFile) -> int:
-    """Remove the tasks that have left the file since it was last read, unless another file lists them."""
+    """Remove the tasks that have left the file, unless another file lists them; count them."""
     view = memory.view()
     listed = _listed(view)
     gone = set(listed.pop(path.resolve().as_posix(), ())).difference(file.nodes, *listed.values())
