@@ -125,7 +125,8 @@ def extract_text(
 ) -> ExtractReport:
     """Write each observation of a text as a chunk, and its triples as facts of that chunk.
 
-    They hold from its date on. The same text again changes nothing. Chunks of one session are searched for causes by `lamina_engine.graph.judged`.
+    They hold from its date on. The same text again changes nothing. Chunks of one session are searched for causes by
+    `lamina_engine.graph.judged`.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text with observation blocks, not {type(text).__name__}")
