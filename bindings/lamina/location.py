@@ -22,32 +22,32 @@ def find_vault(start: str | None = None) -> str | None:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return named
-    for folder in _folders_searched(os.path.realpath(start or os.getcwd())):  # noqa: PTH109 - no pathlib: see above
-        found = os.path.join(folder, FOLDER)  # noqa: PTH118
-        if os.path.isdir(found):  # noqa: PTH112
+    for folder in _folders_searched(os.path.realpath(start or os.getcwd())):  # no pathlib: see above
+        found = os.path.join(folder, FOLDER)
+        if os.path.isdir(found):
             return found
     own = user_vault()
-    return own if os.path.isdir(own) else None  # noqa: PTH112
+    return own if os.path.isdir(own) else None
 
 
 def repository_root(start: str) -> str | None:
     """Return the nearest folder from ``start`` upward that holds ``.git``, or None."""
-    return next((each for each in _upward(start) if os.path.lexists(os.path.join(each, _REPOSITORY))), None)  # noqa: PTH118
+    return next((each for each in _upward(start) if os.path.lexists(os.path.join(each, _REPOSITORY))), None)
 
 
 def user_vault() -> str:
     """Return the place of the user's own vault, whether it exists or not."""
-    return os.path.join(_base("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share"), "lamina", "vault")  # noqa: PTH118
+    return os.path.join(_base("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share"), "lamina", "vault")
 
 
 def user_settings() -> str:
     """Return the folder of what Lamina keeps for this user, whether it exists or not."""
-    return os.path.join(_base("XDG_CONFIG_HOME", "APPDATA", ".config"), "lamina")  # noqa: PTH118
+    return os.path.join(_base("XDG_CONFIG_HOME", "APPDATA", ".config"), "lamina")
 
 
 def _folders_searched(start: str) -> list[str]:
     root = repository_root(start)
-    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+    home = os.path.realpath(os.path.expanduser("~"))
     folders = []
     for folder in _upward(start):
         if root is None and folder == home and folder != start:
@@ -60,13 +60,13 @@ def _folders_searched(start: str) -> list[str]:
 
 def _upward(start: str) -> list[str]:
     folders = [start]
-    while (parent := os.path.dirname(folders[-1])) != folders[-1]:  # noqa: PTH120
+    while (parent := os.path.dirname(folders[-1])) != folders[-1]:
         folders.append(parent)
     return folders
 
 
 def _base(variable: str, windows: str, below_home: str) -> str:
     named = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
-    if named and os.path.isabs(named):  # noqa: PTH117 - a relative one is to be ignored, as its specification says
+    if named and os.path.isabs(named):  # a relative one is to be ignored, as its specification says
         return named
-    return os.path.join(os.path.expanduser("~"), *below_home.split("/"))  # noqa: PTH111, PTH118
+    return os.path.join(os.path.expanduser("~"), *below_home.split("/"))

@@ -11,10 +11,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
 
-_BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+TYPE_CHECKING = False  # `typing` would cost a skipped hook more than the rest of its work
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 _owns_process = False
 """True where Lamina is the program: only then may it change its own process."""
 
@@ -34,8 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     global _owns_process
     _owns_process = _owns_process or arguments is None
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["hook"] and not {"-h", "--help"} & set(given):
+        from lamina.hooks.program import main as answer_hook  # before click, which costs more than a skipped hook
+
+        return answer_hook(given[1:])
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        return _run(given)
     except KeyboardInterrupt:  # also while modules are being imported
         sys.stderr.write("lamina: interrupted\n")
         return 130

@@ -51,6 +51,9 @@ GROUPS: Final = {
         "archive": "freshness:archive",
         "forget": "vaults:forget",
     },
+    "Agents": {
+        "hook": "hook:hook",
+    },
     "Care": {
         "stats": "vaults:stats",
         "verify": "vaults:verify",

@@ -1,0 +1,144 @@
+"""Captures: transcripts read into the vault by a process of their own, which no agent waits for.
+
+One worker a session, held by a lock that dies with its process. Exactly-once comes from ingest: a transcript read twice is
+read once. A worker may be killed at any moment; what it was asked for waits in the queue for the next event's worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from lamina.hooks.queue import FOLDER, Queue
+
+if TYPE_CHECKING:
+    from lamina import Vault
+
+LOG = "capture.log"
+_LONGEST_LOG = 1_000_000
+_WRITER_WAIT_S = 120.0
+_ROUNDS = 3
+"""Times a transcript is read again because it grew meanwhile: agents write the last lines late."""
+_SETTLE_S = 0.3
+
+
+def start_worker(vault: str) -> None:
+    """Start a worker that outlives this process, its terminal and its agent."""
+    command = [sys.executable, "-m", "lamina.hooks.capture", vault]
+    if hasattr(os, "fork"):
+        if os.fork():
+            return
+        try:  # in the child: nothing of the agent's may be kept open
+            os.setsid()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nothing, stream)
+            os.execv(command[0], command)
+        finally:
+            os._exit(127)
+    import subprocess
+
+    detached = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, creationflags=detached)
+
+
+def work(root: str) -> None:
+    """Capture what waits in a vault's queue, then what a language model is still to judge."""
+    queue = Queue(root)
+    captured = [_capture_all(root, queue, key) for key in queue.waits()]
+    if any(captured):
+        _judge(root)
+    queue.tidy()
+
+
+def _capture_all(root: str, queue: Queue, key: str) -> bool:
+    """Capture one session until nothing more is asked of it; False where another worker does, or nothing was new."""
+    from filelock import FileLock, Timeout
+
+    new = False
+    while key in queue.waits():
+        try:
+            with FileLock(os.path.join(queue.folder, f"{key}.lock"), timeout=0):
+                while (asked := queue.take(key)) is not None:
+                    if not _capture(root, queue, asked):
+                        return new  # it waits in the queue
+                    queue.done(key)
+                    new = True
+        except Timeout:
+            return new
+    return new
+
+
+def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
+    """Read one transcript; False where it must be tried again later."""
+    import lamina
+
+    transcript, session = asked.get("transcript", ""), asked.get("session", "")
+    if queue.is_private(session):
+        return True
+    began = time.monotonic()
+    try:
+        with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
+            for _ in range(_ROUNDS):
+                size = os.stat(transcript).st_size
+                report = vault.ingest(transcript, kind="sessions")
+                time.sleep(_SETTLE_S)
+                if os.stat(transcript).st_size == size:
+                    break
+    except (lamina.VaultLocked, lamina.VaultReadOnly) as error:
+        _log(queue, session, asked, began, error=type(error).__name__)
+        return False
+    except (lamina.LaminaError, OSError) as error:  # it will be no better next time: a file that is gone, another vault
+        _log(queue, session, asked, began, error=type(error).__name__)
+        return not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, lamina.LaminaError))
+    _log(queue, session, asked, began, chunks=report.chunks, problems=len(report.problems))
+    return True
+
+
+def _judge(root: str) -> None:
+    """Ask the user's language model, where there is one, about links that wait for it; the vault keeps the questions."""
+    if not os.environ.get("LAMINA_JUDGE_URL"):
+        return
+    import lamina
+
+    with contextlib.suppress(lamina.LaminaError, OSError), lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
+        _judge_links(vault)
+
+
+def _judge_links(vault: Vault) -> None:
+    vault.build_links(["judged"])
+
+
+def _log(queue: Queue, session: str, asked: dict[str, str], began: float, **facts: object) -> None:
+    """Append one line of ids, counts and times, and no text."""
+    line = {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "agent": asked.get("agent"), "session": session,
+        "seconds": round(time.monotonic() - began, 3), **facts,
+    }  # fmt: skip
+    path = os.path.join(queue.folder, LOG)
+    with contextlib.suppress(OSError):
+        if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG // 2:
+            os.replace(path, f"{path}.1")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            os.write(descriptor, json.dumps(line).encode() + b"\n")
+        finally:
+            os.close(descriptor)
+
+
+def main() -> None:
+    """Work for the vault that the command line names, at the lowest priority."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(19)
+    if len(sys.argv) == 2 and os.path.isdir(os.path.join(sys.argv[1], FOLDER)):
+        work(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Context for an event, by the public calls of a vault; run where nobody waits longer than the deadline."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import lamina
+from lamina.cli import use_one_thread
+from lamina.hooks import events
+
+_STARTS = {"resume": "resume", "fork": "resume", "compact": "compact", "clear": "clear"}
+_FLOOR = 500
+_FILE_TOKENS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An event that got through the gate."""
+
+    event: str
+    vault: str
+    session: str
+    folder: str
+    prompt: str
+    source: str
+    file_read: str
+    is_subagent: bool
+    is_pooled: bool
+    """The user's own vault, which holds several projects."""
+
+
+def context_of(request: Request) -> str:
+    """Return the block for an event; empty where nothing fits."""
+    use_one_thread()
+    with lamina.open(request.vault, lock_timeout_s=0.0) as vault:
+        if request.event == events.SESSION_START:
+            return vault.bootstrap(
+                request.session, project=_project(request), repo=request.folder,
+                trigger=_STARTS.get(request.source, "startup"),  # type: ignore[arg-type]
+            ).text  # fmt: skip
+        if request.event == events.PROMPT:
+            floor = _half_floor() if request.is_subagent else None
+            return vault.inject(request.prompt, request.session, floor).text
+        return _about_file(vault, request) if request.file_read else ""
+
+
+def _about_file(vault: lamina.Vault, request: Request) -> str:
+    """Return what is known of a file that is being read, once a session and file."""
+    name = os.path.basename(request.file_read)
+    session = f"{request.session}:{request.file_read}"
+    return vault.inject(name, session, _FILE_TOKENS, _FILE_TOKENS).text
+
+
+def _project(request: Request) -> str | None:
+    """Return the project of a folder in a vault that holds several, by the name that captured sessions get."""
+    return os.path.basename(os.path.realpath(request.folder)) or None if request.is_pooled else None
+
+
+def _half_floor() -> int:
+    try:
+        given = int(os.environ.get("INJECTION_BUDGET_FLOOR") or _FLOOR)
+    except ValueError:
+        given = _FLOOR
+    return max(1, given // 2)

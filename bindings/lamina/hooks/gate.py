@@ -1,0 +1,92 @@
+"""The gate: which prompts and folders are left alone. It needs no import, and most prompts end here."""
+
+from __future__ import annotations
+
+import os
+
+PRIVATE = "#private"
+"""A prompt with this word in it: its session is not captured."""
+IGNORE = ".laminaignore"
+SWITCH = "LAMINA_HOOKS"
+
+_SHORTEST = 8
+_FEWEST_WORDS = 2
+_ACKNOWLEDGEMENTS = frozenset(
+    " ".join(phrase.split())
+    for phrase in """
+    ok thanks,okay thanks,thank you,thanks a lot,many thanks,ok great,ok good,sounds good,looks good,looks good to me,very good,
+    well done,good job,nice work,great work,go ahead,please continue,continue please,go on,keep going,carry on,try again,
+    once more,yes please,no thanks,do it,just do it,yes do it,ok do it,all good,got it,i see,makes sense,that works,it works,
+    works now,never mind,stop it,please stop,wait a moment,commit this,commit it,push it,ship it,run it,run it again,
+    run the tests,fix it,hello there,good morning,danke schön,vielen dank,ja bitte,weiter so,mach weiter,sehr gut,alles klar,
+    merci beaucoup,très bien,d'accord merci,muchas gracias,muy bien,sí por favor,de acuerdo,grazie mille,va bene,molto bene,
+    muito obrigado,muito bem,спасибо большое,очень хорошо,всё понятно,ありがとう ございます,谢谢 你
+    """.replace("\n", " ").split(",")
+)
+"""Whole prompts that ask nothing of a memory."""
+
+
+def is_off() -> bool:
+    """Return True where the user has switched hooks off."""
+    return os.environ.get(SWITCH, "").strip().lower() in ("off", "0", "false", "no")
+
+
+def skips_prompt(prompt: str, source: str) -> bool:
+    """Return True for a prompt that asks nothing of a memory, or that no person wrote."""
+    text = prompt.strip()
+    if source and source not in ("user", "sdk"):
+        return True
+    # scripts without spaces say in one "word" what others say in eight letters
+    long_enough = len(text) >= _SHORTEST or (len(text) >= 4 and not text.isascii())
+    if not long_enough or text.startswith(("/", "!")):
+        return True
+    words = text.split()
+    if len(words) < _FEWEST_WORDS and text.isascii():
+        return True
+    return " ".join(words).strip(" .!?,;:…。！？").casefold() in _ACKNOWLEDGEMENTS
+
+
+def is_private(prompt: str) -> bool:
+    """Return True where a prompt asks that its session is not captured."""
+    return PRIVATE in prompt and any(word.strip(".,;:!?()[]\"'").lower() == PRIVATE for word in prompt.split())
+
+
+def is_ignored(folder: str) -> bool:
+    """Return True where a ``.laminaignore`` in a folder, or above it, leaves the folder out.
+
+    An empty file leaves out all that is below it; else each line is a folder below it, or a pattern of one.
+    """
+    above = here = os.path.realpath(folder)
+    while True:
+        patterns = _patterns(os.path.join(above, IGNORE))  # no pathlib before the gate
+        if patterns is not None and _matches(patterns, os.path.relpath(here, above)):
+            return True
+        parent = os.path.dirname(above)
+        if parent == above:
+            return False
+        above = parent
+
+
+def _patterns(path: str) -> list[str] | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            read = lines.read(100_000).splitlines()
+    except OSError:
+        return None
+    return [line.strip() for line in read if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _matches(patterns: list[str], inner: str) -> bool:
+    if not patterns:
+        return True
+    from fnmatch import fnmatchcase
+
+    parts = [] if inner == os.curdir else inner.replace(os.sep, "/").split("/")
+    names = ["/".join(parts[: i + 1]) for i in range(len(parts))]
+    for pattern in patterns:
+        bare = pattern.strip("/")
+        if bare in ("", "*", "**", ".") or any(fnmatchcase(name, bare) for name in names):
+            return True
+        if "/" not in bare and any(fnmatchcase(part, bare) for part in parts):
+            return True
+    return False

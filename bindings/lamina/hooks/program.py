@@ -1,0 +1,214 @@
+"""The program `lamina hook`: whatever happens, one JSON object before the deadline, and exit code 0.
+
+The process that the agent started only reads, gates and waits. What needs the engine runs in a forked child; a timer set
+before anything else ends the wait, so that neither a slow disk nor a crash in a library is ever seen by the agent. Where
+the system cannot fork, a thread keeps the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from lamina.hooks import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lamina.hooks.queue import Queue
+
+_MOST_BYTES = 4_000_001
+
+
+def main(words: list[str]) -> int:
+    """Answer one event; the words are those after ``lamina hook``."""
+    options = _options(words)
+    event = events.event_of(options.get("event", ""))
+    agent = options.get("agent", events.CLAUDE_CODE)
+    deadline_s = _deadline_s(options, event)
+    reply = _Reply(agent, event)
+    _start_timer(deadline_s, reply)
+    try:
+        _answer(event, agent, options.get("vault", ""), deadline_s, reply)
+    except BaseException:  # whatever it is: a memory never breaks its user's work
+        if os.environ.get("LAMINA_HOOKS") == "debug":
+            sys.excepthook(*sys.exc_info())
+    reply.send({})
+    return 0
+
+
+class _Reply:
+    """The one answer of the process: sent whole, once, by whoever comes first."""
+
+    def __init__(self, agent: str, event: str) -> None:
+        self.child = 0
+        self._agent, self._event = agent, event
+
+    def send(self, document: dict[str, object]) -> None:
+        """Write an answer, by default the one that changes nothing, and end the process."""
+        import json
+
+        found = document or events.nothing(self._agent, self._event)
+        rest = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        with contextlib.suppress(OSError):  # nobody may listen any more
+            while rest:
+                rest = rest[os.write(1, rest) :]
+        if self.child:
+            import signal
+
+            with contextlib.suppress(OSError):
+                os.kill(self.child, signal.SIGKILL)
+        os._exit(0)
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    """Read the command line as far as it can be read: an agent is not to be bothered with a wrong one."""
+    found: dict[str, str] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            found[name] = value if equals else (rest.pop(0) if rest else "")
+        else:
+            found.setdefault("event", word)
+    return found
+
+
+def _deadline_s(options: dict[str, str], event: str) -> float:
+    given = options.get("deadline", "")
+    if given.isascii() and given.isdigit() and 0 < int(given) <= 600_000:
+        return int(given) / 1000
+    return events.DEADLINES_MS.get(event, 300) / 1000
+
+
+def _start_timer(seconds: float, reply: _Reply) -> None:
+    if hasattr(os, "fork"):
+        import signal
+
+        signal.signal(signal.SIGALRM, lambda *_: reply.send({}))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return
+    import threading
+
+    timer = threading.Timer(seconds, reply.send, ({},))
+    timer.daemon = True
+    timer.start()
+
+
+def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply) -> None:
+    from lamina.hooks import gate
+
+    content = _read_input()
+    if event not in events.DEADLINES_MS or gate.is_off():
+        return
+    from lamina.hooks.payload import Payload
+
+    payload = Payload(content)
+    if not payload.is_whole or (event == events.PROMPT and _asks_nothing(payload.prompt, payload.source)):
+        return
+    from lamina.location import find_vault, user_vault
+
+    folder = payload.folder if os.path.isdir(payload.folder) else os.getcwd()
+    root = vault or find_vault(folder)
+    if not root or not os.path.exists(os.path.join(root, "CURRENT")) or gate.is_ignored(folder):
+        return
+    from lamina.trust import is_trusted
+
+    if not is_trusted(root):
+        return
+    from lamina.hooks.queue import Queue
+
+    queue = Queue(os.path.abspath(root))
+    if event in events.CAPTURES:
+        _ask_for_capture(event, agent, payload.session, payload.transcript, queue, root)
+        return
+    if event == events.SESSION_START:
+        queue.note(payload.session, payload.transcript)
+        if queue.waits():
+            _work_on(root)
+        if payload.is_subagent:
+            return
+    if event == events.PROMPT:
+        if gate.is_private(payload.prompt):
+            queue.keep_private(payload.session)
+            return
+        if not events.takes_context(agent, event) or queue.repeats(payload.session, payload.prompt):
+            return
+    if not events.takes_context(agent, event):
+        return
+    from lamina.hooks.context import Request, context_of
+
+    request = Request(
+        event, os.path.abspath(root), payload.session or "unnamed", folder, payload.prompt, payload.source,
+        payload.file_read, payload.is_subagent, root == user_vault(),
+    )  # fmt: skip
+    text = _in_child(lambda: context_of(request), deadline_s, reply)
+    reply.send(events.answer(agent, event, text))
+
+
+def _asks_nothing(prompt: str, source: str) -> bool:
+    from lamina.hooks import gate
+
+    return gate.skips_prompt(prompt, source) and not gate.is_private(prompt)
+
+
+def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queue: Queue, root: str) -> None:
+    path = transcript or queue.transcript_of(session)
+    if not path or not os.path.isabs(path) or queue.is_private(session):
+        return
+    queue.ask(session, path, agent)
+    if event not in (events.STOP, events.SUBAGENT_STOP) or not queue.pauses(session):
+        _work_on(root)
+
+
+def _work_on(root: str) -> None:
+    from lamina.hooks.capture import start_worker
+
+    start_worker(os.path.abspath(root))
+
+
+def _read_input() -> bytes:
+    """Return standard input, up to a byte more than a payload may have; empty where there is none."""
+    parts: list[bytes] = []
+    length = 0
+    with contextlib.suppress(OSError):  # it may be closed
+        while length < _MOST_BYTES and (part := os.read(0, min(1 << 20, _MOST_BYTES - length))):
+            parts.append(part)
+            length += len(part)
+    return b"".join(parts)
+
+
+def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str:
+    """Return what a call gives in a child process; empty if the child dies, whatever of.
+
+    What libraries print goes nowhere near the agent, and the end of the child costs no clean-up.
+    """
+    if not hasattr(os, "fork"):
+        return build()
+    import signal
+
+    out, into = os.pipe()
+    reply.child = os.fork()
+    if not reply.child:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, deadline_s + 0.5)  # should the parent be killed
+            os.close(out)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, 0)
+            os.dup2(nothing, 1)
+            rest = b"%s\0" % build().encode("utf-8", "replace")  # the last byte says that it is whole
+            while rest:
+                rest = rest[os.write(into, rest) :]
+        finally:
+            os._exit(0)
+    os.close(into)
+    parts = []
+    while part := os.read(out, 1 << 16):
+        parts.append(part)
+    found = b"".join(parts)
+    reply.child = 0
+    return found[:-1].decode("utf-8", "replace") if found.endswith(b"\0") else ""

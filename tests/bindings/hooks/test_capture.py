@@ -1,0 +1,241 @@
+"""Captures: exactly once by session, whatever is killed when."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lamina
+from lamina.hooks.queue import Queue, key_of
+from tests.bindings.hooks.agents import PATIENT, hook, queued, until
+
+SESSION = "8f31c2d4-0b7e-4c55-9a53-2f1de6a0b1c7"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+def turns(count: int, start: int = 0) -> str:
+    """Return a transcript as Claude Code writes it."""
+    lines: list[dict[str, Any]] = []
+    for i in range(start, start + count):
+        common = {
+            "sessionId": SESSION,
+            "cwd": "/home/ada/shop",
+            "version": "2.1.240",
+            "isSidechain": False,
+            "userType": "external",
+        }
+        at = f"2026-11-22T{8 + i // 60:02}:{i % 60:02}"
+        asked = {"role": "user", "content": f"Question {i}: how does part {i} of the checkout round totals?"}
+        lines.append(
+            {
+                **common,
+                "type": "user",
+                "uuid": f"u{i}",
+                "parentUuid": f"a{i - 1}" if i else None,
+                "timestamp": f"{at}:00.000Z",
+                "message": asked,
+            }
+        )
+        said = {
+            "role": "assistant",
+            "model": "claude",
+            "content": [{"type": "text", "text": f"Part {i} rounds half to even, decided in review {i}."}],
+        }
+        lines.append(
+            {
+                **common,
+                "type": "assistant",
+                "uuid": f"a{i}",
+                "parentUuid": f"u{i}",
+                "timestamp": f"{at}:30.000Z",
+                "message": said,
+            }
+        )
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "projects" / "-home-ada-shop" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(turns(12))
+    return path
+
+
+def event(project: Path, transcript: Path | None, name: str = "session-end", session: str = SESSION) -> None:
+    payload: dict[str, Any] = {"session_id": session, "cwd": str(project)}
+    payload |= {"transcript_path": str(transcript)} if transcript else {}
+    got = hook(name, payload, PATIENT)
+    assert (got.code, got.out, got.err) == (0, b"{}\n", "")
+
+
+def chunks(vault: Path) -> list[tuple[str, str]]:
+    with lamina.open(vault, mode="r") as opened:
+        return sorted((chunk.id, chunk.text) for chunk in opened.list({"session": SESSION}, 10_000))
+
+
+def captured(project: Path) -> list[tuple[str, str]]:
+    vault = project / ".lamina"
+    until(lambda: not queued(vault))
+    return chunks(vault)
+
+
+def read_once(tmp_path: Path, transcript: Path) -> list[tuple[str, str]]:
+    with lamina.open(tmp_path / "once", create=True) as vault:
+        vault.ingest(transcript, kind="sessions")
+    return chunks(tmp_path / "once")
+
+
+def test_a_session_is_captured_at_its_end(project: Path, transcript: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    event(project, transcript)
+    assert time.monotonic() - began < 5
+    assert captured(project) == read_once(tmp_path, transcript)
+    log = [json.loads(line) for line in (project / ".lamina" / "queue" / "capture.log").read_text().splitlines()]
+    assert [(line["session"], line["agent"], line["problems"]) for line in log] == [(SESSION, "claude-code", 0)]
+    assert "rounds" not in json.dumps(log)  # ids, counts and times, and no text
+
+
+def test_events_of_a_session_capture_it_once(project: Path, transcript: Path, tmp_path: Path) -> None:
+    whole = transcript.read_text()
+    transcript.write_text(turns(4))
+    event(project, transcript, "pre-compact")
+    with transcript.open("a") as out:
+        out.write(turns(8, start=4))
+    for name in ("stop", "session-end", "session-end"):
+        event(project, transcript, name)
+    assert transcript.read_text() == whole
+    assert captured(project) == read_once(tmp_path, transcript)
+
+
+def test_an_end_that_does_not_name_the_transcript(project: Path, transcript: Path, tmp_path: Path) -> None:
+    hook("session-start", {"session_id": SESSION, "cwd": str(project), "transcript_path": str(transcript)}, PATIENT)
+    event(project, None)
+    assert captured(project) == read_once(tmp_path, transcript)
+    event(project, None, session="unknown")
+    assert queued(project / ".lamina") == []
+
+
+def test_stops_are_captured_at_most_once_a_minute_and_none_is_lost(project: Path, transcript: Path) -> None:
+    event(project, transcript, "stop")
+    before = len(captured(project))
+    with transcript.open("a") as out:
+        out.write(turns(8, start=12))
+    event(project, transcript, "stop")
+    time.sleep(1)
+    assert len(queued(project / ".lamina")) == 1  # asked for, and nobody works on it yet
+    hook("session-start", {"session_id": "next", "cwd": str(project)}, PATIENT)
+    assert len(captured(project)) > before
+
+
+def test_secrets_are_masked_before_anything_is_written(project: Path, transcript: Path) -> None:
+    transcript.write_text(turns(3).replace("Question 1:", f"My token is {SECRET}."))
+    event(project, transcript)
+    assert "Question 2" in json.dumps(captured(project))
+    for path in (project / ".lamina").rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+
+
+def test_private_sessions_and_ignored_folders_are_left_out(project: Path, transcript: Path) -> None:
+    payload = {"session_id": SESSION, "cwd": str(project), "prompt": "#private"}
+    assert hook("prompt", payload, PATIENT).out == b"{}\n"
+    event(project, transcript)
+    assert captured(project) == []
+    (project / "secret").mkdir()
+    (project / ".laminaignore").write_text("secret/\n")
+    other = transcript.with_name("other.jsonl")
+    shutil.copy(transcript, other)
+    event(project / "secret", other, session="other")
+    assert queued(project / ".lamina") == []
+
+
+def test_a_mark_of_privacy_drops_what_was_asked_for(tmp_path: Path) -> None:
+    queue = Queue(str(tmp_path))
+    queue.ask("s", "/x.jsonl", "codex")
+    queue.keep_private("s")
+    assert (queue.waits(), queue.is_private("s"), queue.is_private("t")) == ([], True, False)
+
+
+def test_what_is_taken_stays_until_it_is_done(tmp_path: Path) -> None:
+    queue = Queue(str(tmp_path))
+    queue.ask("s", "/x.jsonl", "codex")
+    assert queue.waits() == [key_of("s")]
+    asked = {"session": "s", "transcript": "/x.jsonl", "agent": "codex"}
+    assert queue.take(key_of("s")) == asked
+    assert queue.take(key_of("s")) == asked  # its worker was killed
+    queue.done(key_of("s"))
+    assert queue.take(key_of("s")) is None
+    (tmp_path / "queue" / "torn.taken").write_text('{"session": ')
+    assert queue.take("torn") is None
+    assert queue.waits() == []
+
+
+def test_a_transcript_that_is_gone_is_given_up(project: Path, transcript: Path) -> None:
+    transcript.unlink()
+    event(project, transcript)
+    assert captured(project) == []
+
+
+def kill_at_moments(project: Path, transcript: Path, moments: int) -> None:
+    """Kill workers at random moments; each leaves what it was asked for, or has done it."""
+    vault = project / ".lamina"
+    chance = random.Random(7)
+    Queue(str(vault)).ask(SESSION, str(transcript), "claude-code")
+    longest = 1.5
+    for _ in range(moments):
+        if not queued(vault):
+            with transcript.open("a") as out:
+                out.write(turns(1, start=len(transcript.read_text().splitlines()) // 2))
+            Queue(str(vault)).ask(SESSION, str(transcript), "claude-code")
+        worker = subprocess.Popen([sys.executable, "-m", "lamina.hooks.capture", str(vault)], start_new_session=True)
+        try:
+            worker.wait(chance.uniform(0.05, longest))
+        except subprocess.TimeoutExpired:
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+
+
+def check_killed(project: Path, transcript: Path, tmp_path: Path, moments: int) -> None:
+    kill_at_moments(project, transcript, moments)
+    event(project, transcript)
+    got = captured(project)
+    with lamina.open(project / ".lamina", mode="r") as vault:
+        assert vault.verify(deep=True).ok
+        links = sorted((link.source, link.target, link.relation) for id_, _ in got for link in vault.links(id_))
+    assert got == read_once(tmp_path, transcript)
+    with lamina.open(tmp_path / "once", mode="r") as once:
+        assert links == sorted((link.source, link.target, link.relation) for id_, _ in got for link in once.links(id_))
+
+
+def test_a_worker_killed_at_a_few_moments(project: Path, transcript: Path, tmp_path: Path) -> None:
+    check_killed(project, transcript, tmp_path, 5)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_at_a_hundred_moments(project: Path, transcript: Path, tmp_path: Path) -> None:
+    check_killed(project, transcript, tmp_path, 100)
+
+
+def test_several_workers_share_a_queue(project: Path, transcript: Path, tmp_path: Path) -> None:
+    vault = project / ".lamina"
+    others = []
+    for i in range(3):
+        other = transcript.with_name(f"s{i}.jsonl")
+        other.write_text(turns(3).replace(SESSION, f"s{i}"))
+        others.append(other)
+    for i, other in enumerate([*others, *others]):
+        event(project, other, session=f"s{i % 3}")
+    event(project, transcript)
+    assert captured(project) == read_once(tmp_path, transcript)
+    with lamina.open(vault, mode="r") as opened:
+        assert {session.session for session in opened.sessions()} == {SESSION, "s0", "s1", "s2"}
