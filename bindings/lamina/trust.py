@@ -53,7 +53,7 @@ def record_trust(root: Path) -> Path:
 
 
 def _objection(root: str) -> str | None:
-    """Return an objection to a vault, its owner or that git tracks it; None for one that may be used."""
+    """Return an objection to a vault, its owner or that git tracks it; None without one."""
     try:
         owner = os.stat(root).st_uid
     except OSError:

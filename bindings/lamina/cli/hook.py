@@ -1,4 +1,4 @@
-"""``lamina hook``: an agent's event; the program itself is in `lamina.hooks`, and started before click is imported."""
+"""Help of ``lamina hook``, whose program is in `lamina.hooks` and starts without click."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures: transcripts read into the vault by a process of their own, which no agent waits for.
+"""Captures: transcripts read into the vault by processes that no agent waits for.
 
 One worker a session, held by a lock that dies with its process. Exactly-once comes from ingest: a transcript read twice is
 read once. A worker may be killed at any moment; what it was asked for waits in the queue for the next event's worker.
@@ -57,7 +57,7 @@ def work(root: str) -> None:
 
 
 def _capture_all(root: str, queue: Queue, key: str) -> bool:
-    """Capture one session until nothing more is asked of it; False where another worker does, or nothing was new."""
+    """Capture one session until nothing more is asked; False where another worker does so."""
     from filelock import FileLock, Timeout
 
     new = False
@@ -101,7 +101,7 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
 
 
 def _judge(root: str) -> None:
-    """Ask the user's language model, where there is one, about links that wait for it; the vault keeps the questions."""
+    """Ask the user's language model about links; without one, the vault keeps the questions."""
     if not os.environ.get("LAMINA_JUDGE_URL"):
         return
     import lamina

@@ -1,4 +1,4 @@
-"""Context for an event, by the public calls of a vault; run where nobody waits longer than the deadline."""
+"""Context for an event, by the public calls of a vault."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ class Request:
     source: str
     file_read: str
     is_subagent: bool
-    is_pooled: bool
-    """The user's own vault, which holds several projects."""
 
 
 def context_of(request: Request) -> str:
@@ -36,7 +34,7 @@ def context_of(request: Request) -> str:
     with lamina.open(request.vault, lock_timeout_s=0.0) as vault:
         if request.event == events.SESSION_START:
             return vault.bootstrap(
-                request.session, project=_project(request), repo=request.folder,
+                request.session, repo=request.folder,
                 trigger=_STARTS.get(request.source, "startup"),  # type: ignore[arg-type]
             ).text  # fmt: skip
         if request.event == events.PROMPT:
@@ -50,11 +48,6 @@ def _about_file(vault: lamina.Vault, request: Request) -> str:
     name = os.path.basename(request.file_read)
     session = f"{request.session}:{request.file_read}"
     return vault.inject(name, session, _FILE_TOKENS, _FILE_TOKENS).text
-
-
-def _project(request: Request) -> str | None:
-    """Return the project of a folder in a vault that holds several, by the name that captured sessions get."""
-    return os.path.basename(os.path.realpath(request.folder)) or None if request.is_pooled else None
 
 
 def _half_floor() -> int:

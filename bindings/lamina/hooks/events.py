@@ -1,4 +1,4 @@
-"""Events of agents under one set of names, and the shapes in which each agent reads an answer."""
+"""Events of agents under one set of names, and the shape of each agent's answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _END_OF_MEMORY = "</memory>\n"
 
 
 def event_of(name: str) -> str:
-    """Return Lamina's name of an event, by whatever name an agent calls it; an unknown one as it is."""
+    """Return Lamina's name of an agent's event; an unknown one stays as it is."""
     return name if name in DEADLINES_MS else _ALIASES.get(name.replace("-", "").replace("_", "").lower(), name)
 
 

@@ -1,4 +1,4 @@
-"""The gate: which prompts and folders are left alone. It needs no import, and most prompts end here."""
+"""The gate: prompts and folders that are left alone. It needs no import, and most end here."""
 
 from __future__ import annotations
 

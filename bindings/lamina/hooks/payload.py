@@ -8,7 +8,7 @@ MOST_BYTES = 4_000_000
 
 
 class Payload:
-    """Fields of an event, whatever an agent calls them; a field of a wrong type is as good as missing."""
+    """Fields of an event under any agent's names; one of a wrong type is as good as missing."""
 
     def __init__(self, content: bytes) -> None:
         found: object = None

@@ -1,4 +1,4 @@
-"""The program `lamina hook`: whatever happens, one JSON object before the deadline, and exit code 0.
+"""The program `lamina hook`: one JSON object before the deadline and exit code 0.
 
 The process that the agent started only reads, gates and waits. What needs the engine runs in a forked child; a timer set
 before anything else ends the wait, so that neither a slow disk nor a crash in a library is ever seen by the agent. Where
@@ -64,7 +64,7 @@ class _Reply:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """Read the command line as far as it can be read: an agent is not to be bothered with a wrong one."""
+    """Read what can be read of the command line: no agent is to be bothered with a wrong one."""
     found: dict[str, str] = {}
     rest = list(words)
     while rest:
@@ -109,7 +109,7 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
     payload = Payload(content)
     if not payload.is_whole or (event == events.PROMPT and _asks_nothing(payload.prompt, payload.source)):
         return
-    from lamina.location import find_vault, user_vault
+    from lamina.location import find_vault
 
     folder = payload.folder if os.path.isdir(payload.folder) else os.getcwd()
     root = vault or find_vault(folder)
@@ -143,7 +143,7 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
 
     request = Request(
         event, os.path.abspath(root), payload.session or "unnamed", folder, payload.prompt, payload.source,
-        payload.file_read, payload.is_subagent, root == user_vault(),
+        payload.file_read, payload.is_subagent,
     )  # fmt: skip
     text = _in_child(lambda: context_of(request), deadline_s, reply)
     reply.send(events.answer(agent, event, text))
@@ -171,7 +171,7 @@ def _work_on(root: str) -> None:
 
 
 def _read_input() -> bytes:
-    """Return standard input, up to a byte more than a payload may have; empty where there is none."""
+    """Return standard input, at most a byte more than a payload may have."""
     parts: list[bytes] = []
     length = 0
     with contextlib.suppress(OSError):  # it may be closed

@@ -1,6 +1,6 @@
-"""The queue of captures: small files in the vault's folder ``queue``, which outlive any process.
+"""The queue of captures: small files in the vault, which outlive any process.
 
-``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a worker that was killed
+In the folder ``queue``, ``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a worker that was killed
 leaves that behind for the next. ``.note`` remembers where a session's transcript lies, ``.private`` that it is to be left
 out, ``.prompt`` that a prompt was just answered. None of them holds text of a session.
 """
@@ -21,7 +21,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Queue:
-    """The queue of one vault; every step is one file operation, so several processes may use it at once."""
+    """The queue of one vault; a step is one file operation, so that processes may share it."""
 
     def __init__(self, vault: str) -> None:
         self.folder = os.path.join(vault, FOLDER)  # no pathlib: hooks count milliseconds
@@ -54,7 +54,7 @@ class Queue:
         return bool(session) and os.path.exists(self._path(f"{key_of(session)}.private"))
 
     def repeats(self, session: str, prompt: str) -> bool:
-        """Return True where the same prompt of a session came a moment ago: two configurations fire it twice."""
+        """Return True where a session's prompt came a moment ago: two configurations fire it twice."""
         return self._within(f"{key_of(session)}-{key_of(prompt)}.prompt", _SAME_PROMPT_S)
 
     def pauses(self, session: str) -> bool:
@@ -62,7 +62,7 @@ class Queue:
         return self._within(f"{key_of(session)}.stop", _STOP_PAUSE_S)
 
     def waits(self) -> list[str]:
-        """Return the keys of captures that wait, or that a killed worker has left, in order of their names."""
+        """Return the keys of captures that wait, or that a killed worker has left."""
         return sorted({name.rpartition(".")[0] for name in self._names() if name.endswith((".json", ".taken"))})
 
     def take(self, key: str) -> dict[str, str] | None:

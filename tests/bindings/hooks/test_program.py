@@ -136,8 +136,9 @@ def test_a_thousand_malformed_inputs(project: Path) -> None:
     check_malformed(project, 1_000, seed=2)
 
 
-def start(project: Path, **environ: str) -> Ran:
-    return hook("session-start", {"session_id": "s", "cwd": str(project), "source": "startup"}, PATIENT, **environ)
+def start(project: Path, vault: str = "") -> Ran:
+    payload = {"session_id": "s", "cwd": str(project), "source": "startup"}
+    return hook("session-start", payload, PATIENT, LAMINA_VAULT=vault)
 
 
 def test_no_vault_and_vaults_that_cannot_be_read(project: Path, tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_no_vault_and_vaults_that_cannot_be_read(project: Path, tmp_path: Path) 
     vault.mkdir()
     assert start(project).out == b"{}\n"
     (tmp_path / "empty").mkdir()
-    assert start(tmp_path / "empty", LAMINA_VAULT=str(tmp_path / "nowhere")).out == b"{}\n"
+    assert start(tmp_path / "empty", str(tmp_path / "nowhere")).out == b"{}\n"
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES])
