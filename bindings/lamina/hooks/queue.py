@@ -1,8 +1,8 @@
 """The queue of captures: small files in the vault, which outlive any process.
 
-In the folder ``queue``, ``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a worker that was killed
-leaves that behind for the next. ``.note`` remembers where a session's transcript lies, ``.private`` that it is to be left
-out, ``.prompt`` that a prompt was just answered. None of them holds text of a session.
+In the folder ``queue``, ``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a
+worker that was killed leaves that behind for the next. ``.note`` remembers where a session's transcript lies, ``.private``
+that it is to be left out, ``.prompt`` that a prompt was just answered. None of them holds text of a session.
 """
 
 from __future__ import annotations
