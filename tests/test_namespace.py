@@ -19,7 +19,7 @@ from lamina.sessions import Sessions
 from lamina.topics import Topics
 
 PUBLIC = {
-    "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline",
+    "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
@@ -29,8 +29,8 @@ ACCESSORS = {
     "facts": Facts, "links": Links, "topics": Topics, "sessions": Sessions, "context": Context, "freshness": Freshness,
 }  # fmt: skip
 METHODS = {
-    "add", "close", "compact", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin",
-    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "update", "verify",
+    "add", "close", "compact", "count", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin", "projects",
+    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "reconstruct",
     *ACCESSORS,

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Hit,
         Link,
         Neighbor,
+        Project,
         Reconstruction,
         Session,
         Snippet,
@@ -90,6 +91,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "Link",
     "MissingExtra",
     "Neighbor",
+    "Project",
     "Reconstruction",
     "Redactor",
     "ReindexGateError",
@@ -131,8 +133,8 @@ _LAZY = {
     "SystemClock": "lamina_engine.clock",
     **dict.fromkeys(
         (
-            "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Reconstruction",
-            "Session", "Snippet", "Story", "Timeline",
+            "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Project",
+            "Reconstruction", "Session", "Snippet", "Story", "Timeline",
         ),
         _RESULTS,
     ),

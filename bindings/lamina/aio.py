@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         FactsReport,
         Link,
         Neighbor,
+        Project,
         Reconstruction,
         Session,
         Story,
@@ -438,6 +439,22 @@ class AsyncVault:
         See `Vault.list`.
         """
         return await asyncio.to_thread(self.vault.list, where, limit, offset=offset)
+
+    async def count(self, where: Where | None = None) -> int:
+        """Return how many chunks a filter accepts.
+
+        See `Vault.count`.
+        """
+        return await asyncio.to_thread(self.vault.count, where)
+
+    async def projects(self) -> Results[Project]:
+        """Return the projects of the current chunks, the largest first.
+
+        See `Vault.projects`.
+        """
+        return await asyncio.to_thread(
+            self.vault.projects,
+        )
 
     async def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.
@@ -1531,6 +1548,13 @@ class AsyncContext:
         See `Context.turn`.
         """
         return await asyncio.to_thread(self._sync.turn, prompt, session, floor, ceiling, project=project, now=now)
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the tokens of a text, as budgets of blocks count them.
+
+        See `Context.count_tokens`.
+        """
+        return await asyncio.to_thread(self._sync.count_tokens, text)
 
 
 class AsyncFreshness:

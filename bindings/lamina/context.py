@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from lamina_engine.arguments import path_of
 from lamina_engine.clock import Instant
+from lamina_engine.errors import InvalidArgument, describe_value
 
 if TYPE_CHECKING:
     from lamina.options import PathLike, Trigger
@@ -130,3 +131,21 @@ class Context:
         from lamina_engine.context.turn import inject
 
         return inject(self._memory, prompt, session, floor=floor, ceiling=ceiling, project=project, now=now)
+
+    def count_tokens(self, text: str) -> int:
+        """Return the tokens of a text, as budgets of blocks count them.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> vault.context.count_tokens("We moved to PostgreSQL 16.") > 3
+        True
+        """
+        from lamina_engine.context.budget import find_counter
+
+        if not isinstance(text, str):
+            raise InvalidArgument(f"{describe_value('text', text)}; give the text whose tokens are counted")
+        return find_counter().count(text)

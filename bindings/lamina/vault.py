@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
-    from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Reconstruction, Story, Timeline
+    from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
     from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
@@ -211,6 +211,16 @@ class Vault:
     def path(self) -> Path:
         """Folder of the vault."""
         return self._memory.root
+
+    @property
+    def version(self) -> int:
+        """Number of the newest version; every write makes another.
+
+        Raises
+        ------
+        VaultCorrupt
+        """
+        return self._memory.view().snapshot.manifest.version
 
     # ------------------------------------------------------------------ accessors
 
@@ -793,6 +803,39 @@ class Vault:
             raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 up")
         found = list_chunks(self._memory, where, None if limit is None else limit + offset)
         return Results(found[offset:], Chunk)
+
+    def count(self, where: Where | None = None) -> int:
+        """Return how many chunks a filter accepts; see `list`.
+
+        Raises
+        ------
+        InvalidArgument
+
+        Examples
+        --------
+        >>> vault.count({"project": "api"})
+        1
+        """
+        from lamina_engine.recall.pipeline import count_chunks
+
+        return count_chunks(self._memory, where)
+
+    def projects(self) -> Results[Project]:
+        """Return the projects of the current chunks, the largest first.
+
+        Raises
+        ------
+        VaultCorrupt
+
+        Examples
+        --------
+        >>> [(project.project, project.chunks) for project in vault.projects()]
+        [('api', 1)]
+        """
+        from lamina_engine.results import Project
+        from lamina_engine.stats import projects
+
+        return Results(projects(self._memory), Project)
 
     def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.

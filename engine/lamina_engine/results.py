@@ -815,6 +815,34 @@ class Session(Struct, frozen=True):
         }
 
 
+class Project(Struct, frozen=True):
+    """One project: how many current chunks name it, and from when to when."""
+
+    project: str
+    chunks: int
+    first_at_us: int | None
+    last_at_us: int | None
+
+    @property
+    def first_at(self) -> datetime | None:
+        """Date of its oldest chunk, UTC."""
+        return utc_datetime(self.first_at_us)
+
+    @property
+    def last_at(self) -> datetime | None:
+        """Date of its newest chunk, UTC."""
+        return utc_datetime(self.last_at_us)
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return {
+            "project": self.project,
+            "chunks": self.chunks,
+            "first_at": format_instant(self.first_at_us),
+            "last_at": format_instant(self.last_at_us),
+        }
+
+
 class Reconstruction(Struct, frozen=True):
     """A session, or a span of days, as one text within a token budget."""
 

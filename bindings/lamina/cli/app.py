@@ -53,6 +53,8 @@ GROUPS: Final = {
     },
     "Agents": {
         "hook": "hook:hook",
+        "mcp": "mcp:mcp",
+        "serve": "mcp:mcp",
     },
     "Care": {
         "stats": "vaults:stats",

@@ -36,7 +36,7 @@ from lamina_engine.recall.pack import pack
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
 from lamina_engine.results import Chunk, Hit, Snippet
-from lamina_kernels.layouts import F32, F64, I64
+from lamina_kernels.layouts import BOOL, F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -297,9 +297,17 @@ def list_chunks(
 ) -> list[Chunk]:
     """List the chunks that a filter accepts, newest first, without those snoozed at ``now_us``."""
     view = memory.view()
+    return select_chunks(view, np.flatnonzero(_accepted(memory, view, filter_, now_us)), limit)
+
+
+def count_chunks(memory: Memory, filter_: Mapping[str, Any] | None) -> int:
+    """Count the chunks that a filter accepts."""
+    return int(np.count_nonzero(_accepted(memory, memory.view(), filter_, None)))
+
+
+def _accepted(memory: Memory, view: View, filter_: Mapping[str, Any] | None, now_us: int | None) -> BOOL:
     node = parse_filter(filter_, memory.config.tz)
-    live = evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
-    return select_chunks(view, np.flatnonzero(live), limit)
+    return evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
 
 
 def _vector_share(memory: Memory, view: View, request: Request) -> float:

@@ -1,0 +1,43 @@
+"""``lamina mcp``: the MCP server."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from lamina.cli.command import Call, command, embedder_choice, embedder_option
+from lamina.mcp.tools import SETS
+
+
+@command("mcp", "lamina mcp", "lamina mcp --tools causal", "lamina serve --read-only --project api")
+@click.option(
+    "--tools", type=click.Choice(list(SETS)), default="core", show_default=True, help="Tools that are listed."
+)
+@click.option("--read-only", is_flag=True, help="Change nothing: no writing tools.")
+@click.option("--project", metavar="NAME", help="Project of calls that name none.")
+@embedder_option
+def mcp(call: Call, tools: str, read_only: bool, project: str | None, embedder: str | None) -> None:
+    """Serve the vault to an agent over the Model Context Protocol.
+
+    On standard input and output, for agents that start it themselves: `lamina install AGENT` writes it into their settings.
+    `lamina serve` is the same.
+    """
+    try:
+        from lamina.mcp.server import run_stdio
+    except ImportError as error:
+        raise _missing(error) from error
+    from lamina.mcp.access import VaultAccess
+
+    access = VaultAccess(
+        call.vault, project=project, read_only=read_only, trust=call.trust, embedder=embedder_choice(embedder)
+    )
+    if sys.stdin.isatty():
+        click.echo("lamina mcp speaks the Model Context Protocol on this terminal; Ctrl-D ends it", err=True)
+    run_stdio(access, tools)
+
+
+def _missing(error: ImportError) -> Exception:
+    from lamina_engine.errors import MissingExtra
+
+    return MissingExtra(f"the MCP server needs a package that is missing ({error.name}): pip install 'lamina[mcp]'")
