@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import lamina
+from lamina.vault import vault_path
 
 if TYPE_CHECKING:
     from lamina.options import OpenMode, PathLike
@@ -39,6 +40,10 @@ class VaultAccess:
         """Return the vault, open for reading; every call on it sees the newest version."""
         with self._lock:
             if self._reader is None:
+                if not self._trust:
+                    from lamina.trust import check_trusted
+
+                    check_trusted(vault_path(self._path))  # memory that came with a clone is somebody else's words
                 self._reader = self._open("r")
             return self._reader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import lamina
 from lamina.mcp.access import VaultAccess
 from lamina.mcp.answers import NOTE, clean
+from lamina.trust import record_trust
 from tests.bindings.mcp.conftest import Call, caller
 
 
@@ -259,6 +261,23 @@ def test_what_is_wrong_with_a_vault_is_said_with_what_to_do(tmp_path: Path, fold
     assert broken.failed
     assert "lamina verify" in broken.text
     assert "Traceback" not in broken.text
+
+
+def test_a_vault_that_came_with_a_clone_is_not_opened_until_it_is_trusted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    (folder / ".gitignore").unlink(missing_ok=True)
+    for command in (["init", "-q"], ["add", "-f", "."]):
+        subprocess.run(["git", *command], cwd=folder.parent, check=True)
+    call = caller(VaultAccess(folder))
+    for tool, given in [("memory_recall", {"query": "PostgreSQL"}), ("memory_add", {"text": "x"})]:
+        answer = call(tool, **given)
+        assert answer.failed
+        assert "lamina trust" in answer.text
+        assert "PostgreSQL" not in answer.text
+    record_trust(folder)
+    assert call("memory_recall", query="PostgreSQL").data["hits"]
 
 
 def test_a_failure_that_nobody_foresaw_is_an_answer_without_a_memory_in_the_log(
