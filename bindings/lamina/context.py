@@ -144,8 +144,8 @@ class Context:
         >>> vault.context.count_tokens("We moved to PostgreSQL 16.") > 3
         True
         """
-        from lamina_engine.context.budget import find_counter
+        from lamina_engine.context.tokens import count_tokens
 
         if not isinstance(text, str):
             raise InvalidArgument(f"{describe_value('text', text)}; give the text whose tokens are counted")
-        return find_counter().count(text)
+        return count_tokens(text)

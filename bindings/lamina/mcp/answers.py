@@ -89,10 +89,11 @@ def headline(
 
 
 def fitted(line: str, count: Count, most: int = _LINE_TOKENS) -> str:
-    """Return a line cut so that it has at most so many tokens; few languages need it."""
-    while (tokens := count(line)) > most and len(line) > most:
-        line = f"{line[: max(most, min(len(line) - 2, len(line) * most // tokens))].rstrip('…')}…"
-    return line
+    """Return a line cut so that it has at most so many tokens."""
+    kept = line
+    while len(kept) > 1 and (tokens := count(kept)) > most:
+        kept = f"{line[: min(len(kept) - 2, len(kept) * most // tokens)].rstrip()}…"
+    return kept
 
 
 def fill(

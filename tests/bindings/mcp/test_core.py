@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_named(call: Call, access: VaultAccess) -> None:
     assert full.data["more"] == 12 - len(full.data["hits"])
     cramped = call("memory_recall", query="kiln", k=12, max_tokens=130, full=True)
     assert cramped.data["hits"][0]["cut"] is True
-    got = call("memory_get", ids=[hit["id"] for hit in full.data["hits"]], max_tokens=110)
+    got = call("memory_get", ids=[hit["id"] for hit in full.data["hits"]], max_tokens=150)
     assert got.data["cut"]
     assert "[cut: " in got.text
 
@@ -184,12 +184,13 @@ def test_add_supersedes_masks_and_refuses(call: Call) -> None:
     masked = call("memory_add", text="The token is ghp_abcdefghijklmnopqrstuvwxyz0123456789.")
     assert masked.data["masked"] is True
     assert "ghp_" not in call("memory_get", ids=[masked.data["id"]]).text
-    for wrong, says in [
+    refusals: list[tuple[dict[str, Any], str]] = [
         ({"text": "x" * 20_001}, "20,000"),
         ({"text": "  "}, "text is blank"),
         ({"text": "x", "facts": ["a | b"]}, "subject | predicate | object"),
         ({"text": "x", "supersedes": "nobody"}, "nobody"),
-    ]:
+    ]
+    for wrong, says in refusals:
         refused = call("memory_add", **wrong)
         assert refused.failed
         assert says in refused.text
@@ -314,9 +315,10 @@ def test_text_that_hides_reorders_or_forges_comes_back_as_plain_indented_data(ca
 
 def test_equal_calls_give_equal_answers(folder: Path, clock: lamina.FixedClock) -> None:
     first, second = (caller(VaultAccess(folder, clock=clock)) for _ in range(2))
-    for tool, given in [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("memory_recall", {"query": "PostgreSQL"}),
         ("memory_get", {"ids": ["db"]}),
         ("memory_trace", {"mode": "causes", "id": "db"}),
-    ]:
+    ]
+    for tool, given in calls:
         assert first(tool, **given) == second(tool, **given)
