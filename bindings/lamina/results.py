@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lamina_engine.facts.questions import AnswerSet
 
     # Answer is the type of a base class, as text
-    from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, Snippet  # noqa: F401
+    from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, Snippet, WindowTrace  # noqa: F401
 
 _HTML_ROWS = 50
 
@@ -192,6 +192,12 @@ class Hits(Results["Hit"]):
             raise InvalidArgument(f"width={width!r} must be a whole number of characters from 1 up, or None")
         return self._cut(hit.text, width)
 
+    @property
+    def read_as(self) -> str | None:
+        """Window of a time in the question, such as ``2026-07-01 to 2026-08-01``, or None."""
+        time = cast("WindowTrace | None", self._trace.get("time"))
+        return None if time is None else time["read_as"]
+
     def explain(self) -> Explanation:
         """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
@@ -202,7 +208,7 @@ class Hits(Results["Hit"]):
         hits: list[JSONValue] = [{**hit.to_dict(), "snippet": self.snippet(hit).to_dict()} for hit in self]
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
-            "took_ms": round(self.took_ms, 3), "hits": hits,
+            "took_ms": round(self.took_ms, 3), "time": cast("JSONValue", self._trace.get("time")), "hits": hits,
         }  # fmt: skip
 
 

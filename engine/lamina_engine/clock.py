@@ -117,6 +117,15 @@ def utc_datetime(us: int | None) -> datetime | None:
         return None
 
 
+def format_local(us: int, tz: str) -> str:
+    """Write an instant in a zone: the day, with hours and minutes unless it is midnight."""
+    try:
+        moment = (EPOCH + timedelta(microseconds=us)).astimezone(zone(tz))
+    except OverflowError:
+        return ""
+    return f"{moment:%Y-%m-%d}" if moment.hour == moment.minute == 0 else f"{moment:%Y-%m-%d %H:%M}"
+
+
 @functools.lru_cache(maxsize=8_192)
 def format_instant(us: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 with ``Z``; None stays None.

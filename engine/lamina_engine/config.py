@@ -95,7 +95,7 @@ def initial_text(name: str, model: str, tz: str) -> str:
         f"tz = {_quoted(tz)}            # zone in which naive dates are read\n"
         'profile = "default"    # used where a recall names none\n\n'
         f"[embedding]\nmodel = {_quoted(model)}\n\n"
-        '# [profiles.mine]\n# base = "temporal@1"\n# decay.semantic_weight = 0.8\n'
+        '# [profiles.mine]\n# base = "temporal"\n# decay.semantic_weight = 0.8\n'
         "# decay.type_half_life_days = { decision = 365 }   # merged with the map of the base\n\n"
         "# [settings]           # weaker than .env, the environment and arguments\n# injection_budget_ceiling = 1200\n"
     )

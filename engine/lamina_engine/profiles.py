@@ -36,6 +36,7 @@ TYPE_HALF_LIFE_DAYS: Final[dict[str, float]] = {
     "agent_handoff": 180,
     "agent_insight": 180,
     "architecture_decision": 90,
+    "decision": 90,
 }
 """Half-life by type, in days; a type here beats its collection."""
 COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
@@ -77,10 +78,17 @@ class Reinforcement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Decay(Struct, frozen=True, forbid_unknown_fields=True):
-    """Score by age: w·semantic + (1 − w)·0.5^(age/half-life), w = ``semantic_weight``."""
+    """Score by age: w·semantic + (1 − w)·reach·0.5^(age/half-life), w = ``semantic_weight``.
+
+    ``reach`` is 1; with ``least_match`` f it is (semantic − f·best)/(1 − f), at least 0: age orders what matches about
+    equally well, and lifts nothing else.
+    """
 
     semantic_weight: Share = 1.0
     """1 switches age off."""
+    least_match: Annotated[float, Meta(ge=0.0, lt=1.0)] | None = None
+    """Share of the best match from which on age counts, growing to the whole at the best; ages are then counted to the
+    newest of what matches so well. None: age counts for every candidate, to the present."""
     half_life_days: Positive = 21.0
     """Where neither the type nor the collection has one."""
     type_half_life_days: dict[str, Positive] = msgspec.field(default_factory=TYPE_HALF_LIFE_DAYS.copy)
@@ -296,6 +304,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
             decay=Decay(semantic_weight=0.7),
             time=TimePreference(weight=0.2, filter_confidence=0.9),
         ),
+        Profile("temporal@2", decay=Decay(semantic_weight=0.5, least_match=0.75), time=TimePreference(weight=0.2)),
         Profile(
             "task@1",
             vector_share=1.0,
@@ -330,9 +339,9 @@ class Adjustments(NamedTuple):
     undecayed: float | None = None
     """Semantic weight of every profile where age is switched off: 1."""
     semantic_weight: float | None = None
-    """Semantic weight of the profile ``temporal``."""
+    """Semantic weight of the profile ``temporal``, in all its versions."""
     type_half_lives: Mapping[str, float] | None = None
-    """Takes the place of the type map of every profile."""
+    """Days, by type: replaces entries of the maps there are; an empty one empties them."""
     collection_half_lives: Mapping[str, float] = MappingProxyType({})
     """Days, by collection: replaces entries of the maps there are."""
 
@@ -340,8 +349,10 @@ class Adjustments(NamedTuple):
         """Return a profile as it is with them."""
         decay, changes = profile.decay, dict[str, Any]()
         weight = self.semantic_weight if profile.name == "temporal" else None
-        if self.type_half_lives is not None:
-            changes["type_half_life_days"] = dict(self.type_half_lives)
+        if decay.type_half_life_days and self.type_half_lives is not None:
+            # merged: who gives two types their half-lives means to take it from no other
+            kept = decay.type_half_life_days if self.type_half_lives else {}
+            changes["type_half_life_days"] = {**kept, **self.type_half_lives}
         if decay.collection_half_life_days and self.collection_half_lives:
             changes["collection_half_life_days"] = {**decay.collection_half_life_days, **self.collection_half_lives}
         if self.undecayed is not None or weight is not None:

@@ -29,6 +29,17 @@ class PathTerm(TypedDict, total=False):
     """Number of the topic, where a topic and not a link leads there."""
 
 
+class AgeTerms(TypedDict):
+    """Scale of ages where age orders only what matches."""
+
+    best: float
+    least_match: float
+    to: str | None
+    """The newest date of what matches."""
+    days: float
+    """Age at that moment, which recency is of."""
+
+
 class BoostTerms(TypedDict):
     """Boosts of one hit: by age, session and length."""
 
@@ -94,6 +105,7 @@ class _Terms(TypedDict):
 class Terms(_Terms, total=False):
     """Terms of a hit's score; the later ones only where the profile or the question has them."""
 
+    age: AgeTerms
     boosts: BoostTerms
     time: TimeTerms
     composite: CompositeTerms
@@ -121,6 +133,8 @@ class WindowTrace(TypedDict):
     confidence: float
     event: str | None
     filter: bool
+    read_as: str
+    """The window in words, in the zone of the recall."""
 
 
 class HitTrace(TypedDict):

@@ -61,6 +61,8 @@ class Formula(NamedTuple):
         > 0.
     now_s : float
         The moment the boost is counted to, whole seconds UTC.
+    floor, slope : float
+        Recency counts times slope · max(semantic − floor, 0); with a slope of 0 whole, whatever the match.
     """
 
     semantic_weight: float = 1.0
@@ -74,6 +76,8 @@ class Formula(NamedTuple):
     boost: float = 0.0
     boost_half_life_hours: float = 1.0
     now_s: float = 0.0
+    floor: float = 0.0
+    slope: float = 0.0
 
 
 class Scored(NamedTuple):
@@ -115,8 +119,9 @@ def score_rows(
     Returns
     -------
     Scored
-        score = factor · (w·semantic + (1 − w)·2^(−age/half-life)) · (1 − window_weight·away) ·
-        (1 + boost·2^(−age/boost_half_life)) · multipliers; ``away`` is 0 in the window and 1 beyond the days of fading.
+        score = factor · (w·semantic + (1 − w)·reach·2^(−age/half-life)) · (1 − window_weight·away) ·
+        (1 + boost·2^(−age/boost_half_life)) · multipliers; ``reach`` is 1, or slope · max(semantic − floor, 0) with a
+        slope; ``away`` is 0 in the window and 1 beyond the days of fading.
 
     Notes
     -----
@@ -142,6 +147,8 @@ def score_rows_numpy(
     if p.semantic_weight < 1.0:
         age_s, half_life_s = ages_numpy(created_us, half_life_days, p.aged_s, p.undated_us)
         recency = halve(age_s / half_life_s)
+        if p.slope > 0.0:
+            recency = recency * (p.slope * np.maximum(semantic - p.floor, 0.0))
         score = factor * (p.semantic_weight * semantic + (1.0 - p.semantic_weight) * recency)
     if p.window_weight > 0.0:
         before = np.minimum((created - p.start_us) / _US_PER_DAY, 0.0)
@@ -365,6 +372,8 @@ def score_rows_kernel(
             least_s = 0.0 if dated or half_life_s == np.inf else LEAST_HALF_LIVES * half_life_s
             age_s = max(age_s, least_s)
             recency = _halve(age_s / half_life_s)
+            if p.slope > 0.0:
+                recency *= p.slope * max(semantic[i] - p.floor, 0.0)
             out_score[i] = factor[i] * (p.semantic_weight * semantic[i] + (1.0 - p.semantic_weight) * recency)
     else:
         for i in range(n):

@@ -65,7 +65,7 @@ def test_decay_settings_change_the_profiles() -> None:
     )
     decay = Profiles({}, said.adjustments()).get("temporal").decay
     assert decay.semantic_weight == 0.9
-    assert decay.type_half_life_days == {"foo": 7, "bar": 14}
+    assert decay.type_half_life_days == {**TYPE_HALF_LIFE_DAYS, "foo": 7, "bar": 14}
     assert decay.collection_half_life_days == {**COLLECTION_HALF_LIFE_DAYS, "discussions": 5, "jira-data": 3}
     derived = Profiles({"mine": {"base": "temporal"}}, said.adjustments()).get("mine")
     assert derived.decay.semantic_weight == 0.9

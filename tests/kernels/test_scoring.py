@@ -78,6 +78,8 @@ formulas = st.builds(
     boost=st.sampled_from([0.0, 0.3]),
     boost_half_life_hours=st.sampled_from([48.0, 1e-6]),
     now_s=st.sampled_from([NOW_S, 0.0]),
+    floor=st.sampled_from([0.0, 0.3, 1.0]),
+    slope=st.sampled_from([0.0, 1.0, 4.0]),
 )
 dates = st.one_of(
     st.integers(NOW_US - 200 * DAY_US, NOW_US + 200 * DAY_US),
@@ -138,6 +140,13 @@ def test_the_weight_at_its_ends() -> None:
     rows = plain([NOW_US - 14 * DAY_US, NOW_US], semantic=0.3)
     assert score_rows_numpy(*rows, Formula(1.0), 2).score.tolist() == [0.3, 0.3]
     assert score_rows_numpy(*rows, Formula(0.0, NOW_S), 2).score.tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("path", [run_kernel, run_twin])
+def test_with_a_slope_recency_counts_for_what_matches_above_the_floor(path: Path) -> None:
+    rows = plain([NOW_US] * 4)._replace(semantic=np.array([0.8, 0.7, 0.6, 0.3]))
+    got = path(rows, Formula(0.6, NOW_S, floor=0.6, slope=4.0), 4).score
+    np.testing.assert_allclose(got, [0.48 + 0.4 * 0.8, 0.42 + 0.4 * 0.4, 0.36, 0.18], rtol=0, atol=1e-15)
 
 
 def test_without_age_no_half_lives_are_read() -> None:

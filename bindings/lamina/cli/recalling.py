@@ -103,6 +103,11 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     count = f"{len(hits)} hit{'' if len(hits) == 1 else 's'}" if len(hits) else "no hits"
     as_of = f"as of {short_date(hits.as_of)}" if hits.as_of else None
     yield dim(headline(count, hits.profile, as_of, f"{hits.took_ms:.1f} ms"))
+    if hits.read_as is not None:
+        time = hits.explain()["time"]
+        yield dim(
+            f'"{printable(time["phrase"])}" read as {hits.read_as}{", nothing else is shown" if time["filter"] else ""}'
+        )
     if explain:
         trace = {key: value for key, value in hits.explain().items() if key not in ("query", "profile", "hits")}
         yield from _wrapped_terms(trace, "")

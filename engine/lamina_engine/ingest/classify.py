@@ -14,19 +14,20 @@ from pathlib import PurePosixPath
 from lamina_engine.time.dates import date_span
 
 _NOTE_TYPES = (
-    *("handoff", "progress", "conversation", "problem", "milestone", "note", "research", "project", "decision"),
-    *("preference", "deductive", "hub", "antipattern"),
+    *("handoff", "progress", "problem", "milestone", "note", "research", "project", "decision"),
+    *("deductive", "hub", "antipattern"),
 )
 _CODE_TYPES = ("implementation", "error_pattern", "refactor", "file_pattern")
 _CONVENTION_TYPES = ("rule", "guideline", "port", "naming", "structure")
-_DISCUSSION_TYPES = ("discussion", "session", "blocker", "user_message", "agent_response")
+_DISCUSSION_TYPES = ("discussion", "session", "blocker", "preference", "user_message", "agent_response")
+_SESSION_TYPES = ("conversation", "session_summary")
 _AGENT_TYPES = ("agent_handoff", "agent_memory", "agent_task", "agent_insight")
 _TRACKER_TYPES = (
     *("jira_issue", "jira_comment", "github_issue", "github_issue_comment", "github_pr", "github_pr_diff"),
     *("github_pr_review", "github_commit", "github_code_blob", "github_ci_result", "github_release"),
 )
 KNOWN_TYPES = frozenset(
-    (*_NOTE_TYPES, *_CODE_TYPES, *_CONVENTION_TYPES, *_DISCUSSION_TYPES, *_AGENT_TYPES, *_TRACKER_TYPES)
+    (*_NOTE_TYPES, *_CODE_TYPES, *_CONVENTION_TYPES, *_DISCUSSION_TYPES, *_SESSION_TYPES, *_AGENT_TYPES, *_TRACKER_TYPES)
 )
 """Types that some profile knows; any other name is legal and ages as its collection does."""
 
@@ -34,6 +35,8 @@ COLLECTION_OF_TYPE = {
     "decision": "decisions",
     **dict.fromkeys(_CONVENTION_TYPES, "conventions"),
     **dict.fromkeys(_CODE_TYPES, "code-patterns"),
+    **dict.fromkeys((*_DISCUSSION_TYPES, *_AGENT_TYPES, *_SESSION_TYPES), "discussions"),
+    **{name: "jira-data" if name.startswith("jira_") else "github" for name in _TRACKER_TYPES},
 }
 """Collections that a type implies where nothing else names one."""
 

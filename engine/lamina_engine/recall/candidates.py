@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.recall.lanes import Words, complete_scores, cosines
-from lamina_engine.recall.score import score_rows, status_factors
+from lamina_engine.recall.score import AgeScale, age_scale, score_rows, status_factors
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
 
@@ -39,18 +39,23 @@ class Candidates(Struct, frozen=True):
     semantic: F64
     factor: F64
     score: F64
+    scale: AgeScale | None = None
+    """What ages are weighed by, where age orders only what matches."""
 
     def append(self, rows: I64) -> Candidates:
         """Return the table with more rows, which have 0 in every other column."""
         rest: list[Any] = [np.concatenate([c, np.zeros(len(rows), c.dtype)]) for c in self._columns()[1:]]
-        return Candidates(np.concatenate([self.rows, rows]), *rest)
+        return self._with(np.concatenate([self.rows, rows]), *rest)
 
     def take(self, positions: I64) -> Candidates:
         """Return the table with some of its rows, in their order."""
-        return Candidates(*(column[positions] for column in self._columns()))
+        return self._with(*(column[positions] for column in self._columns()))
+
+    def _with(self, *columns: Any) -> Candidates:
+        return msgspec.structs.replace(Candidates(*columns), scale=self.scale)
 
     def _columns(self) -> tuple[Any, ...]:
-        return msgspec.structs.astuple(self)
+        return msgspec.structs.astuple(self)[:-1]
 
 
 def score_candidates(
@@ -82,21 +87,23 @@ def score_candidates(
     if fact_hits:
         found = _add_facts(view, request, words, query, share, found, fact_hits)
     factor = status_factors(view, profile, found.rows)
-    score, order = score_rows(view, request, found.rows, found.semantic, factor)
-    return msgspec.structs.replace(found, factor=factor, score=score), order
+    scale = age_scale(view, request, found.rows, found.semantic)
+    score, order = score_rows(view, request, found.rows, found.semantic, factor, scale=scale)
+    return msgspec.structs.replace(found, factor=factor, score=score, scale=scale), order
 
 
 def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, list[int]]:
     """Score rows for a question that holds only a time: each matches fully, and time ranks them."""
     # one call scores them all, every row of a vault if need be; the best become candidates
     ones, factor = np.ones(len(rows)), status_factors(view, request.profile, rows)
-    score, best = score_rows(view, request, rows, ones, factor, most=request.pool)
+    scale = age_scale(view, request, rows, ones)
+    score, best = score_rows(view, request, rows, ones, factor, scale=scale, most=request.pool)
     ascending = np.sort(best)
     chosen, nothing = rows[ascending], np.zeros(len(best))
     nowhere = np.zeros(len(best), np.int64)
     table = Candidates(
         chosen, nothing, nothing, nothing, nowhere, nowhere, nothing, nothing, ones[ascending], factor[ascending],
-        score[ascending],
+        score[ascending], scale,
     )  # fmt: skip
     order: list[int] = np.searchsorted(ascending, best).tolist()
     return table, order

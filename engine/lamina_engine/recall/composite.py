@@ -295,7 +295,7 @@ def score_composite(
     semantic = np.zeros(len(c.rows))
     semantic[order] = raised
     score = c.score.copy()
-    score[hits], best = score_rows(view, request, c.rows[hits], semantic[hits], c.factor[hits], weight=1.0)
+    score[hits], best = score_rows(view, request, c.rows[hits], semantic[hits], c.factor[hits], scale=None, weight=1.0)
     ranked: list[int] = hits[best].tolist()
     if newest:
         type_of = {position: traits.type for position, (_, traits) in zip(order, known, strict=True)}

@@ -125,7 +125,7 @@ def expand(
     rows, semantic = merged.rows[hits], merged.semantic[hits]
     factor, score = merged.factor.copy(), merged.score.copy()
     factor[at] = status_factors(view, profile, merged.rows[at])
-    score[hits], best = score_rows(view, request, rows, semantic, factor[hits])
+    score[hits], best = score_rows(view, request, rows, semantic, factor[hits], scale=merged.scale)
     places = [(batch.describe, place) for batch in found for place in range(len(batch.rows))]
     linked = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))
     return replace(merged, factor=factor, score=score), hits[best].tolist(), linked
@@ -147,7 +147,7 @@ def _find_neighbours(
     own = _own_matches(c, near.rows)
     seen = isin_sorted(np.sort(rows), near.rows)
     free = np.flatnonzero(~seen & mask_allowed(selection, near.rows))
-    scores = blend_rows(view, request, near.rows, semantic)
+    scores = blend_rows(view, request, near.rows, semantic, c.scale)
     picked = free[
         select_adjacent(view, near.only(free), scores[free], semantic[free], settings.most, best=settings.best)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lamina_engine.chunks.reading import fields_at
+from lamina_engine.clock import format_instant
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.composite import recompute_composite
@@ -40,6 +41,7 @@ def explain(
     rows = c.rows[kept]
     shown = fields_at(view, rows)
     aged = ages(view, rows, profile.decay, request.aged_us)
+    scaled = aged if c.scale is None else ages(view, rows, profile.decay, c.scale.to_us)
     parts = words.contributions(rows) if kept else []
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
@@ -48,15 +50,16 @@ def explain(
         parts,
         zip(*(column[kept].tolist() for column in numbers), strict=True),
         zip(c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True),
-        aged.recency.tolist(),
+        scaled.recency.tolist(),
         aged.age_s.tolist(),
         aged.half_life_s.tolist(),
+        scaled.age_s.tolist(),
         aged.dated.tolist(),
         boost_terms(view, request, rows) or (None for _ in kept),
         strict=True,
     )
     found = []
-    for position, chunk, words_, values, ranks, recency, age_s, half_life_s, dated, boost in columns:
+    for position, chunk, words_, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost in columns:
         lexical_rank, vector_rank = ranks
         bm25, coverage, cosine, own, received, semantic, factor, score = values
         record: dict[str, Any] = {
@@ -80,6 +83,11 @@ def explain(
             "factor": factor,
             "folded": folded.get(position, []),
         }
+        if c.scale is not None:
+            record["age"] = {
+                "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
+                "days": scaled_s / 86_400.0,
+            }  # fmt: skip
         if corrections:
             record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
         if boost is not None:
@@ -124,6 +132,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
         score; one scored by time alone (``by_time``) has 1.
+        With ``age``, its ``days`` stand for ``age_days``, and recency counts times max(semantic − f·``best``, 0)/(1 − f)
+        with f = its ``least_match``.
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composite.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
         the profile boosts, all of it times what ``boosts`` says, see `lamina_engine.recall.score`; and never more than
@@ -140,7 +150,11 @@ def recompute(terms: Mapping[str, Any]) -> float:
     matched = (1.0 - float(terms.get("facts_share", 0.0))) * (own + terms["received"]) + float(terms.get("fact", 0.0))
     semantic = min(float(matched), 1.0) if linked is None else float(linked)
     weight = float(terms["semantic_weight"])
-    recency: float = 0.5 ** (terms["age_days"] / terms["half_life_days"])
+    aged = terms["age"]["days"] if "age" in terms else terms["age_days"]
+    recency: float = 0.5 ** (aged / terms["half_life_days"])
+    if "age" in terms:
+        floor = float(terms["age"]["least_match"])
+        recency *= max(semantic - floor * float(terms["age"]["best"]), 0.0) / (1.0 - floor)
     blended = weight * semantic + (1.0 - weight) * recency
     if "composite" in terms:
         blended = recompute_composite(terms["composite"], semantic)

@@ -183,6 +183,8 @@ def _read_request(
 def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     """Run the lanes, score the candidates and select the hits."""
     profile, window = request.profile, (request.since_us, request.until_us)
+    if request.window is not None and request.window.alone and request.window.strict:
+        window = request.window.start_us, request.window.end_us
     selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
     operators, linkable = None, selection
     if request.parsed is not None:
@@ -252,9 +254,6 @@ def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
         return np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
     if window is None or not window.alone:
         return _NO_ROWS
-    # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
-    if not {"lexical", "vector"} <= set(request.lanes) or request.profile.vector_share == 0.0:
-        return _NO_ROWS
     return WindowCandidates(view, selection, window, enough=0).near()
 
 
@@ -282,7 +281,7 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
     if ranked.fact_hits:
         counts["facts"] = len(ranked.fact_hits)
     if request.window is not None:
-        trace["time"] = request.window.trace()
+        trace["time"] = request.window.trace(request.tz)
     if request.parsed is not None:
         from lamina_engine.recall.clauses import name_of
 

@@ -1,10 +1,11 @@
 """Candidate scores: match, age, time window, boosts and ties.
 
-    score = factor · (w·semantic + (1 − w)·0.5^(age/half-life)) · window · recency boost · session · length
+    score = factor · (w·semantic + (1 − w)·reach·0.5^(age/half-life)) · window · recency boost · session · length
 
 computed by one call (`lamina_kernels.scoring`) in float64 and one order of operations. The boosts are Causantic's; in
 its profile recency adds up to 0.3 with a half-life of 48 hours, chunks of the current session count 1.2 times, and one
-of more than 500 tokens is divided by 1 + log2(tokens/500).
+of more than 500 tokens is divided by 1 + log2(tokens/500). ``reach`` is 1, or with the profile's ``least_match`` a line
+from 0 at that share of the best match to the best match itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant
+from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant, utc_datetime
 from lamina_engine.index.state import INVALIDATED
 from lamina_kernels import scoring
 from lamina_kernels.layouts import BOOL, F64, I64
@@ -65,6 +66,26 @@ class DatedView(Protocol):
 # ---------------------------------------------------------------------- the formula
 
 
+class AgeScale(Struct, frozen=True):
+    """Match and date that ages are weighed by, where age orders only what matches."""
+
+    best: float
+    """Best semantic score of the candidates."""
+    to_us: int
+    """Ages are counted to this moment: the newest date of what matches well enough."""
+
+
+def age_scale(view: View, request: Request, rows: I64, semantic: F64) -> AgeScale | None:
+    """Return the scale of ages of some candidates; None where age counts for all of them."""
+    decay = request.profile.decay
+    if decay.least_match is None or decay.semantic_weight >= 1.0:
+        return None
+    best = float(semantic.max(initial=0.0))
+    # a fact of the candidates and not of the clock: what matches may all be old, and the newer of it still leads
+    newest = int(view.created_us[rows[semantic >= decay.least_match * best]].max(initial=MISSING_US))
+    return AgeScale(best, request.aged_us if utc_datetime(newest) is None else min(newest, request.aged_us))
+
+
 def score_rows(
     view: View,
     request: Request,
@@ -72,6 +93,7 @@ def score_rows(
     semantic: F64,
     factor: F64,
     *,
+    scale: AgeScale | None,
     weight: float | None = None,
     most: int | None = None,
 ) -> tuple[F64, list[int]]:
@@ -80,7 +102,7 @@ def score_rows(
     # and ``most`` the number of positions to rank: by score, then newer, then id
     decay, boosts = request.profile.decay, request.profile.boosts
     weight = decay.semantic_weight if weight is None else weight
-    formula = _formula(request, weight)
+    formula = _formula(request, weight, scale)
     created = view.created_us[rows]
     half_lives = half_lives_of(view, rows, decay, request.aged_us) if weight < 1.0 else _NO_HALF_LIVES
     multipliers = []
@@ -96,10 +118,10 @@ def score_rows(
     return scored.score, ranked
 
 
-def blend_rows(view: View, request: Request, rows: I64, semantic: F64) -> F64:
+def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: AgeScale | None) -> F64:
     """Blend match and recency of some rows without window or boosts, float64 (n,)."""
     decay = request.profile.decay
-    formula = Formula(decay.semantic_weight, _floor_seconds(request.aged_us), _default_us(decay.missing_created_at))
+    formula = _aged_formula(request, decay.semantic_weight, scale)
     half_lives = half_lives_of(view, rows, decay, request.aged_us) if decay.semantic_weight < 1.0 else _NO_HALF_LIVES
     factor, none = status_factors(view, request.profile, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
@@ -113,10 +135,19 @@ def status_factors(view: View, profile: Profile, rows: I64) -> F64:
     return np.where(invalidated, profile.invalidated or _SHOWN_INVALIDATED, 1.0)
 
 
-def _formula(request: Request, weight: float) -> Formula:
-    decay, boosts, window = request.profile.decay, request.profile.boosts, request.window
-    aged, undated = _floor_seconds(request.aged_us), _default_us(decay.missing_created_at)
-    found = Formula(weight, aged, undated)
+def _aged_formula(request: Request, weight: float, scale: AgeScale | None) -> Formula:
+    """Return a formula of match and age alone."""
+    decay = request.profile.decay
+    to_us = request.aged_us if scale is None else scale.to_us
+    found = Formula(weight, _floor_seconds(to_us), _default_us(decay.missing_created_at))
+    if scale is None or decay.least_match is None:
+        return found
+    return found._replace(floor=decay.least_match * scale.best, slope=1.0 / (1.0 - decay.least_match))
+
+
+def _formula(request: Request, weight: float, scale: AgeScale | None) -> Formula:
+    boosts, window = request.profile.boosts, request.window
+    found = _aged_formula(request, weight, scale)
     if window is not None:
         found = found._replace(
             start_us=float(window.start_us), end_us=float(window.end_us), window_weight=float(window.weight),

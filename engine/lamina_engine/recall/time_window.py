@@ -17,13 +17,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, parse_instant, zone
+from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, format_local, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import STOP_WORDS, Analyzer
+from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import select_rows
 from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
+from lamina_engine.time.fillers import names_no_topic
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 
@@ -37,13 +38,7 @@ EARLIEST_US: Final = -62_135_596_800_000_000  # year 1
 LATEST_US: Final = 253_402_300_800_000_000  # year 10000
 _REQUESTED_WEIGHT: Final = 0.1
 """Weight where the caller wants a preference and the profile has none."""
-_WORD: Final = re.compile(r"\w+")
-_RECORDING: Final = frozenset({
-    "add", "added", "did", "do", "doing", "done", "happen", "happened", "happening", "happens", "log", "logged", "note",
-    "noted", "record", "recorded", "said", "save", "saved", "say", "work", "worked", "working", "write", "writing",
-    "written", "wrote",
-})  # fmt: skip
-"""Verbs of writing and doing: with a time and no other word they name no topic."""
+_WORD: Final = re.compile(r"\w")
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
 
@@ -66,13 +61,14 @@ class TimeWindow(Struct, frozen=True):
     strict: bool
     """Return only rows inside, if there are enough."""
     alone: bool = False
-    """The question holds only the time, so every chunk near the window matches it."""
+    """The question holds only the time, so every chunk in the window matches it, and by default nothing else does."""
 
-    def trace(self) -> dict[str, Any]:
+    def trace(self, tz: str) -> dict[str, Any]:
         """Return the window as shown by ``Hits.explain``."""
         return {
             "phrase": self.phrase, "since": _format_bound(self.start_us), "until": _format_bound(self.end_us),
             "confidence": self.confidence, "event": self.event, "filter": self.strict,
+            "read_as": _name_window(self.start_us, self.end_us, tz),
         }  # fmt: skip
 
 
@@ -87,7 +83,7 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     """Return the time window of a question under its profile, or None. O(length)."""
     # a caller's window (since, until) takes precedence: the text is not read then
     settings = request.profile.time
-    mode = request.time or ("prefer" if settings.weight > 0.0 else "off")
+    mode = request.time or ("prefer" if settings.weight > 0.0 else None)
     windowed = request.since_us is not None or request.until_us is not None
     if mode == "off" or windowed or not view.rows or not may_mention_time(request.text):
         return None
@@ -95,12 +91,15 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
 
     found = understand_time(request.text, request.now_us, request.tz)
     if found.event is not None:
-        return window_of_event(view, request, found, mode)
+        return window_of_event(view, request, found, mode) if mode else None
     if found.window is None or found.confidence < settings.least_confidence:
         return None
     start, end = (_microseconds(moment) for moment in found.window)
-    window = make_window(settings, start, end, found.confidence, found.phrase, mode)
-    return replace(window, alone=True) if _is_only_time(request.text, found.phrase) else window
+    alone = _is_only_time(view, request, found.phrase, start, end)
+    if not alone:
+        return make_window(settings, start, end, found.confidence, found.phrase, mode) if mode else None
+    window = make_window(settings, start, end, found.confidence, found.phrase, mode or "filter")
+    return replace(window, alone=True, strict=request.time != "prefer")
 
 
 def make_window(
@@ -120,10 +119,18 @@ def make_window(
     )  # fmt: skip
 
 
-def _is_only_time(text: str, phrase: str) -> bool:
-    """Return True for a question of a time phrase, stop words and verbs of recording only."""
-    rest = text.casefold().replace(phrase.casefold(), " ", 1)
-    return all(word in STOP_WORDS or word in _RECORDING for word in _WORD.findall(rest))
+def _is_only_time(view: View, request: Request, phrase: str, start_us: int, end_us: int) -> bool:
+    """Return True for a question of a time phrase and words that name no topic."""
+    # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
+    if not {"lexical", "vector"} <= set(request.lanes):
+        return False
+    rest = request.text.replace(phrase, " ", 1)
+    if not names_no_topic(rest):
+        return False
+    if _WORD.search(rest):
+        return True
+    within = (view.created_us >= start_us) & (view.created_us < end_us)
+    return request.profile.vector_share != 0.0 and bool(within.any())
 
 
 class WindowCandidates:
@@ -204,6 +211,14 @@ def recompute_factor(terms: Mapping[str, Any]) -> float:
 
 def _microseconds(moment: datetime) -> int:
     return min(max(parse_instant(moment), EARLIEST_US), LATEST_US)
+
+
+def _name_window(start_us: int, end_us: int, tz: str) -> str:
+    """Return a window in words and wall time of a zone: ``2026-07-01 to 2026-08-01``."""
+    since, until = (None if _format_bound(us) is None else format_local(us, tz) for us in (start_us, end_us))
+    if since is None or until is None:
+        return f"from {since} on" if since else f"before {until}" if until else "any time"
+    return f"{since} to {until}"
 
 
 def _format_bound(us: int) -> str | None:

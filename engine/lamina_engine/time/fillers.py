@@ -1,0 +1,93 @@
+"""Words that name no topic: beside a time, they leave a question that is only a time.
+
+Function words, and verbs of doing, writing and happening, in the languages of the lexicon. Words that mean something
+else in English ("war", "die") are left out, since a question may mix languages.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+_WORDS: Final = {
+    "en": """
+        a about all an and any anything are as at be been by d did do does doing done for from get got had happen happened
+        happening happens has have he her his i in is it its just list ll m me more my new of on our over re s she show
+        so some something t that the their them then there these they this those to us ve was we were what when which who
+        with you your add added change changed changes decide decided discuss discussed learn learned learnt log logged
+        notice noticed note noted notes entries entry memories memory news record recorded said save saved say see start
+        started stuff talk talked tell thing things told update updated updates work worked working write writing written
+        wrote activity everything finish finished going up
+    """,
+    "de": """
+        ich wir du ihr er sie es mir uns mich was wer wie wo welche welcher welches alles etwas neues neu habe haben hab
+        hat hatte hatten hast gab gibt ist sind passiert geschehen geschrieben schrieb notiert gemacht getan gearbeitet
+        gelernt besprochen beschlossen entschieden geändert änderte zeig zeige mir mal denn so los notizen einträge
+        aufgeschrieben gesagt und von vom im in am aus an zu der das den dem woran worüber
+    """,
+    "fr": """
+        je j tu il elle nous on vous qu que quoi quel quelle quels quelles est ce c qui ai as a avons avez ont fait faire
+        écrit noté dit passé changé appris travaillé décidé discuté s y l le la les de des du d tout nouveau notes quoi
+        montre moi sur
+    """,
+    "es": """
+        yo qué que cuáles cual cuál he has ha hemos han hice hizo hicimos hicieron escribí escribimos escrito anoté pasó
+        cambió cambiado aprendí trabajé trabajamos decidimos hablamos lo el la los las de del en me nos todo nuevo notas
+        muestra hecho dije dijimos ocurrió
+    """,
+    "it": """
+        io noi che cosa cos quali ho hai ha abbiamo hanno fatto scritto annotato detto successo cambiato imparato lavorato
+        deciso è e ci il lo la le i di del della tutto nuovo note mostra mi su
+    """,
+    "pt": """
+        eu nós o que quê quais fiz fez fizemos fizeram escrevi escrevemos escrito anotei aconteceu mudou aprendi trabalhei
+        decidimos foi disse a os as de do da em no na tudo novo notas mostre me
+    """,
+    "nl": """
+        ik wij we jij wat welke heb hebben heeft had gedaan geschreven genoteerd gezegd gebeurd gebeurde veranderd geleerd
+        gewerkt besloten is er de het een van alles nieuw notities toon mij aan deed schreef
+    """,
+    "ru": """
+        я мы ты что чего кто какие был была было были делал делала делали сделал сделала сделали писал писала писали
+        написал написала написали записал записала случилось произошло изменилось решили работал работала над и в на с
+        новое новые все всё заметки покажи мне
+    """,
+    "pl": """
+        ja my co kto jakie robiłem robiłam robiliśmy zrobiłem zrobiłam zrobiliśmy pisałem pisałam napisałem napisałam
+        napisaliśmy zapisałem zapisałam stało się wydarzyło zmieniło zmieniłem nad pracowałem pracowałam zdecydowaliśmy w z
+        i było wszystko nowe notatki pokaż mi
+    """,
+    "sv": """
+        jag vi du vad vilka har hade gjorde gjort skrev skrivit antecknade hände hänt ändrades ändrade lärde arbetade
+        bestämde sa det som på av allt nytt anteckningar visa mig och i
+    """,
+    "tr": """
+        ben biz ne neler hangi yaptım yaptık yapmıştım yazdım yazdık yazmıştım not aldım oldu değişti öğrendim çalıştım
+        karar verdik ile ve her şey yeni notlar göster bana
+    """,
+}
+_CJK: Final = re.compile(
+    r"(?:我们|我|你|做|干|写|寫|过|過|了|什么|什麼|哪些|哪|的|发生|發生|有|记录|記錄|记|記|在|是|说|說|聊|事情|事|吗|嗎|呢|变|變|改|学|學|都"
+    r"|私|僕|何|なに|なん|を|が|は|の|に|で|と|し|た|ました|ます|書|い|か|き|あっ|あり|起き|起こ|こと|変わ|っ|りました|やっ|やり|て|学ん|だ|メモ"
+    r"|뭐|무엇|무슨|일|을|를|이|가|은|는|에|나는|내가|우리|했|하|었|있|썼|쓴|적|것|거|나|지|어|요|습니까|니|변경|바뀐|배운|일했|들|도|의)*"
+)  # fmt: skip
+_WORD: Final = re.compile(r"\w+")
+
+
+def _fold(text: str) -> str:
+    """Return a text without case and accents."""
+    decomposed = unicodedata.normalize("NFD", text.casefold())
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+_FOLDED: Final = tuple(frozenset(_fold(words).split()) for words in _WORDS.values())
+
+
+def names_no_topic(text: str) -> bool:
+    """Return True where all words are of one language and name no topic, or there are none."""
+    words = _WORD.findall(_fold(text))
+    if any(known.issuperset(words) for known in _FOLDED):
+        return True
+    whole = "".join(_WORD.findall(text))
+    return not whole.isascii() and _CJK.fullmatch(whole) is not None
