@@ -117,9 +117,17 @@ def test_operators_are_read_unless_they_are_switched_off(run: Run) -> None:
     assert run("recall", '"PostgreSQL zzyzx"', "--no-syntax", "--json").document["hits"]
 
 
+def test_a_time_that_was_read_is_shown_above_the_hits(run: Run) -> None:
+    # findings, stranger 10
+    got = run("recall", "what did I write last month?", "--now", "2026-03-12")
+    assert '"last month" read as 2026-02-01 to 2026-03-01, nothing else is shown' in got.out.replace("\n", " ")
+    time = run("recall", "what did I write last month?", "--now", "2026-03-12", "--json").document["time"]
+    assert (time["read_as"], time["filter"]) == ("2026-02-01 to 2026-03-01", True)
+
+
 def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
-    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "hits"]
+    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "time", "hits"]
     assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@2", None)
     assert set(got["hits"][0]) == HIT_FIELDS | {"snippet"}
     snippet = got["hits"][0]["snippet"]

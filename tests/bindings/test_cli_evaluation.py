@@ -50,6 +50,7 @@ def test_a_set_with_records_needs_no_vault(tmp_path: Path, capsys: pytest.Captur
         "lexical@1",
         "task@1",
         "temporal@1",
+        "temporal@2",
     ]
     report = got["profiles"]["lexical@1"]
     assert (report["queries"], report["skipped"], report["ks"]) == (4, 1, [1, 5])

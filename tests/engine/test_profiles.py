@@ -86,7 +86,10 @@ def test_half_life_is_of_the_type_else_of_the_collection_else_general(
 
 def test_fourteen_types_and_five_collections_have_a_half_life() -> None:
     decay = Decay()
-    assert (len(decay.type_half_life_days), len(decay.collection_half_life_days)) == (14, 5)  # the thirteen of the source system, and decision
+    assert (len(decay.type_half_life_days), len(decay.collection_half_life_days)) == (
+        14,
+        5,
+    )  # the thirteen of the source system, and decision
     assert decay.type_half_life_days["decision"] == decay.type_half_life_days["architecture_decision"]
 
 

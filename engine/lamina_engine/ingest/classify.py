@@ -27,7 +27,15 @@ _TRACKER_TYPES = (
     *("github_pr_review", "github_commit", "github_code_blob", "github_ci_result", "github_release"),
 )
 KNOWN_TYPES = frozenset(
-    (*_NOTE_TYPES, *_CODE_TYPES, *_CONVENTION_TYPES, *_DISCUSSION_TYPES, *_SESSION_TYPES, *_AGENT_TYPES, *_TRACKER_TYPES)
+    (
+        *_NOTE_TYPES,
+        *_CODE_TYPES,
+        *_CONVENTION_TYPES,
+        *_DISCUSSION_TYPES,
+        *_SESSION_TYPES,
+        *_AGENT_TYPES,
+        *_TRACKER_TYPES,
+    )
 )
 """Types that some profile knows; any other name is legal and ages as its collection does."""
 

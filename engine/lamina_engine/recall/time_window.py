@@ -24,7 +24,6 @@ from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import select_rows
 from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
-from lamina_engine.time.fillers import names_no_topic
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 
@@ -124,6 +123,8 @@ def _is_only_time(view: View, request: Request, phrase: str, start_us: int, end_
     # who asks for words alone, or meaning alone, wants what matches: "February" may be a word like any other
     if not {"lexical", "vector"} <= set(request.lanes):
         return False
+    from lamina_engine.time.fillers import names_no_topic  # few questions name a time
+
     rest = request.text.replace(phrase, " ", 1)
     if not names_no_topic(rest):
         return False
