@@ -89,6 +89,8 @@ class Decay(Struct, frozen=True, forbid_unknown_fields=True):
     least_match: Annotated[float, Meta(ge=0.0, lt=1.0)] | None = None
     """Share of the best match from which on age counts, growing to the whole at the best; ages are then counted to the
     newest of what matches so well. None: age counts for every candidate, to the present."""
+    speed: Positive = 1.0
+    """With ``least_match``: half-lives are divided by it, so that a few weeks between two versions tell them apart."""
     half_life_days: Positive = 21.0
     """Where neither the type nor the collection has one."""
     type_half_life_days: dict[str, Positive] = msgspec.field(default_factory=TYPE_HALF_LIFE_DAYS.copy)
@@ -304,7 +306,9 @@ BUILT_IN: Final[dict[str, Profile]] = {
             decay=Decay(semantic_weight=0.7),
             time=TimePreference(weight=0.2, filter_confidence=0.9),
         ),
-        Profile("temporal@2", decay=Decay(semantic_weight=0.5, least_match=0.75), time=TimePreference(weight=0.2)),
+        Profile(
+            "temporal@2", decay=Decay(semantic_weight=0.5, least_match=0.75, speed=3.0), time=TimePreference(weight=0.2)
+        ),
         Profile(
             "task@1",
             vector_share=1.0,

@@ -38,6 +38,8 @@ class AgeTerms(TypedDict):
     """The newest date of what matches."""
     days: float
     """Age at that moment, which recency is of."""
+    speed: float
+    """Divides the half-life."""
 
 
 class BoostTerms(TypedDict):

@@ -41,7 +41,7 @@ def explain(
     rows = c.rows[kept]
     shown = fields_at(view, rows)
     aged = ages(view, rows, profile.decay, request.aged_us)
-    scaled = aged if c.scale is None else ages(view, rows, profile.decay, c.scale.to_us)
+    scaled = aged if c.scale is None else ages(view, rows, profile.decay, request.aged_us, c.scale)
     parts = words.contributions(rows) if kept else []
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
@@ -86,7 +86,7 @@ def explain(
         if c.scale is not None:
             record["age"] = {
                 "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
-                "days": scaled_s / 86_400.0,
+                "days": scaled_s / 86_400.0, "speed": profile.decay.speed,
             }  # fmt: skip
         if corrections:
             record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
@@ -132,7 +132,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
         score; one scored by time alone (``by_time``) has 1.
-        With ``age``, its ``days`` stand for ``age_days``, and recency counts times max(semantic − f·``best``, 0)/(1 − f)
+        With ``age``, its ``days`` · ``speed`` stand for ``age_days``, and recency counts times max(semantic − f·``best``, 0)/(1 − f)
         with f = its ``least_match``.
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composite.recompute_composite`. Where the
         question means a time, all of it times 1 − weight · (1 − closeness) by the numbers of ``time``. Where
@@ -150,7 +150,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
     matched = (1.0 - float(terms.get("facts_share", 0.0))) * (own + terms["received"]) + float(terms.get("fact", 0.0))
     semantic = min(float(matched), 1.0) if linked is None else float(linked)
     weight = float(terms["semantic_weight"])
-    aged = terms["age"]["days"] if "age" in terms else terms["age_days"]
+    aged = terms["age"]["days"] * terms["age"]["speed"] if "age" in terms else terms["age_days"]
     recency: float = 0.5 ** (aged / terms["half_life_days"])
     if "age" in terms:
         floor = float(terms["age"]["least_match"])

@@ -104,7 +104,9 @@ def score_rows(
     weight = decay.semantic_weight if weight is None else weight
     formula = _formula(request, weight, scale)
     created = view.created_us[rows]
-    half_lives = half_lives_of(view, rows, decay, request.aged_us) if weight < 1.0 else _NO_HALF_LIVES
+    half_lives = (
+        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NO_HALF_LIVES
+    )
     multipliers = []
     if boosts.session != 1.0 and request.session is not None:
         multipliers.append(np.where(_is_of_session(view, request.session, rows), boosts.session, 1.0))
@@ -122,7 +124,11 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
     """Blend match and recency of some rows without window or boosts, float64 (n,)."""
     decay = request.profile.decay
     formula = _aged_formula(request, decay.semantic_weight, scale)
-    half_lives = half_lives_of(view, rows, decay, request.aged_us) if decay.semantic_weight < 1.0 else _NO_HALF_LIVES
+    half_lives = (
+        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale)
+        if decay.semantic_weight < 1.0
+        else _NO_HALF_LIVES
+    )
     factor, none = status_factors(view, request.profile, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
 
@@ -196,12 +202,13 @@ class Ages(Struct, frozen=True):
     dated: BOOL
 
 
-def ages(view: DatedView, rows: I64, decay: Decay, now_us: int) -> Ages:
+def ages(view: DatedView, rows: I64, decay: Decay, now_us: int, scale: AgeScale | None = None) -> Ages:
     """Return ages of some rows at a moment cut to seconds, equal to those in `score_rows`."""
+    half_lives = _faded(half_lives_of(view, rows, decay, now_us), decay, scale)
+    to_us = now_us if scale is None else scale.to_us
     created = view.created_us[rows]
-    age_s, half_life_s = scoring.ages_numpy(
-        created, half_lives_of(view, rows, decay, now_us), _floor_seconds(now_us), _default_us(decay.missing_created_at)
-    )
+    default_us = _default_us(decay.missing_created_at)
+    age_s, half_life_s = scoring.ages_numpy(created, half_lives, _floor_seconds(to_us), default_us)
     return Ages(age_s, half_life_s, scoring.halve(age_s / half_life_s), created != MISSING_US)
 
 
@@ -243,6 +250,11 @@ def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
         fresh = max(0.0, 1.0 - since / rule.window_days)
         days[i] *= min(rule.most, 1.0 + rule.rate * math.log1p(view.accesses.count(row) * fresh))
     return days
+
+
+def _faded(half_life_days: F64, decay: Decay, scale: AgeScale | None) -> F64:
+    """Return half-lives, divided by the profile's speed where ages are weighed by a scale."""
+    return half_life_days if scale is None else half_life_days / decay.speed
 
 
 @functools.cache
