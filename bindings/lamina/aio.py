@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from lamina.context import Context
     from lamina.facts import Facts
@@ -425,6 +425,13 @@ class AsyncVault:
         See `Vault.get_many`.
         """
         return await asyncio.to_thread(self.vault.get_many, ids)
+
+    async def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of chunks, in the order of the ids.
+
+        See `Vault.vectors`.
+        """
+        return await asyncio.to_thread(self.vault.vectors, ids)
 
     async def history(self, id: str) -> Results[Event]:
         """Return the versions of a chunk and the events of its life, oldest first.

@@ -25,8 +25,9 @@ from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from lamina.options import (
         CauseDirection,
@@ -746,6 +747,35 @@ class Vault:
             raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids, or use get")
         view = self._memory.view()
         return Results(chunks_at(view, np.array(current_rows(view, ids), np.int64)), Chunk)
+
+    def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of chunks, in the order of the ids.
+
+        Returns
+        -------
+        ndarray of float32, shape (len(ids), d)
+            Of unit length; zero where a chunk has none. In a vault without vectors d is 0.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+
+        Examples
+        --------
+        >>> vault.vectors(["db", "pool"]).shape
+        (2, 256)
+        """
+        import numpy as np
+
+        from lamina_engine.chunks.reading import current_rows
+        from lamina_engine.recall.diversity import head_vectors
+
+        if isinstance(ids, str):
+            raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids")
+        view = self._memory.view()
+        rows = np.array(current_rows(view, ids), np.int64)
+        found = head_vectors(view, rows)
+        return np.zeros((len(rows), 0), np.float32) if found is None else found
 
     def history(self, id: str) -> Results[Event]:
         """Return the versions of a chunk and the events of its life, oldest first.

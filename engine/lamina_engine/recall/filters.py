@@ -2,7 +2,8 @@
 
 ``{"field": value}`` or ``{"field": {"op": value}}`` with `OPERATORS`; ``AND``, ``OR`` (lists) and ``NOT``; several keys
 mean AND. A missing field equals None, differs from every other value, and is neither smaller nor larger than anything;
-``"*"`` tests that the field exists. A list (tags, some metadata) equals each of its members.
+``"*"`` tests that the field exists. A list (tags, some metadata) equals each of its members. A name that is no field of
+a chunk is a key of its metadata, and refused where no chunk has it; ``metadata.key`` says so, and is never refused.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Predicate(Struct, frozen=True):
     field: str
     operator: str
     value: Any
+    guessed: bool = False
+    """True for a name without ``metadata.`` that is taken for one of its keys."""
 
 
 class All(Struct, frozen=True):
@@ -101,20 +104,23 @@ def _parse_node(where: Any, tz: str, depth: int) -> Node:
 
 
 def _parse_field(field: str, value: Any, tz: str) -> Node:
-    name = field if field in FIELDS or field.startswith(METADATA) else METADATA + field
+    guessed = field not in FIELDS and not field.startswith(METADATA)
+    name = METADATA + field if guessed else field
     if isinstance(value, Mapping):
         if not value:
             raise InvalidArgument(f"where[{field!r}] is empty; give a value or an operator of {', '.join(OPERATORS)}")
-        tests = tuple(_parse_predicate(field, name, str(operator), operand, tz) for operator, operand in value.items())
+        tests = tuple(
+            _parse_predicate(field, name, str(operator), operand, tz, guessed) for operator, operand in value.items()
+        )
         return tests[0] if len(tests) == 1 else All(tests)
     if isinstance(value, list | tuple | set):
         raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them")
     if value == "*":
-        return Predicate(name, "exists", True)
-    return _parse_predicate(field, name, "eq", value, tz)
+        return Predicate(name, "exists", True, guessed)
+    return _parse_predicate(field, name, "eq", value, tz, guessed)
 
 
-def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str) -> Predicate:
+def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str, guessed: bool) -> Predicate:
     if operator not in OPERATORS:
         raise InvalidArgument(
             f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}"
@@ -122,12 +128,12 @@ def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str) 
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidArgument(f"where[{field!r}]['exists'] must be true or false, not {value!r}")
-        return Predicate(name, operator, value)
+        return Predicate(name, operator, value, guessed)
     if operator == "in":
         if not isinstance(value, list | tuple | set | frozenset):
             raise InvalidArgument(f"where[{field!r}]['in'] must be a list, not {value!r:.60}")
-        return Predicate(name, operator, tuple(_parse_operand(field, name, item, tz) for item in value))
-    return Predicate(name, operator, _parse_operand(field, name, value, tz))
+        return Predicate(name, operator, tuple(_parse_operand(field, name, item, tz) for item in value), guessed)
+    return Predicate(name, operator, _parse_operand(field, name, value, tz), guessed)
 
 
 def _parse_operand(field: str, name: str, value: Any, tz: str) -> Any:
@@ -180,6 +186,14 @@ def fields_of(node: Node) -> set[str]:
     if isinstance(node, Not):
         return fields_of(node.part)
     return set().union(*(fields_of(part) for part in node.parts))
+
+
+def _guessed_fields(node: Node) -> set[str]:
+    if isinstance(node, Predicate):
+        return {node.field} if node.guessed else set()
+    if isinstance(node, Not):
+        return _guessed_fields(node.part)
+    return set().union(*(_guessed_fields(part) for part in node.parts))
 
 
 def required_terms(node: Node) -> list[tuple[str, str]]:
@@ -276,7 +290,7 @@ class FilterView(Protocol):
 def evaluate(node: Node, view: FilterView, within: Mask) -> Mask:
     """Return bool (n,), the rows of ``within`` that a filter accepts; unknown fields raise."""
     # O(n) for narrow columns, O(remaining rows) for text and metadata
-    for field in sorted(fields_of(node)):
+    for field in sorted(_guessed_fields(node)):
         _check_field(field, view)
     return _evaluate(node, view, within)
 
@@ -404,8 +418,8 @@ def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
 
 
 def _check_field(field: str, view: FilterView) -> None:
-    """Reject a field that is neither a column nor a metadata key of any chunk in the view."""
-    if not field.startswith(METADATA) or view.rows == 0:
+    """Reject a name that is a metadata key of no chunk in the view."""
+    if view.rows == 0:
         return
     import pyarrow.compute as pc  # 30 ms once: only for filters on metadata
 
