@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,7 @@ from lamina.sessions import Sessions
 from lamina.startup import gc_paused
 from lamina.topics import Topics
 from lamina_engine.arguments import flag_of, path_of, paths_of
-from lamina_engine.clock import Clock, Instant, format_instant, parse_instant
+from lamina_engine.clock import EPOCH, Clock, Instant, format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:
@@ -222,6 +223,11 @@ class Vault:
         VaultCorrupt
         """
         return self._memory.view().snapshot.manifest.version
+
+    @property
+    def now(self) -> datetime:
+        """Time of the vault's clock, UTC."""
+        return EPOCH + timedelta(microseconds=self._memory.clock.now_us())
 
     # ------------------------------------------------------------------ accessors
 
