@@ -218,7 +218,7 @@ def _imports(trees: dict[str, ast.Module], body: str) -> str:
     names = {name.strip() for part in skipped for name in part.split(",")}
     lazy = sorted(line for line in typed if line.split(" import ")[1] not in names)
     accessors = [f"from lamina.{module} import {name}" for module, name in CLASSES.items() if module != "vault"]
-    lines = ["import pyarrow as pa", "import threading", *dict.fromkeys([*lazy, *accessors])]
+    lines = ["import numpy as np", "import pyarrow as pa", "import threading", *dict.fromkeys([*lazy, *accessors])]
     return "\n".join(always) + "\n\nif TYPE_CHECKING:\n" + "\n".join(f"    {line}" for line in lines) + "\n"
 
 

@@ -65,7 +65,10 @@ def test_an_example_prints_what_the_document_says(
     (tmp_path / "notes" / "postgres.md").write_text("# Why PostgreSQL\n\nSQLite could not take two writers.\n")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(example.code, f"{example.document} example {example.number}", "exec"), {"__name__": "example"})
+        try:
+            exec(compile(example.code, f"{example.document} example {example.number}", "exec"), {"__name__": "example"})
+        except lamina.MissingExtra as error:
+            pytest.skip(f"{error}; .ci/run runs it beside its framework")
     got = printed.getvalue().splitlines()
     if example.output is not None:
         assert got == example.output.splitlines()

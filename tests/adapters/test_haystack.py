@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("haystack", reason="haystack-ai is not installed; .ci/run tests each adapter in an environment of its own")
+pytest.importorskip(
+    "haystack", reason="haystack-ai is not installed; .ci/run tests each adapter in an environment of its own"
+)
 
-from haystack import Document, Pipeline  # noqa: E402
-from haystack.dataclasses import ByteStream  # noqa: E402
-from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
-from haystack.document_stores.types import DuplicatePolicy  # noqa: E402
-from haystack.testing.document_store import DocumentStoreBaseTests  # noqa: E402
+from haystack import Document, Pipeline
+from haystack.dataclasses import ByteStream
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.testing.document_store import DocumentStoreBaseTests
 
-import lamina  # noqa: E402
-from lamina.adapters.haystack import LaminaDocumentStore, LaminaRetriever  # noqa: E402
+import lamina
+from lamina.adapters.haystack import LaminaDocumentStore, LaminaRetriever
 
 
 class TestDocumentStore(DocumentStoreBaseTests):  # type: ignore[misc]
@@ -72,7 +74,9 @@ def test_a_pipeline_retrieves_and_comes_back_from_its_settings(store: LaminaDocu
     pipeline = Pipeline()
     pipeline.add_component("retriever", LaminaRetriever(store, top_k=2))
     found = pipeline.run({"retriever": {"query": "which database, PostgreSQL?"}})["retriever"]["documents"]
-    assert len(found) == 2 and found[0].score > 0 and "PostgreSQL" in found[0].content
+    assert len(found) == 2
+    assert found[0].score > 0
+    assert "PostgreSQL" in found[0].content
     web = {"operator": "==", "field": "meta.team", "value": "web"}
     found = pipeline.run({"retriever": {"query": "PostgreSQL", "filters": web, "top_k": 9}})["retriever"]["documents"]
     assert [d.meta["team"] for d in found] == ["web", "web"]
@@ -86,7 +90,12 @@ def test_the_nearest_embedding_is_found(tmp_path: Path) -> None:
         ("x", [1.0, 0.0, 0.0]), ("y", [0.0, 1.0, 0.0]), ("minus x", [-1.0, 0.1, 0.0]))])  # fmt: skip
     store.write_documents([Document(content="none")])
     retriever = LaminaRetriever(store)
-    assert [d.content for d in retriever.run(query_embedding=[1.0, 0.2, 0.0])["documents"]] == ["x", "y", "none", "minus x"]
+    assert [d.content for d in retriever.run(query_embedding=[1.0, 0.2, 0.0])["documents"]] == [
+        "x",
+        "y",
+        "none",
+        "minus x",
+    ]
     assert retriever.run("minus", top_k=1)["documents"][0].content == "minus x"
 
 

@@ -94,7 +94,7 @@ def test_searches_by_namespace_and_filter(stores: Any, prefix: tuple[str, ...], 
 
 @pytest.mark.parametrize(("limit", "offset"), [(1, 0), (2, 1), (3, 3), (10, 7), (5, 99)])
 def test_pages_hold_every_item_once(stores: Any, limit: int, offset: int) -> None:
-    reference, ours = stores
+    _reference, ours = stores
     for store in stores:
         store.batch(PUTS)
     counts = [len(store.batch([SearchOp((), limit=limit, offset=offset)])[0]) for store in stores]
@@ -194,7 +194,8 @@ def test_the_vaults_own_model_answers_without_an_index(tmp_path: Path) -> None:
     store.put(("users", "ann"), "secret", {"food": "noodles"}, index=False)
     found = store.search(("users",), query="what does ann like to eat: noodles?", limit=3)
     assert [item.key for item in found] == ["food", "prefs", "secret"]
-    assert found[0].score > found[1].score and found[2].score is None
+    assert found[0].score > found[1].score
+    assert found[2].score is None
 
 
 def test_agents_find_items_by_recall(tmp_path: Path) -> None:
@@ -243,7 +244,12 @@ labels = st.sampled_from(["a", "b", "c"])
 namespaces = st.lists(labels, min_size=1, max_size=3).map(tuple)
 keys = st.sampled_from(["k", "l", "m", "a/b", "é"])
 values = st.fixed_dictionaries(
-    {}, optional={"n": st.integers(-3, 3), "text": st.text("abcd", min_size=1, max_size=5), "deep": st.just({"x": [1, {"y": "z"}]})}
+    {},
+    optional={
+        "n": st.integers(-3, 3),
+        "text": st.text("abcd", min_size=1, max_size=5),
+        "deep": st.just({"x": [1, {"y": "z"}]}),
+    },
 )
 filters = st.one_of(
     st.none(), st.fixed_dictionaries({"n": st.integers(-3, 3)}), st.fixed_dictionaries({"n": st.fixed_dictionaries({"$ne": st.integers(-3, 3)})}),
@@ -259,9 +265,9 @@ sequences = st.lists(st.lists(operations, min_size=1, max_size=4), min_size=1, m
 
 
 ranked = st.one_of(  # one put a batch, and always a text: the reference fails on a text twice, and keeps vectors of texts that left
-    st.tuples(namespaces, keys, st.fixed_dictionaries({"text": st.text("abcd", min_size=1, max_size=5)}) | st.none()).map(
-        lambda drawn: PutOp(*drawn)
-    ),
+    st.tuples(
+        namespaces, keys, st.fixed_dictionaries({"text": st.text("abcd", min_size=1, max_size=5)}) | st.none()
+    ).map(lambda drawn: PutOp(*drawn)),
     st.tuples(st.lists(labels, max_size=2).map(tuple), st.text("abcdh", min_size=1, max_size=4)).map(
         lambda drawn: SearchOp(drawn[0], None, 99, query=drawn[1])
     ),
@@ -270,7 +276,9 @@ ranked = st.one_of(  # one put a batch, and always a text: the reference fails o
 
 def _run(folder: Path, sequence: list[list[Any]], index: Any = None) -> None:
     reference = InMemoryStore(index=index)
-    with lamina.open(folder, create=True, embedder=lamina.CallableEmbedder(embed, 8, "letters") if index else None) as vault:
+    with lamina.open(
+        folder, create=True, embedder=lamina.CallableEmbedder(embed, 8, "letters") if index else None
+    ) as vault:
         store = LaminaStore(vault, index=index)
         for ops in sequence:
             theirs, ours = reference.batch(ops), store.batch(ops)
@@ -286,13 +294,17 @@ _quiet = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 @given(sequence=sequences)
 @settings(max_examples=40, deadline=None, suppress_health_check=_quiet)
-def test_random_operations_equal_the_reference(tmp_path_factory: pytest.TempPathFactory, sequence: list[list[Any]]) -> None:
+def test_random_operations_equal_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, sequence: list[list[Any]]
+) -> None:
     _run(tmp_path_factory.mktemp("store") / "v", sequence)
 
 
 @given(sequence=st.lists(ranked.map(lambda op: [op]), min_size=2, max_size=8))
 @settings(max_examples=40, deadline=None, suppress_health_check=_quiet)
-def test_random_queries_equal_the_reference(tmp_path_factory: pytest.TempPathFactory, sequence: list[list[Any]]) -> None:
+def test_random_queries_equal_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, sequence: list[list[Any]]
+) -> None:
     _run(tmp_path_factory.mktemp("store") / "v", sequence, {**INDEX, "fields": ["text"]})
 
 

@@ -13,15 +13,17 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("agents.memory", reason="openai-agents is not installed; .ci/run tests each adapter in an environment of its own")
+pytest.importorskip(
+    "agents.memory", reason="openai-agents is not installed; .ci/run tests each adapter in an environment of its own"
+)
 
-from agents import SQLiteSession  # noqa: E402
-from agents.memory import SessionSettings  # noqa: E402
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from agents import SQLiteSession
+from agents.memory import SessionSettings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-import lamina  # noqa: E402
-from lamina.adapters.openai_agents import LaminaSession  # noqa: E402
+import lamina
+from lamina.adapters.openai_agents import LaminaSession
 
 ITEMS: list[dict[str, Any]] = [
     {"role": "user", "content": "Which database do we use?"},
@@ -70,7 +72,9 @@ def test_random_operations_equal_the_sdks_own(tmp_path_factory: pytest.TempPathF
 @pytest.mark.slow
 @given(sequence=sequences)
 @settings(max_examples=10_000, deadline=None, suppress_health_check=_quiet)
-def test_ten_thousand_sequences_equal_the_sdks_own(tmp_path_factory: pytest.TempPathFactory, sequence: list[Any]) -> None:
+def test_ten_thousand_sequences_equal_the_sdks_own(
+    tmp_path_factory: pytest.TempPathFactory, sequence: list[Any]
+) -> None:
     compare(tmp_path_factory.mktemp("session") / "v", sequence)
 
 

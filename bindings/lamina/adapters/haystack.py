@@ -20,8 +20,8 @@ try:
     from haystack.document_stores.types import DuplicatePolicy
     from haystack.errors import FilterError
     from haystack.utils.filters import document_matches_filter
-except ImportError as error:
-    raise MissingExtra("Haystack's document store needs haystack-ai; pip install 'lamina[haystack]'") from error
+except ImportError as _error:
+    raise MissingExtra("Haystack's document store needs haystack-ai; pip install 'lamina[haystack]'") from _error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,9 +64,7 @@ class LaminaDocumentStore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the store's settings; the vault by its path."""
-        return default_to_dict(
-            self, vault=str(self._vault.path), embedding_dim=self._dim, collection=self._collection
-        )
+        return default_to_dict(self, vault=str(self._vault.path), embedding_dim=self._dim, collection=self._collection)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LaminaDocumentStore:
@@ -197,7 +195,9 @@ class LaminaRetriever:
         """Make the component of some settings."""
         known = data["init_parameters"]
         store = LaminaDocumentStore.from_dict(known["document_store"])
-        return cast("LaminaRetriever", default_from_dict(cls, {**data, "init_parameters": {**known, "document_store": store}}))
+        return cast(
+            "LaminaRetriever", default_from_dict(cls, {**data, "init_parameters": {**known, "document_store": store}})
+        )
 
     @component.output_types(documents=list[Document])
     def run(

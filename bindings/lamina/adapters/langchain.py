@@ -22,8 +22,8 @@ try:
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.vectorstores import VectorStore
     from langchain_core.vectorstores.utils import maximal_marginal_relevance
-except ImportError as error:
-    raise MissingExtra("LangChain's interfaces need langchain-core; pip install 'lamina[langchain]'") from error
+except ImportError as _error:
+    raise MissingExtra("LangChain's interfaces need langchain-core; pip install 'lamina[langchain]'") from _error
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

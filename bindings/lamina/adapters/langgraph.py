@@ -36,8 +36,8 @@ try:
         get_text_at_path,
         tokenize_path,
     )
-except ImportError as error:
-    raise MissingExtra("LangGraph's store needs langgraph-checkpoint; pip install 'lamina[langgraph]'") from error
+except ImportError as _error:
+    raise MissingExtra("LangGraph's store needs langgraph-checkpoint; pip install 'lamina[langgraph]'") from _error
 
 if TYPE_CHECKING:
     from lamina import Chunk
@@ -101,11 +101,9 @@ class LaminaStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations: reads first, as they find the store, then the last put of every key."""
-        results: list[Result] = []
         puts: dict[tuple[Namespace, str], PutOp] = {}
         renewed: dict[str, Chunk] = {}
-        for op in ops:
-            results.append(self._read(op, puts, renewed))
+        results = [self._read(op, puts, renewed) for op in ops]
         for namespace, key in puts:
             renewed.pop(_item_id(namespace, key), None)
         self._write(list(puts.values()), list(renewed.values()))
@@ -142,7 +140,9 @@ class LaminaStore(BaseStore):
             return [_search_item(chunk, score) for chunk, score in found]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
-        raise InvalidArgument(f"{type(op).__name__} is no operation of a store; give GetOp, PutOp, SearchOp or ListNamespacesOp")
+        raise InvalidArgument(
+            f"{type(op).__name__} is no operation of a store; give GetOp, PutOp, SearchOp or ListNamespacesOp"
+        )
 
     def _get(self, op: GetOp) -> Chunk | None:
         name = _item_id(op.namespace, op.key)
@@ -224,7 +224,12 @@ class LaminaStore(BaseStore):
     def _write(self, puts: Sequence[PutOp], renewed: Sequence[Chunk]) -> None:
         names = {_item_id(op.namespace, op.key): op for op in puts}
         known = chunks_by_id(self._vault, list(names), {"collection": {"startswith": _ROOT}})
-        records = [part for name, op in names.items() if op.value is not None for part in self._parts(name, op, known.get(name))]
+        records = [
+            part
+            for name, op in names.items()
+            if op.value is not None
+            for part in self._parts(name, op, known.get(name))
+        ]
         self._embed(records)
         stale = {old for name, chunk in known.items() for old in _part_ids(name, _record(chunk)["parts"])}
         stale -= {str(record["id"]) for record in records}
@@ -300,7 +305,9 @@ def _tokens(path: str) -> Any:
 
 def _check_namespace(namespace: Namespace) -> None:
     if not namespace or any(not isinstance(label, str) or not label or "." in label for label in namespace):
-        raise InvalidNamespaceError(f"namespace={namespace!r} must be a tuple of texts that are not empty and hold no dot")
+        raise InvalidNamespaceError(
+            f"namespace={namespace!r} must be a tuple of texts that are not empty and hold no dot"
+        )
 
 
 def _collection(namespace: Namespace) -> str:
@@ -393,9 +400,7 @@ def _compare(value: Any, operator: str, operand: Any) -> bool:
     if not isinstance(value, str | int | float) or not isinstance(operand, str | int | float):
         return False
     left, right = cast("Any", value), cast("Any", operand)
-    return bool(
-        {"$gt": left > right, "$gte": left >= right, "$lt": left < right, "$lte": left <= right}[operator]
-    )
+    return bool({"$gt": left > right, "$gte": left >= right, "$lt": left < right, "$lte": left <= right}[operator])
 
 
 def _same(value: Any, wanted: Any) -> bool:

@@ -18,8 +18,8 @@ try:
     from llama_index.core.memory import BaseMemoryBlock
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-except ImportError as error:
-    raise MissingExtra("LlamaIndex's interfaces need llama-index-core; pip install 'lamina[llamaindex]'") from error
+except ImportError as _error:
+    raise MissingExtra("LlamaIndex's interfaces need llama-index-core; pip install 'lamina[llamaindex]'") from _error
 
 if TYPE_CHECKING:
     from lamina import Hit, Hits
@@ -108,15 +108,16 @@ class LaminaMemoryBlock(BaseMemoryBlock[str]):
             if message.content and message.content.strip()
         ]
         if records:
-            await asyncio.to_thread(self._storage().add, records)
+            await asyncio.to_thread(self.storage().add, records)
 
     def _find(self, query: str) -> str:
-        hits: Hits = self._storage().recall(
+        hits: Hits = self.storage().recall(
             query, self.k, where=self.where, token_budget=self.token_budget, syntax=False
         )
         return "\n".join(f"- {_day(hit)}{hit.text}" for hit in hits)
 
-    def _storage(self) -> Vault:
+    def storage(self) -> Vault:
+        """Return the vault, opened at the first use."""
         if self._opened is None:
             if self.vault is None:
                 raise InvalidArgument("the memory block was given no vault; give an open vault or the folder of one")

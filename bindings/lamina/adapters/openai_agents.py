@@ -17,8 +17,8 @@ from lamina.adapters.storage import delete_chunks, open_storage
 try:
     from agents.memory import SessionABC, SessionSettings
     from agents.memory.session_settings import resolve_session_limit
-except ImportError as error:
-    raise MissingExtra("the session needs openai-agents; pip install 'lamina[openai-agents]'") from error
+except ImportError as _error:
+    raise MissingExtra("the session needs openai-agents; pip install 'lamina[openai-agents]'") from _error
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
@@ -63,7 +63,7 @@ class LaminaSession(SessionABC):
         if not isinstance(session_id, str) or not session_id:
             raise InvalidArgument(f"session_id={session_id!r} must be the name of a session")
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._vault, self._project = open_storage(vault, None, None), project
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:

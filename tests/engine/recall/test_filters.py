@@ -329,7 +329,9 @@ def test_lists_and_recalls_return_what_the_filter_accepts(filled: Vault, filter_
 
 
 def test_a_misspelt_field_is_refused_and_says_what_there_is(filled: Vault) -> None:
-    assert not filled.list({"metadata.projet": 1}), "metadata. says that it is a key: a program may ask before any chunk has it"
+    assert not filled.list({"metadata.projet": 1}), (
+        "metadata. says that it is a key: a program may ask before any chunk has it"
+    )
     for field in ("projet", "deep.err.or", "deep.none"):
         for filter_ in ({field: 1}, {"OR": [{"project": "api"}, {"NOT": {field: {"exists": True}}}]}):
             with pytest.raises(InvalidArgument, match="fields are project"):
