@@ -1,1 +1,1 @@
-"""Adapters: a vault as the store of other frameworks, one module and one extra each, imported by name only."""
+"""Adapters: a vault as the store of other frameworks, one module and one extra each."""

@@ -156,7 +156,7 @@ class LaminaVectorStore(VectorStore):
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
-        """Return the k nearest documents with their cosine, or with `Hit.score` where the vault embeds."""
+        """Return the k nearest documents with their cosine, or `Hit.score` of the vault's own model."""
         if self._embedding is None:
             hits = self._vault.recall(query, k, where=self._where(**kwargs), fill=True, syntax=False, time="off")
             return [(_document(hit), hit.score) for hit in hits]
@@ -203,7 +203,7 @@ class LaminaVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Make a store of texts; ``vault`` (a path or an open vault) and ``collection`` are those of the class."""
+        """Make a store of texts; ``vault`` and ``collection`` are as in the class."""
         if "vault" not in kwargs:
             raise InvalidArgument("from_texts was given no vault; give vault=, an open vault or the folder of one")
         store = cls(embedding=embedding, **kwargs)

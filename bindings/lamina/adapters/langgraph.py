@@ -376,7 +376,7 @@ def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
 
 
 def _matches(value: Any, wanted: Any) -> bool:
-    """Compare a value with a filter's operand: operators begin with ``$``, objects match by their keys."""
+    """Compare a value with an operand: operators begin with ``$``, objects match by their keys."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
             return all(_compare(value, operator, operand) for operator, operand in wanted.items())
