@@ -1,8 +1,8 @@
-"""Types and collections of sources, from their own fields or their paths.
+"""Types and collections of sources, from their own fields or their folders.
 
-Rules are data and match whole words at the ends of a folder's or file's name, never letters inside a word: ``github``
-is no hub and ``mock`` no map of content. Types are an open vocabulary; known ones only decide spelling and, for some,
-the collection.
+A file's name says what it is about and never what it is: ``tmux/list-sessions.md`` is a note. Rules are data and match
+whole words at the ends of a folder's name, never letters inside a word: ``github`` is no hub and ``mock`` no map of
+content. Types are an open vocabulary; known ones only decide spelling and, for some, the collection.
 """
 
 from __future__ import annotations
@@ -50,16 +50,14 @@ COLLECTION_OF_TYPE = {
 
 _NAME = re.compile(r"[^\W_][\w -]{0,63}")
 _WORDS = re.compile(r"[^\W_]+")
-MAX_NAME_WORDS = 3
-"""A longer file name is a sentence ("show-the-status-of-a-repo"): only its first word can say what the file is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """Type of the sources whose path has one of these words."""
+    """Type of the sources that lie in a folder named with one of these words."""
 
     words: frozenset[str]
-    """Lower case. Matched against the first and the last word of each folder and of the file."""
+    """Lower case. Matched against the first and the last word of each folder."""
     type: str
 
 
@@ -117,18 +115,14 @@ def classify(
 
 def type_of_path(source: str, rules: Rules) -> str:
     """Return the type that the first matching rule gives a path, else the default."""
-    path = PurePosixPath(source)
-    ends = {word for folder in path.parent.parts for word in _ends(folder)}
-    ends |= _ends(path.stem, is_file=True)
+    ends = {word for folder in PurePosixPath(source).parent.parts for word in _ends(folder)}
     return next((rule.type for rule in rules.paths if rule.words & ends), rules.default_type)
 
 
-def _ends(name: str, *, is_file: bool = False) -> set[str]:
+def _ends(name: str) -> set[str]:
     """Return the first and last word of a name, dates and numbers left out."""
     date = date_span(name)
     if date:
         name = name[: date[0]] + " " + name[date[1] :]
     words = [word for word in _WORDS.findall(name.lower()) if not word.isdigit()]
-    if not words:
-        return set()
-    return {words[0]} if is_file and len(words) > MAX_NAME_WORDS else {words[0], words[-1]}
+    return {words[0], words[-1]} if words else set()

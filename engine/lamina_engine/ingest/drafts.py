@@ -16,9 +16,10 @@ from typing import Any
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest import code, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
-from lamina_engine.ingest.classify import Rules, classify, clean_type
+from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
+from lamina_engine.ingest.heads import read_head
 from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
@@ -132,7 +133,8 @@ def read_source(
     if decoded.warning:
         _with_problem(draft, "encoding", decoded.warning)
     front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
-    _take_fields(draft, front, redactor, rules, tz)
+    is_head = not front.body and kind in _LINKED_KINDS
+    _take_fields(draft, read_head(decoded.text, kind) if is_head else front, redactor, rules, tz, is_head=is_head)
     if redactor is not None and redactor.policy == "skip":
         findings = redactor.find(decoded.text)
         if findings or draft.redactions:
@@ -233,8 +235,10 @@ def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Seq
             draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
 
 
-def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor | None, rules: Rules, tz: str) -> None:
-    """Move frontmatter into fields; the rest becomes metadata."""
+def _take_fields(
+    draft: SourceDraft, front: Frontmatter, redactor: Redactor | None, rules: Rules, tz: str, *, is_head: bool = False
+) -> None:
+    """Move frontmatter or a head into fields; the rest becomes metadata."""
     fields: dict[str, Json] = dict(front.fields)
     if redactor is not None and redactor.policy != "allow" and fields:
         fields, findings = redactor.clean_value(fields)
@@ -247,13 +251,16 @@ def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor | No
 
     draft.aliases = _distinct(_words(take("aliases", "alias"), ","))
     draft.tags = _distinct([tag.strip("#/ ") for tag in _words(take("tags", "tag"), ", ")])
-    for name in ("title", "collection", "project"):
+    if is_head:  # a letter is called by its subject
+        spelled.setdefault("title", spelled.get("subject", "title"))
+    for name in ("title",) if is_head else ("title", "collection", "project"):
         written = fields.get(spelled.get(name, name))
         if isinstance(written, (str, int, float)) and not isinstance(written, bool) and str(written).strip():
             setattr(draft, name, str(take(name)).strip())
     for name in ("type", "content_type"):
         type_ = clean_type(fields.get(spelled.get(name, name)))
-        if type_ and draft.type is None:
+        # "Type: Standards Track" in a head is a word of its series
+        if type_ and draft.type is None and not (is_head and type_ not in KNOWN_TYPES):
             draft.type = type_
             take(name)
     problems += _take_date(draft, fields, spelled, tz)
@@ -261,7 +268,7 @@ def _take_fields(draft: SourceDraft, front: Frontmatter, redactor: Redactor | No
     draft.type, draft.collection = classify(
         draft.source, draft.kind, rules, type=draft.type, collection=draft.collection
     )
-    if problems:
+    if problems and not is_head:  # a head may say anything
         _with_problem(draft, "frontmatter", mask("; ".join(problems), redactor).text)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import PurePosixPath
 
-from lamina_engine.clock import parse_instant, zone
+from lamina_engine.clock import US_PER_S, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 
 _YEAR = r"(?<!\d)((?:19|20)\d\d)"
@@ -20,6 +20,12 @@ _WRITTEN_DAY = re.compile(r"(\d{4})([-_./])(\d\d?)\2(\d\d?)$")
 _WEEK = re.compile(_YEAR + r"-?W(\d\d)(?!\d)")
 _MONTH = re.compile(_YEAR + r"[-_.](\d\d)(?![\d])(?![-_.]\d)")
 _SPLIT_DAY = re.compile(_YEAR + r"[-_./](?:(\d\d)[-_. ]?[^/\d]*)/(\d\d)(?!\d)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMED_DAY = re.compile(  # 05-Feb-2017; Fri, 5 February 2017 10:00:00 +0100; February 5th, 2017
+    r"(?i:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:(?P<d>\d{1,2})[-. ]\s*(?P<m>[A-Za-z]{3,9})\.?[-, ]\s*|"
+    r"(?P<m2>[A-Za-z]{3,9})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?,?\s+)(?P<y>\d{4})(?!\d)"
+)
+_COMMENT = re.compile(r"\s+\([^()]*\)$")
 _BRACKETS = re.compile(r"^\[\[(.*?)\]\]$")
 _MILLISECONDS = 100_000_000_000
 """A number from here on counts milliseconds: as seconds it would lie after the year 5138."""
@@ -72,15 +78,34 @@ def date_value(value: object, tz: str = "UTC") -> int | None:
         if isinstance(value, float) or not date_span(str(value)):
             return _instant(value / 1000 if value >= _MILLISECONDS else value, tz)
         value = str(value)
-    text = _BRACKETS.sub(r"\1", value.strip()).strip()
+    text = _COMMENT.sub("", _BRACKETS.sub(r"\1", value.strip())).strip()
     if text.isdigit() and not date_span(text):
         return None
     exact = _instant(text, tz) if text[:4].isdigit() else None
     if exact is not None:
         return exact
     match = _WRITTEN_DAY.match(text)
-    day = _valid(match[1], match[3], match[4]) if match else None
+    day = _valid(match[1], match[3], match[4]) if match else _named_day(text)
+    if match is None and day is not None and ":" in text:
+        return _sent(text) or parse_instant(day, tz)
     return parse_instant(day, tz) if day else None
+
+
+def _sent(text: str) -> int | None:
+    """Return the moment of a mail's date with its offset, or None."""
+    from email.utils import mktime_tz, parsedate_tz  # 15 ms, and seldom needed
+
+    parts = parsedate_tz(text)
+    return None if parts is None or parts[9] is None else mktime_tz(parts) * US_PER_S
+
+
+def _named_day(text: str) -> str | None:
+    """Return the day of a date with an English month's name, or None."""
+    match = _NAMED_DAY.match(text)
+    if match is None:
+        return None
+    month = (match["m"] or match["m2"])[:3].lower()
+    return _valid(match["y"], str(_MONTHS.index(month) + 1), match["d"] or match["d2"]) if month in _MONTHS else None
 
 
 def _instant(value: str | int | float, tz: str) -> int | None:
