@@ -386,6 +386,7 @@ class AsyncVault:
         syntax: bool = True,
         offset: int = 0,
         fill: bool = False,
+        per_source: int | None = 2,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -411,6 +412,7 @@ class AsyncVault:
             syntax=syntax,
             offset=offset,
             fill=fill,
+            per_source=per_source,
         )
 
     async def get(self, id: str) -> Chunk:

@@ -622,6 +622,7 @@ class Vault:
         syntax: bool = True,
         offset: int = 0,
         fill: bool = False,
+        per_source: int | None = 2,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -669,6 +670,9 @@ class Vault:
             Return k hits as long as k chunks are selected: nothing is folded, and chunks that do not match follow
             those that do, nearest first, then newest, with a score of 0. Not together with ``token_budget``. O(selected
             chunks) where fewer match.
+        per_source : int, optional
+            Most hits of one document, so that a long page does not fill the list; None for any number. It does not apply
+            to records, sessions and added chunks, where ``where`` or ``source:`` names sources, and with ``fill``.
 
         Returns
         -------
@@ -702,7 +706,7 @@ class Vault:
             outcome = recall(
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
-                session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill,
+                session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,

@@ -49,6 +49,10 @@ COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
 """Half-life by collection, in days."""
 
 
+ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9}
+"""Factor of a chunk's score by its role."""
+
+
 class Lexical(Struct, frozen=True, forbid_unknown_fields=True):
     """Scoring of the lexical lane; see `lamina_engine.index.scoring.Bm25`."""
 
@@ -262,6 +266,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     chains: Chaining = Chaining()
     time: TimePreference = TimePreference()
     facts: FactsLane = FactsLane()
+    roles: dict[str, Share] = msgspec.field(default_factory=ROLE_FACTORS.copy)
+    """Factor by role: of a list of links, a test, a bench, which stand below what they are about."""
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""
 

@@ -112,6 +112,7 @@ class Terms(_Terms, total=False):
     time: TimeTerms
     composite: CompositeTerms
     corrected: dict[str, list[str]]
+    role: str
     by_time: bool
     facts_share: float
     fact: float
@@ -157,6 +158,7 @@ class _Explanation(TypedDict):
     words: list[str]
     folded: int
     brought: int
+    left_out: int
     intent: str | None
     hits: list[HitTrace]
 

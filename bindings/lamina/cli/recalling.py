@@ -12,6 +12,7 @@ from lamina.cli.terminal import (
     bold,
     clip,
     columns,
+    count_of,
     dim,
     headline,
     place_of,
@@ -75,6 +76,7 @@ _INDENT: Final = 4
 )
 @click.option("--session", metavar="NAME", help="Current session; the episodic profile prefers its chunks.")
 @click.option("--syntax/--no-syntax", default=True, help="Read quotes and signs of the query as operators.")
+@click.option("--all-chunks", is_flag=True, help="Show every chunk that matches, not two of a document at most.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
 @embedder_option
 def recall(
@@ -83,6 +85,7 @@ def recall(
     where: Where | None,
     lanes: tuple[Lane, ...],
     explain: bool,
+    all_chunks: bool,
     embedder: str | None,
     **options: Any,
 ) -> None:
@@ -92,7 +95,8 @@ def recall(
     type, tag, source) narrow it. Dates are ISO 8601.
     """
     with call.open(mode="r", embedder=embedder) as vault:
-        hits = vault.recall(query, where=where, lanes=lanes or None, **options)
+        most = {"per_source": None} if all_chunks else {}
+        hits = vault.recall(query, where=where, lanes=lanes or None, **most, **options)
     document: dict[str, object] = {**hits.to_dict()}
     if explain:
         document["explain"] = hits.explain()
@@ -116,6 +120,10 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
         yield ""
         lines = snippet_lines(hits.snippet(hit, _SNIPPET_LINES * (room - 8)), hit.text, room, _SNIPPET_LINES)
         yield from hit_lines(hit, rank, lines, explain=explain)
+    left_out = hits.explain()["left_out"]
+    if left_out:
+        yield ""
+        yield dim(f"{count_of(left_out, 'more chunk')} of these documents; --all-chunks shows them")
 
 
 def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explain: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""The narrow columns of the log as codes: project, type, collection, session, agent.
+"""The narrow columns of the log as codes: project, type, collection, session, agent, role.
 
 Each segment has its own small dictionary; here they share one per field, in order of first appearance.
 """
@@ -14,7 +14,7 @@ from lamina_engine.index.rowcolumn import RowColumn
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 
-FIELDS = ("project", "type", "collection", "session", "agent")
+FIELDS = ("project", "type", "collection", "session", "agent", "role")
 NO_VALUE = -1
 
 

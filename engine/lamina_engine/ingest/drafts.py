@@ -157,11 +157,13 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
     bounds = decoded.offsets.bytes_at([body, *ends])
     texts = [masked.text[piece.start : piece.stop] for piece in pieces]
     code_role = role_of_code(draft.source) if draft.kind == "code" else None
-    role_of = role_of_text if draft.kind in _LINKED_KINDS else lambda _: code_role
+    roles = [role_of_text(text, draft.kind) if draft.kind in _LINKED_KINDS else code_role for text in texts]
     lines = _lines(decoded.text, body, masked, pieces, texts)
     draft.chunks = [
-        DraftChunk(text, piece.headings, start, stop, *span, role_of(text))
-        for text, piece, start, stop, span in zip(texts, pieces, bounds[:-1], bounds[1:], lines, strict=True)
+        DraftChunk(text, piece.headings, start, stop, *span, role)
+        for text, piece, start, stop, span, role in zip(
+            texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
+        )
     ]
     if draft.kind == "markdown":
         _take_inline(draft, masked, found, pieces)

@@ -15,7 +15,20 @@ from lamina_engine.ingest.frontmatter import Frontmatter, Json
 MAX_LINES: Final = 200
 """Lines of a head, folded ones included; what goes on longer is text."""
 KNOWN: Final = frozenset(
-    "title subject author authors from date created created-at status version modified last-modified".split()
+    [
+        "title",
+        "subject",
+        "author",
+        "authors",
+        "from",
+        "date",
+        "created",
+        "created-at",
+        "status",
+        "version",
+        "modified",
+        "last-modified",
+    ]
 )
 """Fields of which one must stand in a head: else it may be a paragraph with a colon."""
 FEWEST: Final = 2
@@ -94,4 +107,3 @@ def _people(value: str) -> list[Json]:
         if name:
             names.append(name)
     return names
-

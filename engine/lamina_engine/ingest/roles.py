@@ -24,6 +24,9 @@ _LINK: Final = re.compile(
     r"|:(?:doc|ref|pep|rfc):`([^`\n]+)`|`([^`<\n]*)<[^`>\n]+>`__?"  # reStructuredText
     r"|(<?https?://[^\s<>]+>?)"
 )
+_ENTRY: Final = re.compile(r"^[ \t]+([\w./-]+)$|^[ \t]+([^<\n]+)<[\w./-]+>$", re.MULTILINE)
+"""Line of a ``toctree``: a path, or a title with one."""
+_DIRECTIVE: Final = re.compile(r"^\.\. \w[\w-]*::.*$|^[ \t]+:\w[\w-]*:.*$", re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t].*$|^.*\n(?:={3,}|-{3,}|~{3,})$", re.MULTILINE)
 _LETTER: Final = re.compile(r"[^\W_]")
 _FOLDERS: Final = {
@@ -34,7 +37,7 @@ _TEST_FILE: Final = re.compile(r"(?:test_.*|.*_test|.*\.(?:test|spec)|conftest)"
 _BENCH_FILE: Final = re.compile(r"(?:bench_.*|.*_bench|.*\.bench)")
 
 
-def role_of_text(text: str) -> str | None:
+def role_of_text(text: str, kind: str = "markdown") -> str | None:
     """Return `INDEX` where a text is nothing but links, their headings and list marks."""
     labels: list[str] = []
 
@@ -42,7 +45,8 @@ def role_of_text(text: str) -> str | None:
         labels.append(next((label for label in link.groups() if label), ""))
         return " "
 
-    rest = _HEADING.sub(" ", _LINK.sub(take, text))
+    rest = _ENTRY.sub(take, _DIRECTIVE.sub(" ", text)) if kind == "rst" else text
+    rest = _HEADING.sub(" ", _LINK.sub(take, rest))
     if len(labels) < FEWEST_LINKS:
         return None
     inside, outside = (len(_LETTER.findall(part)) for part in (" ".join(labels), rest))

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.recall.lanes import Words, complete_scores, cosines
-from lamina_engine.recall.score import AgeScale, age_scale, score_rows, status_factors
+from lamina_engine.recall.score import AgeScale, age_scale, score_rows, row_factors
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
 
@@ -86,7 +86,7 @@ def score_candidates(
     )  # fmt: skip
     if fact_hits:
         found = _add_facts(view, request, words, query, share, found, fact_hits)
-    factor = status_factors(view, profile, found.rows)
+    factor = row_factors(view, profile, found.rows)
     scale = age_scale(view, request, found.rows, found.semantic)
     score, order = score_rows(view, request, found.rows, found.semantic, factor, scale=scale)
     return msgspec.structs.replace(found, factor=factor, score=score, scale=scale), order
@@ -95,7 +95,7 @@ def score_candidates(
 def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, list[int]]:
     """Score rows for a question that holds only a time: each matches fully, and time ranks them."""
     # one call scores them all, every row of a vault if need be; the best become candidates
-    ones, factor = np.ones(len(rows)), status_factors(view, request.profile, rows)
+    ones, factor = np.ones(len(rows)), row_factors(view, request.profile, rows)
     scale = age_scale(view, request, rows, ones)
     score, best = score_rows(view, request, rows, ones, factor, scale=scale, most=request.pool)
     ascending = np.sort(best)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec.structs import replace
 
+from lamina_engine.chunks.locations import locate
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
 from lamina_engine.recall.candidates import Candidates
@@ -28,6 +29,8 @@ _KEPT_VERSIONS: Final = 16_384
 _MOST: Final = 512
 """Candidates that are diversified; later ones are taken in order."""
 _BELOW: Final = 1.0 - 1e-9
+_LOOKED_AT: Final = 32
+"""Candidates whose sources are read at once."""
 _NO_BUDGET: Final = 2**62
 
 
@@ -55,6 +58,44 @@ def diversify(
         relevance = candidates.score[np.array(head)[chosen]]
         chosen = chosen[maximal_marginal_relevance(relevance, vectors[chosen], settings.mmr, len(chosen))]
     return [head[i] for i in chosen.tolist()] + order[seen:], folded
+
+
+def limit_sources(view: View, request: Request, rows: I64, order: list[int]) -> tuple[list[int], int]:
+    """Pass over chunks of a file that has its hits already; return the rest and the number passed over.
+
+    Only what was cut from a document counts: rows of a table, turns of a session and added chunks are each their own. Hits
+    are taken from the top, so the first n of k do not depend on k.
+    """
+    if request.per_source is None:
+        return order, 0
+    # a budget takes what fits, however far down it stands
+    most = len(order) if request.token_budget is not None or request.profile.diversity.slots else request.k
+    kept: list[int] = []
+    files: dict[str, list[int]] = {}
+    passed = 0
+    for at in range(0, len(order), _LOOKED_AT):
+        part = order[at : at + _LOOKED_AT]
+        names = view.snapshot.values("chunks", "source", rows[part])
+        starts = view.snapshot.numbers("chunks", "start", rows[part]).tolist()
+        for position, name, start in zip(part, names, starts, strict=True):
+            if len(kept) == most:
+                return kept, passed
+            if name is not None and start >= 0:
+                row = int(rows[position])
+                before = files.setdefault(name, [])
+                if len(before) >= request.per_source and _count_of_file(view, before, row) >= request.per_source:
+                    passed += 1
+                    continue
+                before.append(row)
+            kept.append(position)
+    return kept, passed
+
+
+def _count_of_file(view: View, before: list[int], row: int) -> int:
+    """Return how many of some rows of one name were cut from the file of another: folders share names."""
+    records = view.snapshot.records("chunks", np.array([*before, row], np.int64), ("id", "source"))
+    *others, mine = locate(view, records)
+    return sum(mine is None or other is None or other.path == mine.path for other in others)
 
 
 def _fold(

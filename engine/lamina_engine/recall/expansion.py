@@ -25,7 +25,7 @@ from lamina_engine.index import nodes
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
-from lamina_engine.recall.score import blend_rows, score_rows, status_factors
+from lamina_engine.recall.score import blend_rows, row_factors, score_rows
 from lamina_kernels.layouts import F64, I64
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def expand(
     hits = np.union1d(hits, at)
     rows, semantic = merged.rows[hits], merged.semantic[hits]
     factor, score = merged.factor.copy(), merged.score.copy()
-    factor[at] = status_factors(view, profile, merged.rows[at])
+    factor[at] = row_factors(view, profile, merged.rows[at])
     score[hits], best = score_rows(view, request, rows, semantic, factor[hits], scale=merged.scale)
     places = [(batch.describe, place) for batch in found for place in range(len(batch.rows))]
     linked = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))

@@ -88,6 +88,8 @@ def explain(
                 "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
                 "days": scaled_s / 86_400.0, "speed": profile.decay.speed,
             }  # fmt: skip
+        if chunk["role"] is not None:
+            record["role"] = chunk["role"]
         if corrections:
             record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
         if boost is not None:
@@ -131,7 +133,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
         ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
-        score; one scored by time alone (``by_time``) has 1.
+        score; one scored by time alone (``by_time``) has 1. ``factor`` is below 1 for an invalidated chunk, and for one whose
+        ``role`` has a factor in the profile.
         With ``age``, its ``days`` · ``speed`` stand for ``age_days``, and recency counts times max(semantic − f·``best``, 0)/(1 − f)
         with f = its ``least_match``.
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composite.recompute_composite`. Where the

@@ -27,7 +27,7 @@ from lamina_engine.recall.candidates import (
     score_by_time,
     score_candidates,
 )
-from lamina_engine.recall.diversity import arrange, diversify
+from lamina_engine.recall.diversity import arrange, diversify, limit_sources
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FactHit, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
@@ -103,6 +103,8 @@ class _Ranking(Struct, frozen=True):
     """True where time alone scored them."""
     corrections: Corrections
     operators: Operators | None
+    left_out: int
+    """Candidates passed over because their source had its hits."""
 
 
 class HitRows(Struct, frozen=True):
@@ -224,6 +226,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
+    order, left_out = limit_sources(view, request, candidates.rows, order)
     if profile.diversity.slots:
         kept, candidates, linked = arrange(view, request, candidates, order, linked)
     else:
@@ -238,7 +241,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
     return _Ranking(
         selection, query, share, words, lanes, fact_hits, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators,
+        bool(near.size), corrections, operators, left_out,
     )  # fmt: skip
 
 
@@ -277,6 +280,7 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         "folded": sum(map(len, ranked.folded.values())),
         "brought": len(ranked.linked),
         "intent": ranked.intent,
+        "left_out": ranked.left_out,
     }
     if ranked.fact_hits:
         counts["facts"] = len(ranked.fact_hits)

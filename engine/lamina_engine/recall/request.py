@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from lamina_engine.recall.filters import Node, Where, parse_filter
 from lamina_engine.recall.operators import ParsedQuery, parse_query
 from lamina_engine.recall.time_window import TimeWindow, check_mode
 
+PER_SOURCE = 2
+"""Hits of one file, unless the caller says otherwise: an index or a long page must not fill the list."""
 LANES = ("lexical", "vector", "facts")
 MAX_K = 10_000
 MAX_QUERY_CHARS = 20_000
@@ -53,6 +57,8 @@ class Request(Struct, frozen=True):
     fill: bool = False
     """True to return k rows as long as k are selected, matching or not."""
     offset: int = 0
+    per_source: int | None = None
+    """Hits of one file, at most; None for any number."""
     """Best hits to leave out."""
 
     @property
@@ -87,6 +93,7 @@ def make_request(
     syntax: bool = False,
     fill: bool = False,
     offset: int = 0,
+    per_source: int | None = PER_SOURCE,
     dim: int | None = None,
     empty: bool = False,
     tz: str = "UTC",
@@ -138,7 +145,23 @@ def make_request(
         parsed=parsed,
         fill=fill,
         offset=offset,
+        per_source=None if fill or _names_source(where, parsed) else _per_source(per_source),
     )
+
+
+def _per_source(most: object) -> int | None:
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise InvalidArgument(f"per_source={most!r} must be a whole number of hits from 1 up, or None for any number")
+    return most
+
+
+def _names_source(where: object, parsed: ParsedQuery | None) -> bool:
+    """Return whether a filter or an operator narrows the recall to some sources."""
+    if parsed is not None and any(clause.field == "source" for clause in parsed.clauses):
+        return True
+    if isinstance(where, Mapping):
+        return any(key == "source" or _names_source(value, None) for key, value in where.items())
+    return isinstance(where, list | tuple) and any(_names_source(each, None) for each in where)
 
 
 def parse_operators(text: str) -> ParsedQuery | None:

@@ -129,16 +129,19 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
         if decay.semantic_weight < 1.0
         else _NO_HALF_LIVES
     )
-    factor, none = status_factors(view, request.profile, rows), np.empty((0, len(rows)))
+    factor, none = row_factors(view, request.profile, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
 
 
-def status_factors(view: View, profile: Profile, rows: I64) -> F64:
-    """Return the factor of each row: below 1 for invalidated chunks."""
+def row_factors(view: View, profile: Profile, rows: I64) -> F64:
+    """Return the factor of each row: below 1 for invalidated chunks, and for roles as the profile says."""
+    roles = view.categories.gather(view.snapshot, "role", rows)
+    by_role = np.array([*(profile.roles.get(name, 1.0) for name in view.categories.values("role")), 1.0])
+    factors: F64 = by_role[roles]  # code -1, content, is the last
     if view.all_active:
-        return np.ones(len(rows))
+        return factors
     invalidated = view.state.status[rows] == INVALIDATED
-    return np.where(invalidated, profile.invalidated or _SHOWN_INVALIDATED, 1.0)
+    return np.where(invalidated, (profile.invalidated or _SHOWN_INVALIDATED) * factors, factors)
 
 
 def _aged_formula(request: Request, weight: float, scale: AgeScale | None) -> Formula:

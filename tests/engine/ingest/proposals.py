@@ -66,7 +66,11 @@ def generate(number: int) -> Expected:
         lines.append(f"Created: {written}")
     if form == 6:  # fields that stand twice: the first counts
         lines += ["Title: Something else", "Created: 01-Jan-1990"]
-    lines += ["Python-Version: 3.12", "Post-History: `12-Jan-2020 <https://example.org/a>`__,", "              3-Feb-2021"]
+    lines += [
+        "Python-Version: 3.12",
+        "Post-History: `12-Jan-2020 <https://example.org/a>`__,",
+        "              3-Feb-2021",
+    ]
     if number % 5 == 1:
         lines.append("Resolution:")
     lines += ["", "", "Abstract", "========", "", f"This document proposes change {number}, in short.", "",

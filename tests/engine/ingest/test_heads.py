@@ -33,7 +33,9 @@ def test_proposals_written_before_the_reader(expected: Expected) -> None:  # fin
 
 
 def test_a_mail_and_the_date_it_was_sent() -> None:
-    text = "From: Ada Byron <ada@example.org>\nSubject: The engine\nDate: Fri, 05 Jul 2010 22:30:00 -0300\n\nIt works.\n"
+    text = (
+        "From: Ada Byron <ada@example.org>\nSubject: The engine\nDate: Fri, 05 Jul 2010 22:30:00 -0300\n\nIt works.\n"
+    )
     draft = read(text, "mail.txt")
     assert (draft.title, format_instant(draft.created_at_us)) == ("The engine", "2010-07-06T01:30:00Z")
     assert draft.metadata == {"from": ["Ada Byron"]}
@@ -41,7 +43,11 @@ def test_a_mail_and_the_date_it_was_sent() -> None:
 
 def test_a_field_list_below_the_title_or_above_it() -> None:
     fields = ":Author: Ada Byron, g@example.net (Grete Hermann)\n:Date: $Date: 2024-08-15 10:43:38 +0200 (Do) $\n:Status: done\n"
-    for text in (f"=====\nTitle\n=====\n\n{fields}\nText.\n", f"Title\n=====\n{fields}\nText.\n", f"{fields}\nTitle\n=====\n"):
+    for text in (
+        f"=====\nTitle\n=====\n\n{fields}\nText.\n",
+        f"Title\n=====\n{fields}\nText.\n",
+        f"{fields}\nTitle\n=====\n",
+    ):
         draft = read(text)
         assert (draft.title, format_instant(draft.created_at_us)) == ("Title", "2024-08-15T08:43:38Z"), text
         assert draft.metadata == {"author": ["Ada Byron", "Grete Hermann"], "status": "done"}
@@ -77,7 +83,9 @@ def test_a_type_of_a_head_is_one_only_where_it_is_known() -> None:
 def test_a_numbered_proposal_is_known_by_its_number_and_facts_answer_its_status(tmp_path: Path) -> None:
     note = tmp_path / "peps" / "pep-0572.rst"
     note.parent.mkdir()
-    note.write_text("PEP: 572\nTitle: Assignment Expressions\nStatus: Final\nCreated: 28-Feb-2018\n\nAbstract\n====\n\nText.\n")
+    note.write_text(
+        "PEP: 572\nTitle: Assignment Expressions\nStatus: Final\nCreated: 28-Feb-2018\n\nAbstract\n====\n\nText.\n"
+    )
     with lamina.open(tmp_path / "v", create=True) as vault:
         vault.ingest(str(note.parent), facts=True)
         assert vault.list()[0].title == "Assignment Expressions"
