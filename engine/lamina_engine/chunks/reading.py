@@ -44,7 +44,7 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
     state, snoozed = view.state, view.state.snoozed
     columns = (
         rows.tolist(),
-        locate(view, records),
+        locate(view, records) if view.snapshot.rows("sources") else [None] * len(records),
         state.status[rows].tolist(),
         state.pinned[rows].tolist(),
         view.freshness.tiers_of(rows),

@@ -1,11 +1,19 @@
-"""Outlines of source code: definitions, and runs of lines between blank lines."""
+"""Outlines of source code: definitions, and runs of lines between blank lines.
+
+Python is parsed; other languages are read by the words that begin a definition at the margin, so a method of a class in
+braces belongs to its class. A chunk is known by the symbols that are defined in it.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from lamina_engine.ingest.chunking import Block, Outline
+from lamina_engine.ingest.chunking import Block, Outline, Piece, heading_paths
 
 LANGUAGES = {
     "python": "py pyi pyx",
@@ -52,6 +60,19 @@ _ELSEWHERE = re.compile(
     r"protocol|extension|sub|message|service)"
     r"(?:[ \t]+|(?=<))(?:\([^)\n]{0,200}\)[ \t]*)?(?:<[^>\n]{0,200}>[ \t]*)?([^\W\d][\w:.]*)"
 )
+_BY_LANGUAGE = {
+    "c": r"(?!(?:if|for|while|switch|return|else|do|typedef|case)\b)[A-Za-z_][\w \t*&:<>,]*?[ \t*&]([A-Za-z_~][\w:~]*)[ \t]*\([^;]*$",
+    "javascript": r"(?:export[ \t]+)?(?:default[ \t]+)?(?:const|let|var)[ \t]+([A-Za-z_$][\w$]*)[ \t]*(?::[^=\n]+)?="
+    r"[ \t]*(?:async[ \t]*)?(?:function\b|\([^\n]*=>|\([^)\n]*$|[\w$]+[ \t]*=>)",
+    "shell": r"(?:function[ \t]+)?([A-Za-z_][\w-]*)[ \t]*\(\)",
+    "sql": r"(?i:create(?:[ \t]+or[ \t]+replace)?(?:[ \t]+\w+){0,2}?[ \t]+(?:table|view|function|procedure|type|trigger|index)"
+    r"[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?)[\"'`\[]?([A-Za-z_][\w.]*)",
+}
+_BY_LANGUAGE |= {"cpp": _BY_LANGUAGE["c"], "typescript": _BY_LANGUAGE["javascript"]}
+_SPECIAL = {language: re.compile(pattern) for language, pattern in _BY_LANGUAGE.items()}
+"""What begins a definition in some languages, beside the words of `_ELSEWHERE`."""
+MAX_SYMBOLS = 24
+"""Symbols by which one chunk is known."""
 _CLOSERS = frozenset(")]}")
 _ATTACHED = ("@", "#", "//", "/*", "*", "--", ";;", "%")
 """Comments and decorators right above a definition belong to it."""
@@ -68,17 +89,17 @@ def outline_code(text: str, language: str | None) -> Outline:
     A block of kind ``definition`` opens a section named after the class or function; a line at the margin closes it.
     """
     python = language == "python"
+    parsed = _parse_python(text) if python else None
     marks: list[tuple[int, int, str]] = []  # start, level, name
     attached: int | None = None
     after_blank, inside, offset = False, False, 0
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n"), 1):
         bare = line.strip()
         if bare:
-            definition = (_PYTHON if python else _ELSEWHERE).match(line)
+            definition = parsed.get(number) if parsed is not None else _definition(line, language)
             if definition:
                 start = offset if attached is None else attached
-                level = min(9, 1 + len(definition[1].expandtabs(4)) // 4) if python else 1
-                marks.append((start, level, definition[2 if python else 1]))
+                marks.append((start, *definition))
                 inside = True
             elif inside and not line[0].isspace() and line[0] not in _CLOSERS and after_blank and python:
                 marks.append((offset, 1, ""))
@@ -91,6 +112,50 @@ def outline_code(text: str, language: str | None) -> Outline:
         after_blank = not bare
         offset += len(line) + 1
     return Outline(_blocks(marks, len(text)))
+
+
+def symbols_of(blocks: Sequence[Block], pieces: Sequence[Piece]) -> list[tuple[str, ...]]:
+    """Return the symbols that each piece defines, ``Class.method``, else the one it goes on with."""
+    found: list[list[str]] = [[] for _ in pieces]
+    starts = [piece.start for piece in pieces]
+    for block, path in zip(blocks, heading_paths(blocks), strict=True):
+        if block.title:
+            found[bisect_right(starts, block.start) - 1].append(".".join(path))
+    return [
+        tuple(dict.fromkeys(names))[:MAX_SYMBOLS] or ((".".join(piece.headings),) if piece.headings else ())
+        for names, piece in zip(found, pieces, strict=True)
+    ]
+
+
+def _parse_python(text: str) -> dict[int, tuple[int, str]] | None:
+    """Return level and name of each definition by line; None for what does not parse."""
+    try:
+        with warnings.catch_warnings():  # of the code that is read
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return dict(_definitions(tree, 1))
+
+
+def _definitions(node: ast.AST, level: int) -> Iterator[tuple[int, tuple[int, str]]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+            yield first, (min(level, 9), child.name)
+            if isinstance(child, ast.ClassDef):  # what a function defines is its own
+                yield from _definitions(child, level + 1)
+        elif isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from _definitions(child, level)
+
+
+def _definition(line: str, language: str | None) -> tuple[int, str] | None:
+    """Return level and name of the definition that a line begins with."""
+    if language == "python":
+        match = _PYTHON.match(line)
+        return (min(9, 1 + len(match[1].expandtabs(4)) // 4), match[2]) if match else None
+    match = _ELSEWHERE.match(line) or (_SPECIAL[language].match(line) if language in _SPECIAL else None)
+    return (1, match[1]) if match else None
 
 
 def _blocks(marks: list[tuple[int, int, str]], length: int) -> list[Block]:

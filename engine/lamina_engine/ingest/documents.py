@@ -249,7 +249,7 @@ def _extend(batch: ChunkBatch, document: Document) -> None:
     metadata = msgspec.json.encode(extra, order="sorted").decode() if extra else None
     batch.texts += [c.text for c in draft.chunks]
     batch.ids += [""] * n
-    batch.titles += [draft.title] * n
+    batch.titles += [c.title or draft.title for c in draft.chunks]
     batch.headings += [list(c.headings) for c in draft.chunks]
     batch.types += [draft.type or "note"] * n
     batch.collections += [draft.collection or "notes"] * n

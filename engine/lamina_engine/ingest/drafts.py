@@ -48,7 +48,7 @@ class DraftChunk:
     text: str
     """Redacted text with LF newlines. All of a source, concatenated, give its whole redacted text after frontmatter."""
     headings: tuple[str, ...]
-    """Heading path at its start, outermost first, without the title."""
+    """Heading path at its start, outermost first, without the title; of code, the symbols defined in it."""
     start: int
     """First byte in the file that it covers."""
     stop: int
@@ -59,6 +59,8 @@ class DraftChunk:
     """Line on which its text ends."""
     role: str | None = None
     """What it is beside content; see `lamina_engine.ingest.roles`."""
+    title: str | None = None
+    """Title of its own: of code, the file's with the symbols that are defined in it."""
 
 
 @dataclass(slots=True)
@@ -155,18 +157,28 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
         return
     ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
     bounds = decoded.offsets.bytes_at([body, *ends])
+    if draft.kind == "code":
+        symbols = code.symbols_of(found.blocks, pieces)
+        pieces = [piece._replace(headings=names) for piece, names in zip(pieces, symbols, strict=True)]
     texts = [masked.text[piece.start : piece.stop] for piece in pieces]
     code_role = role_of_code(draft.source) if draft.kind == "code" else None
     roles = [role_of_text(text, draft.kind) if draft.kind in _LINKED_KINDS else code_role for text in texts]
     lines = _lines(decoded.text, body, masked, pieces, texts)
     draft.chunks = [
-        DraftChunk(text, piece.headings, start, stop, *span, role)
+        DraftChunk(text, piece.headings, start, stop, *span, role, _title_of_code(draft, piece))
         for text, piece, start, stop, span, role in zip(
             texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
         )
     ]
     if draft.kind == "markdown":
         _take_inline(draft, masked, found, pieces)
+
+
+def _title_of_code(draft: SourceDraft, piece: Piece) -> str | None:
+    """Return ``file · symbol, symbol``; None for what is no code, or defines nothing."""
+    if draft.kind != "code" or not piece.headings:
+        return None
+    return f"{draft.title} · {', '.join(piece.headings)}"[:MAX_TITLE_CHARS]
 
 
 def _lines(

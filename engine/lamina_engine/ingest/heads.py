@@ -1,4 +1,4 @@
-"""Heads of documents: ``Name: value`` lines as in mail and PEPs, and field lists of reStructuredText.
+"""Heads of documents: ``Name: value`` lines as in mail and PEPs, and field lists of rST.
 
 A head tells of its document what frontmatter does, and unlike frontmatter it stays in the text: readers see it. A line
 that begins with white space goes on with the field before it (RFC 822); of a field that stands twice the first counts.
@@ -58,7 +58,7 @@ def read_head(text: str, kind: str) -> Frontmatter:
 
 
 def _fields(lines: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[str, Json]]:
-    """Yield names in lower case and values up to a blank line; nothing where another line stands among them.
+    """Yield lower-case names and values up to a blank line; nothing where other lines are.
 
     Where a name in capitals has a number, the two are an alias.
     """

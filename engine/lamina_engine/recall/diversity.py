@@ -61,7 +61,7 @@ def diversify(
 
 
 def limit_sources(view: View, request: Request, rows: I64, order: list[int]) -> tuple[list[int], int]:
-    """Pass over chunks of a file that has its hits already; return the rest and the number passed over.
+    """Pass over chunks of a file that has its hits; return the rest and the number left out.
 
     Only what was cut from a document counts: rows of a table, turns of a session and added chunks are each their own. Hits
     are taken from the top, so the first n of k do not depend on k.
@@ -92,7 +92,7 @@ def limit_sources(view: View, request: Request, rows: I64, order: list[int]) -> 
 
 
 def _count_of_file(view: View, before: list[int], row: int) -> int:
-    """Return how many of some rows of one name were cut from the file of another: folders share names."""
+    """Count rows of one name that were cut from the file of another: folders share names."""
     records = view.snapshot.records("chunks", np.array([*before, row], np.int64), ("id", "source"))
     *others, mine = locate(view, records)
     return sum(mine is None or other is None or other.path == mine.path for other in others)

@@ -134,7 +134,7 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
 
 
 def row_factors(view: View, profile: Profile, rows: I64) -> F64:
-    """Return the factor of each row: below 1 for invalidated chunks, and for roles as the profile says."""
+    """Return the factor of each row: below 1 for invalidated chunks and for roles."""
     roles = view.categories.gather(view.snapshot, "role", rows)
     by_role = np.array([*(profile.roles.get(name, 1.0) for name in view.categories.values("role")), 1.0])
     factors: F64 = by_role[roles]  # code -1, content, is the last
