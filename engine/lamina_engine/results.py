@@ -233,7 +233,13 @@ class Chunk(Struct, frozen=True, kw_only=True):
         """Title and headings in one line, ``document › section`` or ``file · symbol``; None without."""
         symbols = f" · {', '.join(self.headings)}"
         named = self.title is not None and self.title.endswith(symbols)  # as code is
-        path = (self.title,) if named else self.headings if self.headings[:1] == (self.title,) else (self.title, *self.headings)
+        path = (
+            (self.title,)
+            if named
+            else self.headings
+            if self.headings[:1] == (self.title,)
+            else (self.title, *self.headings)
+        )
         return " › ".join(part for part in path if part) or None
 
     @property

@@ -94,9 +94,11 @@ def recall(
     QUERY is the question, as you would ask it; "exact phrase", prefix*, typo~, +required, -excluded and title:word (project,
     type, tag, source) narrow it. Dates are ISO 8601.
     """
+    from lamina_engine.recall.request import PER_SOURCE
+
     with call.open(mode="r", embedder=embedder) as vault:
-        most = {"per_source": None} if all_chunks else {}
-        hits = vault.recall(query, where=where, lanes=lanes or None, **most, **options)
+        most = None if all_chunks else PER_SOURCE
+        hits = vault.recall(query, where=where, lanes=lanes or None, per_source=most, **options)
     document: dict[str, object] = {**hits.to_dict()}
     if explain:
         document["explain"] = hits.explain()

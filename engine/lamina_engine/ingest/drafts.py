@@ -165,8 +165,8 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
     roles = [role_of_text(text, draft.kind) if draft.kind in _LINKED_KINDS else code_role for text in texts]
     lines = _lines(decoded.text, body, masked, pieces, texts)
     draft.chunks = [
-        DraftChunk(text, piece.headings, start, stop, *span, role, _title_of_code(draft, piece))
-        for text, piece, start, stop, span, role in zip(
+        DraftChunk(text, piece.headings, start, stop, first, last, role, _title_of_code(draft, piece))
+        for text, piece, start, stop, (first, last), role in zip(
             texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
         )
     ]

@@ -102,29 +102,53 @@ def test_definitions_of_some_languages(language: str, line: str, name: str) -> N
 
 @pytest.mark.parametrize(
     ("language", "line"),
-    [("c", "return call(x)"), ("c", "int list_item(PyObject *a);"), ("c", "if (x)"), ("javascript", "const n = 4;"), ("python", "x")],
+    [
+        ("c", "return call(x)"),
+        ("c", "int list_item(PyObject *a);"),
+        ("c", "if (x)"),
+        ("javascript", "const n = 4;"),
+        ("python", "x"),
+    ],
 )
 def test_uses_are_no_definitions(language: str, line: str) -> None:
     assert starts(f"x\n\n{line}\n", language)[-1] == (line, ())
 
 
 def test_words_of_a_docstring_define_nothing_and_what_does_not_parse_is_read_by_its_lines() -> None:
-    text = '"""Text.\n\nclass of things, and\ndef inition\n"""\n\n\nclass A:\n    def f(self):\n        def inner(): ...\n'
+    text = (
+        '"""Text.\n\nclass of things, and\ndef inition\n"""\n\n\nclass A:\n    def f(self):\n        def inner(): ...\n'
+    )
     assert {path for _, path in starts(text, "python")} == {(), ("A",), ("A", "f")}
-    assert {path for _, path in starts("print 'x'\n\nclass A:\n    def f(self):\n        pass\n", "python")} == {(), ("A",), ("A", "f")}
+    assert {path for _, path in starts("print 'x'\n\nclass A:\n    def f(self):\n        pass\n", "python")} == {
+        (),
+        ("A",),
+        ("A", "f"),
+    }
 
 
 def test_code_is_known_by_its_file_and_its_symbols(tmp_path: Path) -> None:  # findings, stranger 16
     root = tmp_path / "src"
     (root / "tests").mkdir(parents=True)
-    (root / "errors.py").write_text('class OpenError(Exception):\n    """Trouble."""\n\n\nclass EmbedderMismatch(OpenError):\n    pass\n')
-    (root / "memory.py").write_text("from errors import EmbedderMismatch\n\n\ndef check(a):\n    raise EmbedderMismatch(a)\n")
-    (root / "tests" / "test_memory.py").write_text("from errors import EmbedderMismatch\n\n\ndef test_it():\n    EmbedderMismatch()\n")
+    (root / "errors.py").write_text(
+        'class OpenError(Exception):\n    """Trouble."""\n\n\nclass EmbedderMismatch(OpenError):\n    pass\n'
+    )
+    (root / "memory.py").write_text(
+        "from errors import EmbedderMismatch\n\n\ndef check(a):\n    raise EmbedderMismatch(a)\n"
+    )
+    (root / "tests" / "test_memory.py").write_text(
+        "from errors import EmbedderMismatch\n\n\ndef test_it():\n    EmbedderMismatch()\n"
+    )
     with lamina.open(tmp_path / "v", create=True) as vault:
         vault.ingest(str(root))
         hits = vault.recall("EmbedderMismatch")
-        assert [hit.source for hit in hits] == ["errors.py", "memory.py", "tests/test_memory.py"], "definitions before uses"
-        assert [hit.label for hit in hits] == ["errors.py · OpenError, EmbedderMismatch", "memory.py · check", "test_memory.py · test_it"]
+        assert [hit.source for hit in hits] == ["errors.py", "memory.py", "tests/test_memory.py"], (
+            "definitions before uses"
+        )
+        assert [hit.label for hit in hits] == [
+            "errors.py · OpenError, EmbedderMismatch",
+            "memory.py · check",
+            "test_memory.py · test_it",
+        ]
         assert [hit.terms["factor"] for hit in hits] == [1.0, 1.0, ROLE_FACTORS["test"]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import lamina
 from lamina_engine.profiles import ROLE_FACTORS
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.request import PER_SOURCE
 
 TOPICS = ("undo the last commit", "stash one file", "rebase onto main", "list all tables", "open a split window")
 
@@ -78,3 +80,7 @@ def test_records_and_added_chunks_are_each_their_own(tmp_path: Path) -> None:
 def test_what_is_no_number_of_hits_is_refused(vault: lamina.Vault, most: object) -> None:
     with pytest.raises(lamina.InvalidArgument, match="per_source"):
         vault.recall("zebra", per_source=most)  # type: ignore[arg-type]
+
+
+def test_the_default_is_the_same_for_every_caller() -> None:
+    assert inspect.signature(lamina.Vault.recall).parameters["per_source"].default == PER_SOURCE
