@@ -115,7 +115,7 @@ def outline_code(text: str, language: str | None) -> Outline:
 
 
 def symbols_of(blocks: Sequence[Block], pieces: Sequence[Piece]) -> list[tuple[str, ...]]:
-    """Return the symbols that each piece defines, ``Class.method``, else the one it goes on with."""
+    """Return the symbols that each piece defines, else the one that it goes on with."""
     found: list[list[str]] = [[] for _ in pieces]
     starts = [piece.start for piece in pieces]
     for block, path in zip(blocks, heading_paths(blocks), strict=True):

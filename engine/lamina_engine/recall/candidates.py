@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.recall.lanes import Words, complete_scores, cosines
-from lamina_engine.recall.score import AgeScale, age_scale, score_rows, row_factors
+from lamina_engine.recall.score import AgeScale, age_scale, row_factors, score_rows
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
 
