@@ -30,13 +30,13 @@ ACCESSORS = {
 }  # fmt: skip
 METHODS = {
     "add", "close", "compact", "count", "now", "vectors", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin", "projects",
-    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "update", "verify", "version",
+    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "reconstruct",
     *ACCESSORS,
 }  # fmt: skip
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
-CANNOT_FAIL = {"close", "now", "path", *ACCESSORS}
+CANNOT_FAIL = {"close", "now", "path", "tz", *ACCESSORS}
 BUILT_IN = {
     "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lamina.results import Answers, Results
 from lamina_engine.arguments import path_of
-from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -814,7 +814,7 @@ class Facts:
     # ------------------------------------------------------------------ arguments
 
     def _instant(self, value: Instant | None, what: str) -> int | None:
-        return None if value is None else parse_instant(value, self._memory.config.tz, what=what)
+        return None if value is None else self._memory.moment(value, what)
 
     def _columns(self, records: Iterable[Mapping[str, object]] | pa.Table) -> dict[str, Sequence[Any]]:
         import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.clock import Instant
 
 if TYPE_CHECKING:
     from lamina.options import PathLike, Tier, Where
@@ -188,7 +188,7 @@ class Freshness:
 
         if until is None:
             return wake(self._memory, id)
-        return snooze(self._memory, id, parse_instant(until, tz or self._memory.config.tz, what="until"))
+        return snooze(self._memory, id, self._memory.moment(until, "until", tz))
 
     def archive(
         self,

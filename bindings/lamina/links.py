@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lamina.results import Results
-from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Links:
         from lamina_engine.graph.log import Draft, write
 
         memory = self._memory
-        made = None if created_at is None else parse_instant(created_at, memory.config.tz, what="created_at")
+        made = None if created_at is None else memory.moment(created_at, "created_at")
         write(memory, [Draft(source, target, relation, weight, note or None, made)], keep_first=not update)
         view = memory.view()
         first, second = (chunk.id for chunk in chunks_at(view, np.array(current_rows(view, [source, target]))))

@@ -22,7 +22,7 @@ from lamina.sessions import Sessions
 from lamina.startup import gc_paused
 from lamina.topics import Topics
 from lamina_engine.arguments import flag_of, path_of, paths_of
-from lamina_engine.clock import EPOCH, Clock, Instant, format_instant, parse_instant
+from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:
@@ -213,6 +213,11 @@ class Vault:
     def path(self) -> Path:
         """Folder of the vault."""
         return self._memory.root
+
+    @property
+    def tz(self) -> str:
+        """Zone in which dates without one are read."""
+        return self._memory.config.tz
 
     @property
     def version(self) -> int:
@@ -710,7 +715,7 @@ class Vault:
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
-            as_of=None if as_of is None else format_instant(parse_instant(as_of, tz or self._memory.config.tz)),
+            as_of=None if as_of is None else format_instant(self._memory.moment(as_of, "as_of", tz)),
             took_ms=outcome.took_ms, trace=outcome.trace, cut=outcome.snippet,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine import config as configuration
 from lamina_engine.chunks import access_journal as accesses
-from lamina_engine.clock import Clock
+from lamina_engine.clock import Clock, Instant
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
@@ -303,6 +303,12 @@ class Memory:
     def recalled(self) -> bool:
         """True once something has been recalled: all that it takes is loaded."""
         return self._recalls > 0
+
+    def moment(self, value: Instant, what: str, tz: str | None = None) -> int:
+        """Parse a date, ISO 8601 or words, to us UTC; in the vault's zone by default."""
+        from lamina_engine.time.moments import parse_moment
+
+        return parse_moment(value, tz or self.config.tz, self.clock.now_us(), what=what)
 
     def count_recall(self) -> None:
         """Count a recall; the second one of a process starts to warm the kernels on a thread.

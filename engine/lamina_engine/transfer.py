@@ -95,7 +95,7 @@ def export(memory: Memory, path: Path, format_: str, filter_: Mapping[str, Any] 
             raise InvalidArgument(f"where={filter_!r} chooses chunks; format={format_!r} writes all links")
         return export_links(memory, path)
     view = memory.view()
-    node = parse_filter(filter_, memory.config.tz)
+    node = parse_filter(filter_, memory.config.tz, memory.clock.now_us())
     live = live_mask(view, node, invalidated=True)
     if format_ != "clawpy" and not mentions_field(node, "status"):  # tasks have no such state
         live |= view.state.status == ARCHIVED

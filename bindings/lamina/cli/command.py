@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from lamina.cli.terminal import printable
+from lamina.cli.terminal import printable, show_zone
 from lamina.vault import Vault, open_vault
 from lamina_engine.errors import (
     ChunkNotFound,
@@ -159,9 +159,11 @@ class Call:
 
     def open(self, *, mode: OpenMode = "w", embedder: str | None = None, redactor: Redactor | None = None) -> Vault:
         """Open the vault of this call."""
-        return open_vault(
+        vault = open_vault(
             self.vault, mode=mode, embedder=embedder_choice(embedder), redactor=redactor, trust=self.trust
         )
+        show_zone(vault.tz)
+        return vault
 
     def answer(self, document: object, lines: Callable[[], Iterable[str]]) -> None:
         """Print the result: the document under ``--json``, else the lines."""

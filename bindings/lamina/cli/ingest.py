@@ -137,7 +137,7 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
 @click.option("--session", metavar="NAME", help="Session.")
 @click.option("--agent", metavar="NAME", help="Author, such as an agent.")
 @click.option("--source", metavar="TEXT", help="Source.")
-@click.option("--created-at", metavar="DATE", help="Date, ISO 8601.")
+@click.option("--created-at", metavar="DATE", help='Date: ISO 8601, or words such as "last tuesday".')
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be repeated.")
 @click.option("--success/--failure", default=None, help="Outcome of a task.")
 @click.option("--metadata", callback=json_object, metavar="JSON", help="Further metadata, as a JSON object.")

@@ -92,7 +92,7 @@ def recall(
     """Find the chunks that matter for a question.
 
     QUERY is the question, as you would ask it; "exact phrase", prefix*, typo~, +required, -excluded and title:word (project,
-    type, tag, source) narrow it. Dates are ISO 8601.
+    type, tag, source) narrow it. Dates are ISO 8601, or words such as yesterday.
     """
     from lamina_engine.recall.request import PER_SOURCE
 

@@ -7,10 +7,11 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from lamina_engine.clock import format_instant
+from lamina_engine.clock import format_instant, zone
 
 if TYPE_CHECKING:
     from lamina_engine.results import Chunk
@@ -167,12 +168,25 @@ def short_id(identity: str) -> str:
     return identity[:_SHORT_DIGITS] if made else printable(identity)
 
 
+def show_zone(tz: str) -> None:
+    """Show dates in a vault's zone; in the machine's where the vault has none of its own."""
+    _zones[:] = [tz]
+
+
+_zones: list[str] = ["UTC"]
+"""The open vault's zone: each command opens one."""
+
+
 def short_date(instant: str | None) -> str:
-    """Return the day of an instant, with the time where it is not midnight; empty for none."""
-    if instant is None:
+    """Return an instant in the zone shown: its day, and the time unless it is midnight."""
+    if not instant:
         return ""
-    day, _, time = instant.partition("T")
-    return day if time in ("", "00:00:00Z") else f"{day} {time[:5]}Z"
+    own = zone(_zones[0])
+    moment = datetime.fromisoformat(instant).astimezone(own)
+    if moment.hour == moment.minute == 0:  # a date alone was read in the vault's zone
+        return f"{moment:%Y-%m-%d}"
+    moment = moment.astimezone() if own is UTC else moment
+    return f"{moment:%Y-%m-%d %H:%M}" + ("Z" if not moment.utcoffset() else "")
 
 
 def headline(*parts: str | None) -> str:
@@ -214,14 +228,16 @@ def chunk_line(chunk: Chunk) -> str:
 def chunk_lines(chunk: Chunk) -> list[str]:
     """Return a chunk in full."""
     document = chunk.to_dict()
-    names = ("type", "collection", "project", "session", "agent", "source", "created_at", "recorded_at", "commit")
+    names = ("type", "collection", "project", "session", "agent", "source", "commit")
     rows = [(name, printable(str(document[name]))) for name in names if document[name] is not None]
+    dates = (("created_at", chunk.created_at_us), ("recorded_at", chunk.recorded_at_us))
+    rows += [(name, short_date(format_instant(us))) for name, us in dates if us is not None]
     rows.insert(0, ("id", printable(chunk.id)))
     rows.insert(1, ("place", place_of(chunk, columns()) if chunk.path else ""))
     rows.append(("tags", printable(", ".join(chunk.tags))))
     rows.append(("status", printable(state_of(chunk) or chunk.status) + (", pinned" if chunk.pinned else "")))
     rows.append(("freshness", headline(chunk.freshness, "needs review" if chunk.needs_review else None)))
-    rows.append(("snoozed until", format_instant(chunk.snoozed_until_us) or ""))
+    rows.append(("snoozed until", short_date(format_instant(chunk.snoozed_until_us))))
     if chunk.success is not None:
         rows.append(("success", "yes" if chunk.success else "no"))
     rows += [(printable(str(key)), printable(_metadata_text(value))) for key, value in chunk.metadata.items()]

@@ -98,7 +98,7 @@ def forget(
     has the text, that counts as new text.
     """
     wanted = [ids] if isinstance(ids, str) else ids
-    node = _check_arguments(where, wanted, memory.config.tz)
+    node = _check_arguments(memory, where, wanted)
     if not isinstance(dry_run, bool):
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (only count) or False (forget)")
     if dry_run:
@@ -120,7 +120,7 @@ def _clear_build_dir(memory: Memory) -> None:
             pass
 
 
-def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None, tz: str) -> Node | None:
+def _check_arguments(memory: Memory, where: Mapping[str, Any] | None, ids: Sequence[str] | None) -> Node | None:
     """Return the filter, or None for ids; refuse one that would forget everything."""
     if (where is None) == (ids is None):
         raise InvalidArgument("forget takes either where or ids, and needs one of them; give the chunks to forget")
@@ -128,7 +128,7 @@ def _check_arguments(where: Mapping[str, Any] | None, ids: Sequence[str] | None,
         if not ids_of(ids):
             raise InvalidArgument("ids is empty; give the ids of the chunks to forget")
         return None
-    node = filters.parse_filter(where, tz)
+    node = filters.parse_filter(where, memory.config.tz, memory.clock.now_us())
     if not filters.fields_of(node):
         raise InvalidArgument(
             f"where={where!r} names no field, so it accepts every chunk; to forget all of them delete the vault's folder"

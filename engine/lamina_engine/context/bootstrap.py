@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant, parse_instant
+from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
 from lamina_engine.context.journal import RESETS, read_state, record_turn
@@ -67,7 +67,7 @@ def bootstrap(
         raise InvalidArgument(f"session={session!r} must be the session's name, text that is not empty, or None")
     if trigger not in TRIGGERS:
         raise InvalidArgument(f"trigger={trigger!r} must be one of {', '.join(TRIGGERS)}")
-    now_us = memory.clock.now_us() if now is None else parse_instant(now, memory.config.tz, what="now")
+    now_us = memory.clock.now_us() if now is None else memory.moment(now, "now")
     if not settings.enabled:
         return ContextBlock()
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct
 
-from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.clock import Instant
 from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
@@ -58,7 +58,7 @@ def inject(
     """Return what an agent should see with a prompt; see ``Vault.inject``."""
     memory.check_open()
     settings = _check_settings(memory.settings.injection, prompt, session, floor, ceiling)
-    now_us = memory.clock.now_us() if now is None else parse_instant(now, memory.config.tz, what="now")
+    now_us = memory.clock.now_us() if now is None else memory.moment(now, "now")
     if not settings.enabled or not prompt.strip() or gates.is_command(prompt):
         return ContextBlock()
     try:

@@ -87,7 +87,7 @@ def _old_rows(
     tz: str,
 ) -> Rows:
     """Return active rows, unpinned and awake, not written, dated or recalled within their limit."""
-    node = filters.parse_filter(filter_, tz)
+    node = filters.parse_filter(filter_, tz, now_us)
     candidates = np.equal(view.state.status, ACTIVE) & (view.state.pinned == 0)
     candidates[view.state.asleep(now_us)] = False
     rows = np.flatnonzero(filters.evaluate(node, view, candidates))

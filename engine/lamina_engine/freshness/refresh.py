@@ -212,7 +212,7 @@ def _conditions(
 
 def _select_rows(memory: Memory, ids: Sequence[str] | None, conditions: Sequence[Mapping[str, Any]]) -> Rows:
     """Return the rows of the chosen active chunks, ascending; filters on tiers scan first."""
-    node = filters.parse_filter({"AND": list(conditions)}, memory.config.tz)
+    node = filters.parse_filter({"AND": list(conditions)}, memory.config.tz, memory.clock.now_us())
     view = memory.view()
     active = np.equal(view.state.status, ACTIVE)
     if ids is not None:

@@ -58,7 +58,7 @@ def check_freshness(
         {"collection": collection} if collection else {},
         {"project": project} if project else {},
     ]
-    node = filters.parse_filter({"AND": [part for part in parts if part]}, memory.config.tz)
+    node = filters.parse_filter({"AND": [part for part in parts if part]}, memory.config.tz, memory.clock.now_us())
     rows = np.flatnonzero(filters.evaluate(node, view, np.equal(view.state.status, ACTIVE)))
     items, recorded, problems = scan_rows(memory, view, rows, settings, repo=repo, git_check=git_check)
     return make_report(items, now_us, tier=tier, recorded=recorded, problems=problems)

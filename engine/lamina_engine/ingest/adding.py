@@ -12,7 +12,6 @@ import pyarrow as pa
 from lamina_engine.chunks import handoffs, lifecycle, writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.chunks.writing import ChunkCounts, OnConflict
-from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument, name_type
 from lamina_engine.index.tables import BulkHint
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
@@ -160,7 +159,7 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
     if isinstance(records, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         from lamina_engine.ingest.recordtables import records_from_arrow
 
-        defaults = _defaults(fields, memory.config.tz)
+        defaults = _defaults(fields, memory)
         lead = _LEAD_ROWS if _is_long(records) else SEGMENT_ROWS
         for columns in records_from_arrow(records, tz=memory.config.tz, batch_rows=SEGMENT_ROWS, lead_rows=lead):
             if columns.problems:
@@ -176,7 +175,7 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
         if not isinstance(record, Mapping):
             raise InvalidArgument(f"record {position} is {name_type(record)}; give a mapping with 'text'")
         try:
-            checked.append(normalise_record({**fields, **record}, tz=memory.config.tz))
+            checked.append(normalise_record({**fields, **record}, tz=memory.config.tz, now_us=memory.clock.now_us()))
         except InvalidArgument as error:
             raise InvalidArgument(f"record {position}: {error}; nothing was written") from error
     if checked:
@@ -261,7 +260,7 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
         raise InvalidArgument(
             f"update was given {', '.join(unknown) or 'nothing'}; it can change {', '.join(lifecycle.CHANGEABLE)}"
         )
-    record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz)
+    record = normalise_record({"text": "unchanged", **changes}, tz=memory.config.tz, now_us=memory.clock.now_us())
     checked: dict[str, Any] = {name: getattr(record, name) for name in changes if name != "created_at"}
     for name, value in checked.items():
         if isinstance(value, str):
@@ -271,11 +270,7 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     if "metadata" in checked:
         checked["metadata"] = memory.redactor.clean_value(record.metadata)[0]
     if "created_at" in changes:
-        checked["created_at"] = (
-            None
-            if changes["created_at"] is None
-            else parse_instant(changes["created_at"], memory.config.tz, what="created_at")
-        )
+        checked["created_at"] = record.created_at_us
     if "type" in checked:
         checked["type"] = clean_type(checked["type"]) or DEFAULT_TYPE
     if "collection" in checked and not checked["collection"]:
@@ -286,8 +281,10 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     return lifecycle.confirm(memory, chunk.row, origin) if origin or chunk.needs_review else chunk
 
 
-def _defaults(fields: Mapping[str, Any], tz: str) -> Record | None:
-    return normalise_record({"text": "unused", **fields}, tz=tz) if fields else None
+def _defaults(fields: Mapping[str, Any], memory: Memory) -> Record | None:
+    if not fields:
+        return None
+    return normalise_record({"text": "unused", **fields}, tz=memory.config.tz, now_us=memory.clock.now_us())
 
 
 def _kinds(types: Sequence[str | None], collections: Sequence[str | None]) -> tuple[list[str], list[str]]:

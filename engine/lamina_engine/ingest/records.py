@@ -60,8 +60,8 @@ class Record:
     """JSON values only."""
 
 
-def normalise_record(record: Mapping[str, object], *, tz: str = "UTC") -> Record:
-    """Check one record; unknown keys join the metadata.
+def normalise_record(record: Mapping[str, object], *, tz: str = "UTC", now_us: int | None = None) -> Record:
+    """Check one record; unknown keys join the metadata; with ``now_us``, its date may be words.
 
     >>> normalise_record({"text": "moved to PostgreSQL", "tags": "db, #infra", "ticket": 7}).metadata
     {'ticket': 7}
@@ -79,7 +79,7 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC") -> Record
         text=_check_text(record.get("text")),
         id=check_id(_name(record, "id")),
         **{name: _name(record, name) or None for name in NAME_FIELDS[1:]},
-        created_at_us=None if created_at is None else check_instant(created_at, tz),
+        created_at_us=None if created_at is None else check_instant(created_at, tz, now_us),
         success=_check_success(record.get("success")),
         tags=check_tags(record.get("tags")),
         vector=_check_vector(record.get("vector")),
@@ -145,14 +145,18 @@ def check_id(value: str | None) -> str | None:
     return value
 
 
-def check_instant(value: object, tz: str) -> int:
+def check_instant(value: object, tz: str, now_us: int | None = None) -> int:
     """Parse any form that ``created_at`` takes to us UTC."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (str, datetime, date, int, float)):
         raise misfit("created_at", value, "ISO 8601 text, a datetime, a date, or seconds since 1970")
     known: Instant = value
-    return parse_instant(known, tz, what="created_at")
+    if now_us is None:
+        return parse_instant(known, tz, what="created_at")
+    from lamina_engine.time.moments import parse_moment  # most records have a date in ISO 8601 or none
+
+    return parse_moment(known, tz, now_us, what="created_at")
 
 
 def check_tags(value: object) -> tuple[str, ...]:

@@ -74,14 +74,27 @@ class Not(Struct, frozen=True):
 
 Node = Predicate | All | Some | Not
 Where = Mapping[str, Any]
+_Reader = Callable[[Any, str], int]
+"""Reads a date; the text says which."""
 
 
-def parse_filter(where: Where | None, tz: str = "UTC") -> Node:
-    """Parse a filter; None is true everywhere, and dates without a zone are read in ``tz``."""
-    return _parse_node({} if where is None else where, tz, 0)
+def parse_filter(where: Where | None, tz: str = "UTC", now_us: int | None = None) -> Node:
+    """Parse a filter; None is true everywhere, and dates without a zone are read in ``tz``.
+
+    With the present moment given, dates may be words such as ``last week``.
+    """
+
+    def read(value: Any, what: str) -> int:
+        if now_us is None:
+            return parse_instant(value, tz, what=what)
+        from lamina_engine.time.moments import parse_moment  # few filters name a date
+
+        return parse_moment(value, tz, now_us, what=what)
+
+    return _parse_node({} if where is None else where, read, 0)
 
 
-def _parse_node(where: Any, tz: str, depth: int) -> Node:
+def _parse_node(where: Any, read: _Reader, depth: int) -> Node:
     if not isinstance(where, Mapping):
         raise InvalidArgument(
             f"where must be a mapping such as {{'project': 'api'}}, not {type(where).__name__} {where!r:.60}"
@@ -93,34 +106,34 @@ def _parse_node(where: Any, tz: str, depth: int) -> Node:
         if key in ("AND", "OR"):
             if not isinstance(value, Sequence) or isinstance(value, str):
                 raise InvalidArgument(f"where[{key!r}] must be a list of filters, not {value!r:.60}")
-            inner = tuple(_parse_node(item, tz, depth + 1) for item in value)
+            inner = tuple(_parse_node(item, read, depth + 1) for item in value)
             parts.append(All(inner) if key == "AND" else Some(inner))
         elif key == "NOT":
             items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-            parts.extend(Not(_parse_node(item, tz, depth + 1)) for item in items)
+            parts.extend(Not(_parse_node(item, read, depth + 1)) for item in items)
         else:
-            parts.append(_parse_field(str(key), value, tz))
+            parts.append(_parse_field(str(key), value, read))
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _parse_field(field: str, value: Any, tz: str) -> Node:
+def _parse_field(field: str, value: Any, read: _Reader) -> Node:
     guessed = field not in FIELDS and not field.startswith(METADATA)
     name = METADATA + field if guessed else field
     if isinstance(value, Mapping):
         if not value:
             raise InvalidArgument(f"where[{field!r}] is empty; give a value or an operator of {', '.join(OPERATORS)}")
         tests = tuple(
-            _parse_predicate(field, name, str(operator), operand, tz, guessed) for operator, operand in value.items()
+            _parse_predicate(field, name, str(operator), operand, read, guessed) for operator, operand in value.items()
         )
         return tests[0] if len(tests) == 1 else All(tests)
     if isinstance(value, list | tuple | set):
         raise InvalidArgument(f"where[{field!r}] is a list; write {{'in': [...]}} for any of them")
     if value == "*":
         return Predicate(name, "exists", True, guessed)
-    return _parse_predicate(field, name, "eq", value, tz, guessed)
+    return _parse_predicate(field, name, "eq", value, read, guessed)
 
 
-def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str, guessed: bool) -> Predicate:
+def _parse_predicate(field: str, name: str, operator: str, value: Any, read: _Reader, guessed: bool) -> Predicate:
     if operator not in OPERATORS:
         raise InvalidArgument(
             f"where[{field!r}] uses the unknown operator {operator!r}; allowed are {', '.join(OPERATORS)}"
@@ -132,11 +145,11 @@ def _parse_predicate(field: str, name: str, operator: str, value: Any, tz: str, 
     if operator == "in":
         if not isinstance(value, list | tuple | set | frozenset):
             raise InvalidArgument(f"where[{field!r}]['in'] must be a list, not {value!r:.60}")
-        return Predicate(name, operator, tuple(_parse_operand(field, name, item, tz) for item in value), guessed)
-    return Predicate(name, operator, _parse_operand(field, name, value, tz), guessed)
+        return Predicate(name, operator, tuple(_parse_operand(field, name, item, read) for item in value), guessed)
+    return Predicate(name, operator, _parse_operand(field, name, value, read), guessed)
 
 
-def _parse_operand(field: str, name: str, value: Any, tz: str) -> Any:
+def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
     if value is None:
         return None
     if isinstance(value, str) and not _is_unicode(value):
@@ -144,7 +157,7 @@ def _parse_operand(field: str, name: str, value: Any, tz: str) -> Any:
             f"where[{field!r}] compares with {value!a:.60}, which has half a surrogate pair; give valid Unicode"
         )
     if name in INSTANT_FIELDS:
-        return parse_instant(value, tz, what=f"where[{field!r}]")
+        return read(value, f"where[{field!r}]")
     if name == "freshness":
         if value not in (*TIERS, UNVERIFIED):
             raise InvalidArgument(f"where['freshness'] knows {', '.join((*TIERS, UNVERIFIED))}, not {value!r}")

@@ -309,7 +309,7 @@ def count_chunks(memory: Memory, filter_: Mapping[str, Any] | None) -> int:
 
 
 def _accepted(memory: Memory, view: View, filter_: Mapping[str, Any] | None, now_us: int | None) -> BOOL:
-    node = parse_filter(filter_, memory.config.tz)
+    node = parse_filter(filter_, memory.config.tz, memory.clock.now_us())
     return evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
 
 

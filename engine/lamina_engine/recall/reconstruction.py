@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.reading import story_chunks
-from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant, parse_instant
+from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.view import View
 from lamina_engine.recall.pack import count_tokens
@@ -68,7 +68,7 @@ def reconstruct(
     since_us, until_us = window.bounds(memory)
     view = memory.view()
     if as_of is not None:
-        moment_us = parse_instant(as_of, window.tz or memory.config.tz, what="as_of")
+        moment_us = memory.moment(as_of, "as_of", window.tz)
         view = View(view.snapshot, view.tables, as_of_us=moment_us)
     scope: dict[str, Any] = {"project": project, "agent": agent, "since_us": since_us, "until_us": until_us}
     if previous:

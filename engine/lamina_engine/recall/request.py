@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from lamina_engine.clock import Instant, parse_instant, zone
+from lamina_engine.clock import Instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
 from lamina_engine.recall.filters import Node, Where, parse_filter
@@ -119,8 +119,9 @@ def make_request(
     zone(tz)
     text = text[:MAX_QUERY_CHARS]
     parsed = parse_operators(text) if syntax else None
-    since_us = None if since is None else parse_instant(since, tz, what="since")
-    until_us = None if until is None else parse_instant(until, tz, what="until")
+    present = _now(now, as_of, now_us, tz)
+    since_us = _moment(since, tz, present, "since")
+    until_us = _moment(until, tz, present, "until")
     if since_us is not None and until_us is not None and since_us >= until_us:
         raise InvalidArgument(
             f"since={since!r} is not before until={until!r}; the window is half-open: since <= created_at < until"
@@ -129,12 +130,12 @@ def make_request(
         text=text if parsed is None else parsed.text,
         k=k + offset,
         profile=profile,
-        where=parse_filter(where, tz),
+        where=parse_filter(where, tz, present),
         tz=tz,
-        now_us=_now(now, as_of, now_us, tz),
+        now_us=present,
         since_us=since_us,
         until_us=until_us,
-        as_of_us=None if as_of is None else parse_instant(as_of, tz, what="as_of"),
+        as_of_us=_moment(as_of, tz, now_us, "as_of"),
         token_budget=token_budget,
         lanes=_lanes(lanes),
         vector=None if empty and dim is None else _vector(vector, dim),
@@ -174,9 +175,16 @@ def parse_operators(text: str) -> ParsedQuery | None:
 
 def _now(now: Instant | None, as_of: Instant | None, clock_us: int, tz: str) -> int:
     """Return the recall's present: the caller's ``now``, else ``as_of``, else the clock's time."""
-    if now is not None:
-        return parse_instant(now, tz, what="now")
-    return clock_us if as_of is None else parse_instant(as_of, tz, what="as_of")
+    given = _moment(now, tz, clock_us, "now") if now is not None else _moment(as_of, tz, clock_us, "as_of")
+    return clock_us if given is None else given
+
+
+def _moment(value: Instant | None, tz: str, now_us: int, what: str) -> int | None:
+    if value is None:
+        return None
+    from lamina_engine.time.moments import parse_moment  # few recalls name a date
+
+    return parse_moment(value, tz, now_us, what=what)
 
 
 def _session(session: object) -> str | None:

@@ -50,8 +50,11 @@ class TimeRange(Struct, frozen=True):
     def bounds(self, memory: Memory) -> tuple[int | None, int | None]:
         """Return it half-open, us UTC."""
         zone = self.tz or memory.config.tz
-        since_us = None if self.since is None else parse_instant(self.since, zone, what="since")
-        until_us = None if self.until is None else parse_instant(self.until, zone, what="until")
+        from lamina_engine.time.moments import parse_moment
+
+        present = memory.clock.now_us() if self.now is None else memory.moment(self.now, "now", zone)
+        since_us = None if self.since is None else parse_moment(self.since, zone, present, what="since")
+        until_us = None if self.until is None else parse_moment(self.until, zone, present, what="until")
         if self.days is not None:
             if self.since is not None or self.until is not None:
                 raise InvalidArgument("days is counted back from now; give it alone, or since and until")
@@ -61,8 +64,7 @@ class TimeRange(Struct, frozen=True):
                 or not (0 < self.days <= _MAX_DAYS)
             ):
                 raise InvalidArgument(f"days={self.days!r} must be a number above 0, at most {_MAX_DAYS}")
-            end = memory.clock.now_us() if self.now is None else parse_instant(self.now, zone, what="now")
-            since_us, until_us = math.floor(end - self.days * US_PER_DAY), end + 1
+            since_us, until_us = math.floor(present - self.days * US_PER_DAY), present + 1
         if since_us is not None and until_us is not None and since_us >= until_us:
             raise InvalidArgument(f"since={self.since!r} is not before until={self.until!r}; the window is half-open")
         return since_us, until_us

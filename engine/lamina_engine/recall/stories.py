@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.chunks.reading import current_rows, story_chunks
-from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.analysis import Analyzer
@@ -194,7 +194,7 @@ def _find_seeds(memory: Memory, query: str, profile: Profile, options: Mapping[s
 
 def _past_view(memory: Memory, as_of: Instant, tz: str | None) -> View:
     now = memory.view()
-    return View(now.snapshot, now.tables, as_of_us=parse_instant(as_of, tz or memory.config.tz, what="as_of"))
+    return View(now.snapshot, now.tables, as_of_us=memory.moment(as_of, "as_of", tz))
 
 
 # ---------------------------------------------------------------------- the walk
