@@ -1,10 +1,14 @@
-"""Sessions of Claude Code: one JSON object a line, and a file of its own for each sub-agent."""
+"""Sessions of Claude Code: one JSON object a line, and a file of its own for each sub-agent.
+
+Older versions wrote the lines of sub-agents into the session's own file, marked ``isSidechain``; each such line names the one
+before it, so agents that worked at the same time are told apart.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -49,6 +53,8 @@ class Row(msgspec.Struct, gc=False):  # values of JSON have no cycles
     summary: Any = None
     data: Any = None
     attachment: Any = None
+    uuid: Any = None
+    parentUuid: Any = None  # noqa: N815
     sessionId: Any = None  # noqa: N815 - names of the format
     agentId: Any = None  # noqa: N815
     parentToolUseID: Any = None  # noqa: N815
@@ -81,6 +87,9 @@ class ClaudeCodeReader:
         self._answered = False
         self._model: str | None = None
         self._branch: str | None = None
+        self._session: str | None = None
+        self._sides: list[_Side] = []
+        self._side_of: dict[str, _Side] = {}
 
     def feed(self, data: bytes) -> Sequence[Thread | Event]:
         """Return the thread and the events of one line; ValueError where it is none of a session."""
@@ -91,6 +100,9 @@ class ClaudeCodeReader:
         kind = row.type
         if not isinstance(kind, str):
             raise Unreadable("it has no type")
+        if row.isSidechain is True and not self._is_called:
+            self._feed_side(row)
+            return ()
         self._objects += 1
         if kind == "assistant" and self._objects <= 10:
             self._answered = True
@@ -108,7 +120,31 @@ class ClaudeCodeReader:
 
     def finish(self) -> Sequence[Thread | Event]:
         """Return the remaining events at the end of the file."""
-        return self._begin_thread(Row()) if self._thread is None and self._early else ()
+        found: list[Thread | Event] = []
+        if self._thread is None and self._early:
+            found = self._begin_thread(Row())
+        for side in self._sides:
+            if side.reader.is_dead_end:
+                continue
+            for item in (*side.items, *side.reader.finish()):
+                if isinstance(item, Thread):
+                    item.session = self._session or item.session
+                found.append(item)
+        return found
+
+    def _feed_side(self, row: Row) -> None:
+        """Read a line of a sub-agent within this file."""
+        name, before = text_of(row.uuid), text_of(row.parentUuid)
+        side = self._side_of.get(before) if before is not None else None
+        if side is None and self._sides and row.type != "user":
+            side = self._sides[-1]  # the line before it is lost; agents begin with a prompt
+        if side is None:
+            agent = text_of(row.agentId) or (name or str(len(self._sides)))[:8]
+            side = _Side(ClaudeCodeReader(FileName(self._name.stem, self._name.session, agent), self._times), [])
+            self._sides.append(side)
+        if name is not None:
+            self._side_of[name] = side
+        side.items.extend(side.reader._row(row))
 
     @property
     def is_dead_end(self) -> bool:
@@ -132,13 +168,12 @@ class ClaudeCodeReader:
             session = name.session or session
             if "name" in facts and facts["name"] != _LEAD:
                 agent = f"{AGENT}/{facts['name']}"
-        thread = Thread(session or name.stem, agent, project_of_folder(facts.get("cwd")), facts=dict(facts))
+        self._session = session or name.stem
+        thread = Thread(self._session, agent, project_of_folder(facts.get("cwd")), facts=dict(facts))
         early, self._early = self._early, []
         return [thread, *early]
 
     def _events(self, kind: str, row: Row) -> list[Event]:
-        if row.isSidechain is True and not self._is_called:
-            return []
         at, at_us = self._times.read(row.timestamp)
         if kind == "assistant" or kind == "user":
             if row.isMeta is True:
@@ -291,6 +326,13 @@ class ClaudeCodeReader:
                 if to is not None:
                     facts["sent"] = [[to, at]]
         return Event("tool", "", at, at_us, name=name, ref=ref, arguments=arguments, facts=facts or None)
+
+
+class _Side(NamedTuple):
+    """A sub-agent within the session's own file: its reader, and what that has read."""
+
+    reader: ClaudeCodeReader
+    items: list[Thread | Event]
 
 
 def _queued_prompt(attachment: object) -> str | list[Any] | None:

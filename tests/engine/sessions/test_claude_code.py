@@ -15,13 +15,16 @@ from tests.engine.sessions.transcripts import (
     at,
     gets,
     ingest,
+    links,
     records,
     says,
+    state,
     texts,
     user,
     uses,
     write,
 )
+from tests.engine.sessions.workday import ClaudeCodeDay
 
 
 def read(memory: Memory, tmp_path: Path, *lines: Line) -> list[str]:
@@ -65,9 +68,11 @@ def test_a_line_that_is_not_complete_is_told_and_read_later(memory: Memory, tmp_
     assert texts(memory) == ["[User]\nfirst", "[User]\nlast é"]
 
 
-def test_a_sidechain_is_ignored(memory: Memory, tmp_path: Path) -> None:
+def test_a_sidechain_is_a_thread_of_its_own(memory: Memory, tmp_path: Path) -> None:
     side = user(1, "inner", isSidechain=True), says(2, "inner answer", isSidechain=True)
-    assert read(memory, tmp_path, user(0, "outer"), *side, says(3, "done")) == ["[User]\nouter\n\n[Assistant]\ndone"]
+    assert read(memory, tmp_path, user(0, "outer"), *side, says(3, "done")) == [
+        "[User]\nouter\n\n[Assistant]\ndone", "[User]\ninner\n\n[Assistant]\ninner answer",
+    ]  # fmt: skip
 
 
 def test_results_alone_stay_in_the_turn(memory: Memory, tmp_path: Path) -> None:
@@ -222,3 +227,57 @@ def test_a_notification_says_which_call_gave_which_agent(memory: Memory, tmp_pat
     read(memory, tmp_path, user(0, "go"), uses(1, "t1", "Agent", prompt="look"), user(9, told))
     _, last = records(memory)
     assert (last["facts"]["agents"], last["facts"]["mentions"]) == ({"t1": "a1b2"}, [[1, "a1b2"]])
+
+
+def test_agents_within_the_session_s_own_file_are_read(memory: Memory, tmp_path: Path) -> None:
+    # findings, seeds-b 003 #24: lines with isSidechain were dropped without a word
+    written = ClaudeCodeDay("0b6c1c5e-70cf-4d0c-9f34-6a2f4d8f3c11", "/home/me/code/shop", "2026-01-15T10:00:00Z")
+    written.ask("why is the bundle so large?")
+    written.say("I'll have an agent measure it.")
+    steps = [("npx source-map-explorer dist/app.js", "moment 232 kB, lodash 71 kB")]
+    written.agent(
+        "Measure", "Measure the bundle by package.", steps, "moment.js alone makes 232 kB of it.", inline=True
+    )
+    written.say("moment.js is the largest part.")
+    written.ask("replace moment.js with date-fns then")
+    written.say("Replaced in nine files.")
+    ingest(memory, written.write(tmp_path / "sessions"))
+    found = [record for record in records(memory) if record["type"] == "conversation"]
+    agents = {record["agent"] for record in found}
+    assert len(agents) == 2
+    (agent,) = agents - {"claude-code"}
+    (told,) = [record for record in found if record["agent"] == agent]
+    assert told["session"] == written.session
+    assert "Measure the bundle by package." in told["text"]
+    assert "moment.js alone makes 232 kB" in told["text"]
+    assert [origin for *_, origin, _ in sorted(links(memory, "brief", "debrief"))] == ["brief", "debrief"]
+
+
+def test_agents_that_worked_at_the_same_time_are_told_apart(memory: Memory, tmp_path: Path) -> None:
+    def side(seconds: float, role: str, name: str, before: str | None, text: str) -> Line:
+        make = user if role == "user" else says
+        return make(seconds, text, isSidechain=True, uuid=name, parentUuid=before)
+
+    lines = [
+        user(0, "look at both"),
+        uses(1, "t1", "Task", prompt="look at the left one", description="left"),
+        uses(2, "t2", "Task", prompt="look at the right one", description="right"),
+        side(3, "user", "left-001", None, "look at the left one"),
+        side(4, "user", "right-01", None, "look at the right one"),
+        side(5, "assistant", "right-02", "right-01", "the right one is red"),
+        side(6, "assistant", "left-002", "left-001", "the left one is blue"),
+        side(7, "user", "warm-001", None, "Warmup"),
+        gets(8, "t1", "blue"), gets(9, "t2", "red"),
+        user(10, "thanks"),
+    ]  # fmt: skip
+    path = write(tmp_path / "s1.jsonl", lines)
+    ingest(memory, path)
+    by_agent = {record["agent"]: record["text"] for record in records(memory) if "/" in record["agent"]}
+    assert sorted(by_agent) == ["claude-code/left-001", "claude-code/right-01"]
+    assert "the left one is blue" in by_agent["claude-code/left-001"]
+    assert "red" not in by_agent["claude-code/left-001"]
+    whole = state(memory)
+    for count in (4, 6, 8, len(lines)):
+        write(path, lines[:count])
+        ingest(memory, path)
+    assert state(memory) == whole
