@@ -51,6 +51,9 @@ _WORD: Final = re.compile(r"\w{3,}")
     help="Maximum number of tokens in the chain.",
 )
 @click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
+@click.option(
+    "--profile", default="episodic", show_default=True, metavar="NAME", help="The profile that sets the limits."
+)
 @filter_options
 @click.option("--since", metavar="DATE", help="Only hits from this date on.")
 @click.option("--until", metavar="DATE", help="Only hits from before this date.")

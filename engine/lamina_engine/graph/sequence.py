@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from lamina_engine.graph import sessions
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.sessions import is_session_chunk
+from lamina_engine.graph.steps import LEAST, Pages, find_step, likeness_weight, pause_weight
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 ORIGIN: Final = "sequence"
 RELATION: Final = "next"
-GAP_US: Final = 30 * 60 * 1_000_000
-"""A longer pause than half an hour ends what belongs together, as in ingested sessions."""
 
 
 def build(memory: Memory) -> LinkCounts:
@@ -46,7 +45,7 @@ def sequences(view: View) -> list[Draft]:
     """
     rows = np.flatnonzero(view.state.status == ACTIVE)
     rows = rows[~is_session_chunk(view, rows) & ~is_derived(view, rows)]
-    told = list(_session_runs(view, rows))
+    steps = list(_session_drafts(view, rows))
     ordinals = view.snapshot.numbers("chunks", "ordinal", rows)
     rows, ordinals = rows[ordinals >= 0], ordinals[ordinals >= 0]
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
@@ -60,21 +59,49 @@ def sequences(view: View) -> list[Draft]:
         if name not in placed and source is not None:
             others[collection, source].append((ordinal, name))
     lines += [[name for _, name in sorted(found)] for found in others.values()]
-    return [Draft(before, after, RELATION) for line in (*lines, *told) for before, after in pairwise(line)]
+    return [*(Draft(before, after, RELATION) for line in lines for before, after in pairwise(line)), *steps]
 
 
-def _session_runs(view: View, rows: I64) -> Iterator[list[str]]:
-    """Yield runs of chunks added by one agent in one session, by date, split by `GAP_US`."""
+def _session_drafts(view: View, rows: I64) -> Iterator[Draft]:
+    """Yield the steps of chunks added by one agent in one session, by date, and those from session to session."""
     session, agent = (view.categories.gather(view.snapshot, name, rows) for name in ("session", "agent"))
     some = np.flatnonzero((session >= 0) & (view.snapshot.numbers("chunks", "ordinal", rows) < 0))
     rows, session, agent = rows[some], session[some], agent[some]
     created = view.created_us[rows]
     order = np.lexsort((rows, created, agent, session))
-    rows, session, agent, created = rows[order], session[order], agent[order], created[order]
-    new = (np.diff(session) != 0) | (np.diff(agent) != 0) | (np.diff(created.astype(np.float64)) > GAP_US)
-    for run in np.split(rows, np.flatnonzero(new) + 1):
-        if len(run) > 1:
-            yield [str(name) for name in view.snapshot.values("chunks", "id", run)]
+    rows, session, agent = rows[order], session[order], agent[order]
+    new = (np.diff(session) != 0) | (np.diff(agent) != 0)
+    runs = [run for run in np.split(rows, np.flatnonzero(new) + 1) if len(run)]
+    pages = Pages(view)
+    for run in runs:
+        yield from _steps_within(view, run, pages)
+    yield from _steps_across(view, runs, pages)
+
+
+def _steps_within(view: View, run: I64, pages: Pages) -> Iterator[Draft]:
+    names = [str(name) for name in view.snapshot.values("chunks", "id", run)]
+    pauses = np.diff(view.created_us[run].astype(np.float64)).tolist()
+    for number, pause_us in enumerate(pauses, 1):
+        weight = pause_weight(pause_us)
+        if weight < 1.0:
+            weight = max(weight, likeness_weight(pages.tail(run[:number]), pages.head(run[number:])))
+        if weight >= LEAST:
+            yield Draft(names[number - 1], names[number], RELATION, weight)
+
+
+def _steps_across(view: View, runs: Sequence[I64], pages: Pages) -> Iterator[Draft]:
+    firsts = np.array([run[0] for run in runs], np.int64)
+    projects = view.categories.gather(view.snapshot, "project", firsts).tolist()
+    lines: dict[int, list[I64]] = defaultdict(list)
+    for number in np.lexsort((firsts, view.created_us[firsts])).tolist():
+        if projects[number] >= 0:
+            lines[projects[number]].append(runs[number])
+    for line in lines.values():
+        for after, run in enumerate(line):
+            step = find_step(after, pages.head(run), lambda n, line=line: pages.tail(line[n]))  # type: ignore[misc]
+            if step is not None:
+                ends = view.snapshot.values("chunks", "id", np.array([line[step.before][-1], run[0]]))
+                yield Draft(str(ends[0]), str(ends[1]), RELATION, step.weight)
 
 
 def _chunks_of_sources(view: View) -> list[list[str]]:

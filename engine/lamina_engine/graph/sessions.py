@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ import numpy as np
 
 from lamina_engine.clock import MISSING_US
 from lamina_engine.graph.log import ClaimSet, Draft, LinkCounts, sync_starts
+from lamina_engine.graph.steps import LEAST, LOOK_BACK, Pages, find_step, likeness_weight, pause_weight
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -373,18 +375,19 @@ def build(memory: Memory, sessions: Collection[str] | None = None) -> LinkCounts
 
 
 def claim_sets(view: View, everything: Collection[Thread], chosen: Collection[Thread]) -> list[ClaimSet]:
-    """Return each origin's claims for some threads, and for all steps between sessions."""
+    """Return each origin's claims for some threads, and for the steps between sessions that they may change."""
     drafts: dict[str, list[Draft]] = {origin: [] for origin in ORIGINS}
+    pages = Pages(view)
     for thread in chosen:
         thread.read(view)
-        drafts[WITHIN] += _within_session_drafts(thread)
+        drafts[WITHIN] += _within_session_drafts(thread, pages)
     by_session: dict[str, list[Thread]] = {}
     for thread in chosen:
         by_session.setdefault(thread.session, []).append(thread)
     for threads in by_session.values():
         for origin, draft in _call_drafts(threads):
             drafts[origin].append(draft)
-    steps, ends = _cross_session_drafts(view, everything)
+    steps, ends = _cross_session_drafts(view, everything, chosen, pages)
     starts = frozenset(name for thread in chosen for name in thread.all_ids(view))
     return [
         ClaimSet(WITHIN, (NEXT,), drafts[WITHIN], starts),
@@ -395,14 +398,27 @@ def claim_sets(view: View, everything: Collection[Thread], chosen: Collection[Th
     ]
 
 
-def _within_session_drafts(thread: Thread) -> Iterator[Draft]:
-    for before, after in pairwise(thread.chunks):
-        if after.facts.shift is None:
-            yield Draft(before.id, after.id, NEXT, 1.0, None, after.created_us)
+def _within_session_drafts(thread: Thread, pages: Pages) -> Iterator[Draft]:
+    for number, (before, after) in enumerate(pairwise(thread.chunks), 1):
+        weight = 1.0
+        if after.facts.shift is not None:
+            weight = likeness_weight(pages.tail(thread.rows[:number]), pages.head(thread.rows[number:]))
+            if after.facts.shift == "gap":
+                weight = max(weight, pause_weight(_pause_us(before, after)))
+        if weight >= LEAST:
+            yield Draft(before.id, after.id, NEXT, weight, None, after.created_us)
 
 
-def _cross_session_drafts(view: View, everything: Iterable[Thread]) -> tuple[list[Draft], frozenset[str]]:
-    """Return the steps between sessions of a project, and all possible start chunks.
+def _pause_us(before: ThreadChunk, after: ThreadChunk) -> float:
+    end = instant_us(before.facts.ended_at) or before.created_us
+    start = instant_us(after.facts.started_at) or after.created_us
+    return inf if end is None or start is None else start - end
+
+
+def _cross_session_drafts(
+    view: View, everything: Iterable[Thread], chosen: Collection[Thread], pages: Pages
+) -> tuple[list[Draft], frozenset[str]]:
+    """Return the steps between sessions of a project that chosen ones may change, and all chunks these may begin at.
 
     Sessions are ordered by their beginning, equal ones by name.
     """
@@ -410,14 +426,24 @@ def _cross_session_drafts(view: View, everything: Iterable[Thread]) -> tuple[lis
     for thread in everything:
         if not thread.called and thread.project is not None:
             projects.setdefault(thread.project, []).append(thread)
+    touched = {id(thread) for thread in chosen}
     steps: list[Draft] = []
-    starts: list[str] = []
+    starts: set[str] = set()
     for threads in projects.values():
+        if touched.isdisjoint(map(id, threads)):
+            continue
         threads.sort(key=lambda thread: (thread.created_us is None, thread.created_us, thread.session, thread.agent))
-        ends = ends_of(view, threads)
-        starts += [last for _, last in ends]
-        for (_, last), (first, _), after in zip(ends, ends[1:], threads[1:], strict=False):
-            steps.append(Draft(last, first, NEXT, 1.0, None, after.created_us))
+        places = [place for place, thread in enumerate(threads) if id(thread) in touched]
+        near = {n for place in places for n in range(place - LOOK_BACK, place + LOOK_BACK) if 0 <= n < len(threads)}
+        ends = {n: ends_of(view, [threads[n]])[0] for n in near}
+        starts.update(name for n in near for name in threads[n].all_ids(view))
+        for after in sorted({n + k for n in near for k in range(1, LOOK_BACK + 1) if n + k < len(threads)}):
+            head = pages.head(threads[after].rows)
+            found = find_step(after, head, lambda n, threads=threads: pages.tail(threads[n].rows))  # type: ignore[misc]
+            if found is not None and found.before in near:
+                first = ends_of(view, [threads[after]])[0][0]
+                created = threads[after].created_us
+                steps.append(Draft(ends[found.before][1], first, NEXT, found.weight, None, created))
     return steps, frozenset(starts)
 
 

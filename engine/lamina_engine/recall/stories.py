@@ -1,8 +1,9 @@
 """Stories: the chain of chunks before a hit of a question, or after it.
 
-The first hits (by their match alone, before recency and length) are where chains begin; each chain is walked along the
-links of sessions and documents, backward for what led here, forward for what came next, and the one with the highest
-median match is the story, oldest first. Links order and do not predict: a chunk counts for its own match with the question,
+The first hits (by their match alone, before recency and length) are where chains begin, where they are about the question
+at all; each chain is walked along the links of sessions and documents, backward for what led here, forward for what came
+next, and the one whose three best chunks match most is the story, oldest first. What agents found that were called on its
+way is part of it, whatever it matches. Links order and do not predict: a chunk counts for its own match with the question,
 however far it is from the hit.
 
 A chunk's match is 1 − arccos(cosine)/π, 0 where it has no vector; in a vault without vectors, the share of the
@@ -19,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
 from lamina_engine.chunks.reading import current_rows, story_chunks
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
@@ -31,6 +33,7 @@ from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import recall, recall_rows
+from lamina_engine.recall.relevance import is_relevant
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.results import Story
 from lamina_kernels.distances import angular_distance
@@ -52,6 +55,16 @@ MAX_BUDGET: Final = 10_000_000
 _LOOK_AHEAD: Final = 64
 """Chunks whose sizes are read at once, down the first link of each."""
 _NO_VECTOR: Final = 0.0
+_LIVING_HOPS: Final = {
+    "none": {"backward": MAX_BUDGET, "forward": MAX_BUDGET},
+    "linear": {"backward": 10, "forward": 20},
+    "research": {"backward": 34, "forward": 31},
+}
+"""Chunks, the hit with them, whose weight by `hop_weights` is above 0."""
+_BEST: Final = 3
+"""Chunks by which a chain is judged: one more that matches little does not make it worse."""
+_ABOUT_WHOLE_SESSIONS: Final = {"NOT": {"type": {"in": [HANDOFF, INSIGHT]}}}
+"""Filter of hits: what sums a session up is no moment of it."""
 _NO_DIRECTION: Final = 0.5
 """Match of a chunk that has a vector with a question that has none: a right angle."""
 
@@ -122,20 +135,21 @@ def chain(
         "vector": direct, "as_of": as_of, "where": where, "since": since, "until": until, "now": now, "session": session, "tz": tz,
     }  # fmt: skip
     if seeds is None:
-        view, rows = _find_seeds(memory, str(query), settings, options)
+        view, rows, reason = _find_seeds(memory, str(query), settings, options)
     else:
         view = memory.view() if as_of is None else _past_view(memory, as_of, tz)
-        rows = np.array(current_rows(view, list(seeds)), np.int64)
+        rows, reason = np.array(current_rows(view, list(seeds)), np.int64), None
     matches = _Matches(view, query, direct, rows, settings.lexical)
-    limits = Limits(
-        token_budget, settings.chains.depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions
-    )
-    walked, reason = _walk(view, rows, settings.chains, direction, limits, agent)
+    depth = min(settings.chains.depth, _LIVING_HOPS[settings.chains.hop_decay][direction])
+    limits = Limits(token_budget, depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions)
+    walked, missing = _walk(view, rows, settings.chains, direction, limits, agent)
+    reason = reason or missing
     lengths = () if walked is None else tuple(walked.chains.lengths.tolist())
     started_seeds = 0 if walked is None else walked.seeds
     story = _Draft("search", reason, [], -1, 0.0, 0.0, 0, len(rows), started_seeds, lengths, view)
     if walked is not None:
-        story = _best_story(story, walked, matches, settings.chains, direction)
+        found = _Findings(view, token_budget, agent)
+        story = _best_story(story, walked, matches, settings.chains, direction, found)
     if story.mode == "search" and query is not None:
         story = _search_story(memory, story, query, settings, token_budget, options)
     return _read_story(story, query, direction, started)
@@ -184,12 +198,20 @@ def _query_vector(memory: Memory, query: str | None, vector: ArrayLike | None) -
     return memory.embedder_for(view.snapshot.space).embed_query(query)
 
 
-def _find_seeds(memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]) -> tuple[View, I64]:
-    """Return the first hits by match alone, strong beside the best, and the view they are from."""
+def _find_seeds(
+    memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]
+) -> tuple[View, I64, str | None]:
+    """Return a view, and the first hits by match alone that are strong beside the best, or the reason for none."""
     plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
-    found = recall_rows(memory, query, k=profile.chains.seeds, profile=plain, **options)
+    where = options["where"]
+    moments = _ABOUT_WHOLE_SESSIONS if where is None else {"AND": [where, _ABOUT_WHOLE_SESSIONS]}
+    found = recall_rows(memory, query, k=profile.chains.seeds, profile=plain, **{**options, "where": moments})
     least = profile.chains.strong * found.matches.max(initial=0.0)
-    return found.view, found.rows[found.matches >= least]
+    rows = found.rows[found.matches >= least]
+    if not rows.size:
+        return found.view, rows, None
+    about = rows[is_relevant(found.view, query, options["vector"], rows)]
+    return found.view, about, None if about.size else "no chunk of a session is about the question"
 
 
 def _past_view(memory: Memory, as_of: Instant, tz: str | None) -> View:
@@ -293,6 +315,11 @@ class _Matches:
             mine = seeds[seeds < view.vector_rows]
             self._vector = view.vectors.gather(mine).sum(axis=0, dtype=np.float64).astype(np.float32)
 
+    @property
+    def nothing(self) -> float:
+        """Match of a chunk that has nothing to do with the question."""
+        return _NO_VECTOR if self._vector is None else _NO_DIRECTION
+
     def __call__(self, rows: I64) -> F64:
         """Return float64 (n,) in [0, 1]."""
         if self._vector is None:
@@ -337,25 +364,85 @@ def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
     return np.ones(len(hops))
 
 
-def _best_story(story: _Draft, walked: _Walk, matches: _Matches, settings: Chaining, direction: Way) -> _Draft:
+class _Findings:
+    """What agents found that were called on the way of a chain."""
+
+    def __init__(self, view: View, budget: int, agent: str | None) -> None:
+        self._view, self._budget = view, budget
+        self._codes = None if agent is None else agent_codes(view, agent)
+
+    def add(self, rows: list[int], hops: list[int], used: int, direction: Way) -> tuple[list[int], list[int]]:
+        """Return a chain's rows and hops with the last chunks of agents that reported to one of them, as far as fits.
+
+        In the order of the walk: a report stands before the chunk that it went to, so behind it on a way backward.
+        """
+        state = nodes.state_of(self._view)
+        graph = state.graph
+        links, code = graph.backward, graph.relations.index("debrief") if "debrief" in graph.relations else -1
+        names = [str(name) for name in self._view.snapshot.values("chunks", "id", np.array(rows, np.int64))]
+        known, left = set(rows), self._budget - used
+        out_rows: list[int] = []
+        out_hops: list[int] = []
+        for row, hop, node in zip(rows, hops, graph.node_of(names).tolist(), strict=True):
+            here: list[int] = []
+            if code >= 0 and node >= 0 and (direction == "backward" or hop > 0):
+                begin, end = int(links.indptr[node]), int(links.indptr[node + 1])
+                reports = links.indices[begin:end][links.relations[begin:end] == code]
+                here = [r for r in state.rows[reports].tolist() if r >= 0 and r not in known and self._is_wanted(r)]
+            sizes = count_row_tokens(self._view, np.array(here, np.int64)).tolist() if here else []
+            fitting: list[int] = []
+            for report, size in sorted(zip(here, sizes, strict=True)):
+                if size <= left:
+                    fitting.append(report)
+                    known.add(report)
+                    left -= size
+            block = [row, *fitting[::-1]] if direction == "backward" else [*fitting, row]
+            out_rows += block
+            out_hops += [hop if r == row else hop + 1 for r in block]
+        return out_rows, out_hops
+
+    def _is_wanted(self, row: int) -> bool:
+        if self._codes is None:
+            return True
+        code = self._view.categories.gather(self._view.snapshot, "agent", np.array([row], np.int64))
+        return int(code[0]) in self._codes
+
+
+def _worth(found: Chains, values: F64, nothing: float) -> F64:
+    """Return the mean of each chain's best matches; a chain of fewer chunks has ``nothing`` for the rest."""
+    out = np.empty(found.seeds.size)
+    for i in range(found.seeds.size):
+        best = np.full(_BEST, nothing)
+        some = np.sort(values[found.starts[i] : found.starts[i + 1]])[::-1][:_BEST]
+        best[: some.size] = np.maximum(some, nothing)
+        out[i] = best.sum() / _BEST
+    return out
+
+
+def _best_story(
+    story: _Draft, walked: _Walk, matches: _Matches, settings: Chaining, direction: Way, findings: _Findings
+) -> _Draft:
     """Return the story of the best chain, or the reason where all chains have one chunk."""
     found = walked.chains
     distinct, places = np.unique(walked.rows, return_inverse=True)
     values = matches(distinct)[places] * hop_weights(found.hops, settings.hop_decay, direction)
-    totals, medians = scores(found, values)
-    best = best_chain(found, medians)
+    _, medians = scores(found, values)
+    best = best_chain(found, _worth(found, values, matches.nothing))
     if best < 0:
         return replace(story, reason="no chain from the hits has two chunks that fit the budget")
     entries = slice(int(found.starts[best]), int(found.starts[best + 1]))
-    rows, hops = walked.rows[entries], found.hops[entries].tolist()
+    seed = int(walked.rows[entries][0])
+    used = int(count_row_tokens(story.view, walked.rows[entries]).sum())
+    order, hops = findings.add(walked.rows[entries].tolist(), found.hops[entries].tolist(), used, direction)
+    rows = np.array(order, np.int64)
+    worth = matches(rows) * hop_weights(np.array(hops, np.int32), settings.hop_decay, direction)
     sizes = count_row_tokens(story.view, rows).tolist()
     items = [
-        _Item(row, score, hop, size)
-        for row, score, hop, size in zip(rows.tolist(), values[entries].tolist(), hops, sizes, strict=True)
+        _Item(row, score, hop, size) for row, score, hop, size in zip(order, worth.tolist(), hops, sizes, strict=True)
     ]
     return replace(
-        story, mode="chain", reason=None, items=items if direction == "forward" else items[::-1], seed=int(rows[0]),
-        median=float(medians[best]), total=float(totals[best]), tokens=sum(sizes),
+        story, mode="chain", reason=None, items=items if direction == "forward" else items[::-1], seed=seed,
+        median=float(medians[best]), total=float(np.cumsum(worth)[-1]), tokens=sum(sizes),
     )  # fmt: skip
 
 

@@ -157,9 +157,9 @@ def scores(found: Chains, values: F64) -> tuple[F64, F64]:
     return totals, medians
 
 
-def best_chain(found: Chains, medians: F64) -> int:
-    """Return the first chain of two or more nodes with the highest median score, or -1."""
-    worth = np.where(found.lengths >= 2, medians, -np.inf)
+def best_chain(found: Chains, worth: F64) -> int:
+    """Return the first chain of two or more nodes that is worth most, or -1."""
+    worth = np.where(found.lengths >= 2, worth, -np.inf)
     return int(np.argmax(worth)) if worth.size and worth.max() > -np.inf else -1
 
 

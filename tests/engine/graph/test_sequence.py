@@ -81,15 +81,50 @@ def test_what_was_added_in_a_session_stands_by_its_dates(lexical_vault: Vault) -
         created = f"2026-06-05T{9 + minute // 60:02}:{minute % 60:02}:00Z"
         lexical_vault.add(f"{name} 0th", session=session, agent=agent, created_at=created)
 
-    for name, minute in (("a1", 5), ("a0", 0), ("a2", 35), ("a3", 66), ("a4", 70)):  # 30 minutes do not part, 31 do
+    for name, minute in (("a1", 5), ("a0", 0), ("a2", 35), ("a3", 66), ("a4", 70)):
         told(name, minute)
     told("b0", 1, session="monday")
     told("c0", 2, agent="other")
     lexical_vault.add("d0 0th")
     memory = lexical_vault._memory
-    assert sequence.build(memory).added == 3
-    assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("a3", "a4")]
-    assert sequence.build(memory) == LinkCounts(unchanged=3)
+    assert sequence.build(memory).added == 4
+    assert subjects(memory) == [("a0", "a1"), ("a1", "a2"), ("a2", "a3"), ("a3", "a4")]  # 31 minutes do not part them
+    assert sequence.build(memory) == LinkCounts(unchanged=4)
+
+
+def test_a_pause_of_days_is_bridged_by_likeness_alone(lexical_vault: Vault) -> None:
+    texts = {
+        "2026-06-01T09:00:00Z": "the flange of the coolant pump leaks", "2026-06-01T20:00:00Z": "lunch was late",
+        "2026-06-05T09:00:00Z": "the coolant flange again, now with a gasket", "2026-06-09T09:00:00Z": "a poster for the fair",
+    }  # fmt: skip
+    ids = lexical_vault.add([{"text": text, "session": "s", "created_at": at} for at, text in texts.items()])
+    lexical_vault.build_links(["sequence"])
+    weights = [
+        [(link.target, round(link.weight, 2)) for link in lexical_vault.links(name, direction="out")] for name in ids
+    ]
+    assert [target for target, _ in weights[0]] == [ids[1]]
+    assert weights[0][0][1] >= 0.4  # ten and a half hours past the first half hour
+    assert [target for target, _ in weights[1]] == [ids[2]]  # four days, but like what was said before
+    assert weights[2] == []
+
+
+def test_steps_between_added_sessions_exist_where_the_matter_goes_on(lexical_vault: Vault) -> None:
+    # findings, seeds-b 003 #31: sessions of add() had no step to the next one at all
+    def add(session: str, day: int, *texts: str, project: str | None = "printer") -> list[str]:
+        records = [{"text": text, "created_at": f"2026-05-{day:02}T09:{i:02}:00Z"} for i, text in enumerate(texts)]
+        return lexical_vault.add(records, session=session, project=project)
+
+    first = add(
+        "p1", 1, "The label printer talks raw ZPL over TCP.", "Open: paper-out status of the printer is not read yet."
+    )
+    poster = add("n1", 5, "Drew a poster for the summer fair.", "The poster has a red headline now.")
+    back = add("p2", 20, "Back at the label printer: where did we stop?", "Paper-out is bit 1 of the status line.")
+    add("p3", 21, "The label printer jams.", project=None)
+    lexical_vault.build_links(["sequence"])
+    assert [link.target for link in lexical_vault.links(first[-1], direction="out")] == [back[0]]
+    assert lexical_vault.links(poster[-1], direction="out") == []
+    story = lexical_vault.chain("paper-out is bit 1 of the status line")
+    assert [chunk.id for chunk in story.chunks] == [*first, *back]
 
 
 def line(memory: Memory) -> str:

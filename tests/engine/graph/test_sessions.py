@@ -55,10 +55,14 @@ def test_turns_packed_into_one_chunk_give_none(memory: Memory, tmp_path: Path) -
     assert links(memory) == set()
 
 
-def test_a_shift_of_topic_breaks_the_line_and_the_chunk(memory: Memory, tmp_path: Path) -> None:
+def test_a_pause_weakens_a_step_and_by_the_way_breaks_it_and_both_break_the_chunk(
+    memory: Memory, tmp_path: Path
+) -> None:
     lines = [user(0, "one"), user(1800, "two"), user(3601, "three"), user(3700, "btw four"), user(3800, "ok so five")]
     ingest(memory, write(tmp_path / "s1.jsonl", lines))
-    assert steps(memory) == [("btw four", "ok so five"), ("one", "two")]
+    # findings, seeds-b 003 #3: a pause of 31 minutes cut the chain
+    assert steps(memory) == [("btw four", "ok so five"), ("one", "two"), ("two", "three")]
+    assert sorted(link[-1] for link in links(memory)) == [1.0, 1.0, 1.0]
     ingest(
         memory,
         write(tmp_path / "s2.jsonl", [line | {"sessionId": "s2"} for line in lines if isinstance(line, dict)]),
@@ -75,8 +79,8 @@ def test_a_turn_ends_with_its_last_reply(memory: Memory, tmp_path: Path) -> None
 
 
 def test_a_second_run_adds_nothing(memory: Memory, tmp_path: Path) -> None:
-    write(tmp_path / "f" / "s1.jsonl", [user(0, "one"), user(60, "two")])
-    write(tmp_path / "f" / "s2.jsonl", [user(9_000, "three", sessionId="s2")])
+    write(tmp_path / "f" / "s1.jsonl", [user(0, "one"), user(60, "the flange of the pump leaks")])
+    write(tmp_path / "f" / "s2.jsonl", [user(9_000, "that flange again", sessionId="s2")])
     ingest(memory, tmp_path / "f")
     rows = memory.view().snapshot.rows("links")
     for _ in range(2):
@@ -86,11 +90,15 @@ def test_a_second_run_adds_nothing(memory: Memory, tmp_path: Path) -> None:
     assert memory.view().snapshot.rows("links") == rows
 
 
-def test_the_last_chunk_of_a_session_leads_to_the_first_of_the_next_of_its_project(
+def test_the_last_chunk_of_a_session_leads_to_the_first_of_the_next_of_its_project_that_goes_on(
     memory: Memory, tmp_path: Path
 ) -> None:
-    def session(name: str, start: float, project: str = "shop") -> None:
-        lines = [user(start + i, f"{name}{i}", sessionId=name, cwd=f"/code/{project}") for i in (0, 60)]
+    def session(name: str, start: float, project: str = "shop", matter: str = "flange leaks") -> None:
+        texts = [f"{name}{i}\nthe {matter}" for i in (0, 60)]
+        lines = [
+            user(start + i, text, sessionId=name, cwd=f"/code/{project}")
+            for i, text in zip((0, 60), texts, strict=True)
+        ]
         write(tmp_path / "f" / f"{name}.jsonl", lines)
 
     session("a", 0)
@@ -102,12 +110,16 @@ def test_the_last_chunk_of_a_session_leads_to_the_first_of_the_next_of_its_proje
     ingest(memory, tmp_path / "f")
     assert steps(memory, "cross-session") == [("a60", "b0"), ("b60", "c0")]
     assert len(steps(memory, "within-session")) == 4
+    session("d", 30_000, matter="poster needs a headline")  # findings, seeds-b 003 #3: a step into another matter
+    session("e", 40_000, matter="flange leaks still")
+    ingest(memory, tmp_path / "f")
+    assert steps(memory, "cross-session") == [("a60", "b0"), ("b60", "c0"), ("c60", "e0")]
 
 
 def test_a_session_that_grows_takes_the_step_to_the_next_one_along(memory: Memory, tmp_path: Path) -> None:
-    lines = [user(0, "one", sessionId="a"), user(60, "two", sessionId="a")]
+    lines = [user(0, "one\nthe flange leaks", sessionId="a"), user(60, "two\na flange", sessionId="a")]
     write(tmp_path / "f" / "a.jsonl", lines[:1])
-    write(tmp_path / "f" / "b.jsonl", [user(9_000, "three", sessionId="b")])
+    write(tmp_path / "f" / "b.jsonl", [user(9_000, "three\nthe flange", sessionId="b")])
     ingest(memory, tmp_path / "f")
     assert steps(memory) == [("one", "three")]
     write(tmp_path / "f" / "a.jsonl", lines)
