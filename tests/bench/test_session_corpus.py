@@ -28,6 +28,7 @@ def test_a_session_gives_about_a_chunk_a_turn_and_its_agents_are_linked(tmp_path
         for path in (tmp_path / "files").rglob("*.jsonl")
         for line in path.read_text().splitlines()
     )
-    assert len(records(memory)) == turns - AGENTS  # a prompt stands beside the turn after it
+    talk = [record for record in records(memory) if record["type"] == "conversation"]
+    assert len(talk) == turns - AGENTS  # a prompt stands beside the turn after it
     assert len(links(memory, "brief")) == len(links(memory, "debrief")) == AGENTS
     memory.close()
