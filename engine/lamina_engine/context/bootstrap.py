@@ -196,7 +196,7 @@ class _Bootstrap:
         return self._short([item_of_chunk(chunk, "task", self._now_us) for chunk in found])
 
     def _insights(self) -> list[Item]:
-        """Return decisions, insights and rules, one of each source: nearest to the handoff, then newest."""
+        """Return decisions, insights and rules, one a source: nearest to the handoff, newest."""
         types = self._lasting_types()
         if not types:
             return []

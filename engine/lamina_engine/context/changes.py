@@ -1,4 +1,4 @@
-"""Changes since a moment: requests, issues, commits and releases in the vault, commits in git."""
+"""Changes since a moment: requests, issues, commits in the vault; commits in git."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"#(\d+)")
 
 
 def recorded_changes(memory: Memory, since_us: int | None, now_us: int, scope: Scope) -> list[Item]:
-    """Return changes in the vault since a moment, newest first; the newest ones without a moment."""
+    """Return changes in the vault since a moment, newest first; without one, the newest."""
     found: list[tuple[int, Item]] = []
     for chunk in _read(memory, {"type": {"in": list(_DATE_FIELDS)}}, scope, now_us):
         names = _DATE_FIELDS[chunk.type]
@@ -58,7 +58,7 @@ def tracked_work(memory: Memory, now_us: int, scope: Scope) -> list[Chunk]:
 
 
 def git_changes(memory: Memory, repo: Path, since_us: int | None, now_us: int, known: list[Item]) -> list[Item]:
-    """Return commits of a work tree since a moment, newest first; the newest ones without a moment.
+    """Return commits of a work tree since a moment, newest first; without one, the newest.
 
     A merge that names the number of a request in ``known`` is left out. A folder outside of git has no commits.
     """

@@ -38,7 +38,7 @@ class Scope(Struct, frozen=True):
 
 
 def find_scope(view: View, project: str | None, repo: Path | None, session: str | None) -> Scope:
-    """Return the named project, else that of the session, else one that the folder is named after."""
+    """Return the named project, else that of the session, else that of the folder."""
     if project is not None:
         return Scope(project, named=True)
     if session is not None:

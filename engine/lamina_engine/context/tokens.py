@@ -39,7 +39,7 @@ _LONGEST_KEPT: Final = 64
 
 
 def count_tokens(text: str) -> int:
-    """Return at least as many tokens as ``cl100k_base`` and the bundled tokenizer count; 0 for no text."""
+    """Return at least as many tokens as ``cl100k_base`` and the bundled tokenizer count."""
     return max(_bundled().count(text), _cl100k().count(text)) if text else 0
 
 

@@ -130,7 +130,7 @@ def encode_piece(piece: str, merges: Merges) -> list[int]:
 
 
 def join_pairs(ids: list[int], rank: Callable[[int], int | None]) -> list[int]:
-    """Join adjacent tokens, lowest rank first, leftmost of equals; ``rank`` answers as `Merges.pairs`."""
+    """Join adjacent tokens, lowest rank first, leftmost of equals; ``rank`` as in `Merges.pairs`."""
     n = len(ids)
     # Doubly linked list over positions. A queue entry is rank << 47 | joined id << 32 | position: lowest rank first,
     # then leftmost. An entry whose pair has changed since is recognised by its rank and dropped.
