@@ -702,13 +702,16 @@ class AsyncVault:
         ceiling: int | None = None,
         *,
         project: str | None = None,
+        repo: PathLike | None = None,
         now: Instant | None = None,
     ) -> ContextBlock:
         """Return the context block for one prompt.
 
         See `Vault.inject`.
         """
-        return await asyncio.to_thread(self.vault.inject, prompt, session, floor, ceiling, project=project, now=now)
+        return await asyncio.to_thread(
+            self.vault.inject, prompt, session, floor, ceiling, project=project, repo=repo, now=now
+        )
 
     async def cluster(
         self,
@@ -1551,13 +1554,16 @@ class AsyncContext:
         ceiling: int | None = None,
         *,
         project: str | None = None,
+        repo: PathLike | None = None,
         now: Instant | None = None,
     ) -> ContextBlock:
-        """Return the block for one prompt: memories close to it, and the active task.
+        """Return the block for one prompt: facts and memories about it, and the active task.
 
         See `Context.turn`.
         """
-        return await asyncio.to_thread(self._sync.turn, prompt, session, floor, ceiling, project=project, now=now)
+        return await asyncio.to_thread(
+            self._sync.turn, prompt, session, floor, ceiling, project=project, repo=repo, now=now
+        )
 
     async def count_tokens(self, text: str) -> int:
         """Return the tokens of a text, as budgets of blocks count them.

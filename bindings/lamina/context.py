@@ -91,21 +91,25 @@ class Context:
         ceiling: int | None = None,
         *,
         project: str | None = None,
+        repo: PathLike | None = None,
         now: Instant | None = None,
     ) -> ContextBlock:
-        """Return the block for one prompt: memories close to it, and the active task.
+        """Return the block for one prompt: facts and memories about it, and the active task.
 
         Parameters
         ----------
         prompt : str
-            The user's message. A blank one, or a slash command, gets an empty block.
+            The user's message, read sentence by sentence. A blank one, a slash command, and one that names nothing a
+            memory could be about ("commit this") get an empty block; "continue where we left off" gets the active task.
         session : str
             Name of the session; no memory is shown twice in one session.
         floor, ceiling : int, optional
             Bounds of the token budget; ``INJECTION_BUDGET_FLOOR`` (500) and ``INJECTION_BUDGET_CEILING`` (1,500) by
             default.
         project : str, optional
-            Only chunks of this project.
+            Only chunks of this project. Without it, as for `bootstrap`.
+        repo : path, optional
+            The folder that the agent works in, by which its project is known.
         now : date, optional
             The moment to which ages are counted; the time of the clock by default.
 
@@ -130,7 +134,10 @@ class Context:
         """
         from lamina_engine.context.turn import inject
 
-        return inject(self._memory, prompt, session, floor=floor, ceiling=ceiling, project=project, now=now)
+        return inject(
+            self._memory, prompt, session, floor=floor, ceiling=ceiling, project=project, now=now,
+            repo=None if repo is None else path_of(repo, "repo"),
+        )  # fmt: skip
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of a text, as budgets of blocks count them.

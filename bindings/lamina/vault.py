@@ -1126,6 +1126,7 @@ class Vault:
         ceiling: int | None = None,
         *,
         project: str | None = None,
+        repo: PathLike | None = None,
         now: Instant | None = None,
     ) -> ContextBlock:
         """Return the context block for one prompt; see `lamina.context.Context.turn`.
@@ -1134,7 +1135,7 @@ class Vault:
         ------
         InvalidArgument
         """
-        return self.context.turn(prompt, session, floor, ceiling, project=project, now=now)
+        return self.context.turn(prompt, session, floor, ceiling, project=project, repo=repo, now=now)
 
     # ------------------------------------------------------------------ topics
 

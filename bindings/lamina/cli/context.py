@@ -76,6 +76,10 @@ def bootstrap(
     help="Maximum budget. [default: $INJECTION_BUDGET_CEILING, else 1500]",
 )
 @click.option("--project", metavar="NAME", help="Only chunks of this project.")
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=Path(), show_default="the working directory",
+    help="Folder that the agent works in, by which its project is known.",
+)  # fmt: skip
 @embedder_option
 def turn(
     call: Call,
@@ -84,6 +88,7 @@ def turn(
     floor: int | None,
     ceiling: int | None,
     project: str | None,
+    repo: Path,
     embedder: str | None,
 ) -> None:
     """Print the context for one prompt, if there is any.
@@ -92,7 +97,7 @@ def turn(
     vault is missing or damaged, one line on stderr says so, and the exit code is 0.
     """
     text = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace") if prompt == "-" else prompt
-    _answer(call, embedder, lambda vault: vault.inject(text, session, floor, ceiling, project=project))
+    _answer(call, embedder, lambda vault: vault.inject(text, session, floor, ceiling, project=project, repo=repo))
 
 
 def _answer(call: Call, embedder: str | None, build: Callable[[Vault], ContextBlock]) -> None:

@@ -52,16 +52,9 @@ def task_budget(budget: int) -> int:
     return min(MAX_TASK_TOKENS, int(budget * TASK_SHARE))
 
 
-DATED_SCORE: Final = 1.0
-"""Score of what was chosen by date and not by likeness; it is no measure for the others."""
-
-
 def cut_score_gap(scores: Sequence[float], threshold: float) -> list[int]:
-    """Return the positions of scores of at least ``threshold`` times the best.
-
-    `DATED_SCORE` stands for items that were not searched for: always kept, never the best.
-    """
-    best = max((score for score in scores if score < DATED_SCORE), default=0.0)
+    """Return the positions of scores of at least ``threshold`` times the best."""
+    best = max(scores, default=0.0)
     return [i for i, score in enumerate(scores) if best <= 0.0 or score >= threshold * best]
 
 

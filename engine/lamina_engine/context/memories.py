@@ -56,6 +56,28 @@ def active_task(memory: Memory, scope: Scope) -> Chunk | None:
     return None
 
 
+_FACTS: Final = 3
+
+
+def fact_items(memory: Memory, prompt: str, now_us: int) -> list[Item]:
+    """Return the facts that answer a prompt, a line each; none where no fact does."""
+    if not memory.view().snapshot.rows("facts"):
+        return []
+    from lamina_engine.facts.questions import ANSWERED_FROM, ask
+
+    found = ask(memory, prompt, k=_FACTS, valid_at_us=now_us)
+    if not found.answered:
+        return []
+    return [
+        Item(
+            part="facts", id=f"fact:{answer.id}", text=f"{answer.subject} · {answer.predicate} · {answer.object}", type="fact",
+            collection="facts", source=answer.source, date=day_text(answer.valid_from_us),
+            age=_age(answer.valid_from_us, now_us), freshness=UNVERIFIED,
+        )
+        for answer in found if answer.score >= ANSWERED_FROM
+    ]  # fmt: skip
+
+
 # ---------------------------------------------------------------------- shortened items
 
 _HEADING: Final = re.compile(r"^(?=#{1,6} )", re.MULTILINE)

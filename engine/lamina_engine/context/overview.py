@@ -32,7 +32,7 @@ _SMALL: Final = 5
 def vault_overview(memory: Memory, scope: Scope, now_us: int) -> list[Item]:
     """Return the overview as one item, none for a vault without chunks."""
     view = memory.view()
-    node = parse_filter(scope.filter({}), memory.config.tz)
+    node = parse_filter(scope.filter({}), memory.config.tz, now_us)
     rows = np.flatnonzero(evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us)))
     if not rows.size:
         return []

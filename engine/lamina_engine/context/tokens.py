@@ -17,7 +17,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from lamina_engine.embed.bundled import Merges, encode_piece, join_pairs, load_merges, tokenizer_path
+from lamina_engine.embed.bundled import Merges, bundled_merges, encode_piece, join_pairs
 
 RANKS: Final = 24_576
 """Tokens of ``cl100k_base`` that are known here."""
@@ -123,7 +123,7 @@ def _keep(known: dict[str, int], word: str, tokens: int) -> None:
 
 @functools.cache
 def _bundled() -> _Bundled:
-    return _Bundled(load_merges(tokenizer_path()))
+    return _Bundled(bundled_merges())
 
 
 @functools.cache

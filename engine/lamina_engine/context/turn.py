@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+import math
+import re
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
-from lamina_engine.clock import Instant
+from lamina_engine.chunks.reading import chunks_at
+from lamina_engine.clock import MISSING_US, Instant
 from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
+from lamina_engine.context.content import continues_work, has_content
+from lamina_engine.context.evidence import Evidence, gather_evidence
 from lamina_engine.context.journal import read_state, record_turn
-from lamina_engine.context.memories import TASK, active_task, item_of_chunk
+from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
-from lamina_engine.context.scope import Scope
+from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
-from lamina_engine.recall.pipeline import recall
+from lamina_engine.freshness.tiers import multiplier, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Hit
     from lamina_engine.settings import Injection
-    from lamina_kernels.layouts import F32
 
 logger = logging.getLogger(__name__)
 
+PARTS: Final = ("task", "facts", "search")
+_OPEN: Final = ("full", "soft_gate")
 _CODE: Final = "code-patterns"
 _OVERFETCH: Final = 2
-"""Times as many hits as results are asked for: tasks and what is stale fall out."""
+"""Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
+_STEEP: Final = 1.5
+_EQUAL: Final = 0.05
+"""Results whose evidence differs by less count as equals: the newer comes first."""
+_LINK_LINE: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[\[[^\]]+\]\]|\[[^\]]+\]\([^)]+\))\s*$")
+_LEAST_LINES: Final = 4
 
 
 class Result(Struct, frozen=True):
@@ -39,9 +51,9 @@ class Result(Struct, frozen=True):
 
     item: Item
     score: float
-    """By meaning and age, penalty included; what ranks."""
+    """Evidence, steeper: an item needs the documented 0.7 of the best one's score, so 0.79 of its evidence."""
     confidence: float
-    """By meaning alone, on one scale for all models, penalty included; what gates."""
+    """Evidence alone, at most 1: the gate."""
 
 
 def inject(
@@ -52,6 +64,7 @@ def inject(
     floor: int | None = None,
     ceiling: int | None = None,
     project: str | None = None,
+    repo: Path | None = None,
     now: Instant | None = None,
     trigger: str = "prompt",
 ) -> ContextBlock:
@@ -62,96 +75,94 @@ def inject(
     if not settings.enabled or not prompt.strip() or gates.is_command(prompt):
         return ContextBlock()
     try:
-        return _inject(memory, prompt, session, settings, project, now_us, trigger)
+        return _inject(
+            memory, prompt, session, settings, find_scope(memory.view(), project, repo, session), now_us, trigger
+        )
     except Exception as error:  # whatever it is: an agent's turn goes on without memories
         logger.warning("%s: no context for this turn: %r", memory.root, error)
         return ContextBlock(mode="failed")
 
 
 def _inject(
-    memory: Memory, prompt: str, session: str, settings: Injection, project: str | None, now_us: int, trigger: str
+    memory: Memory, prompt: str, session: str, settings: Injection, scope: Scope, now_us: int, trigger: str
 ) -> ContextBlock:
-    if not memory.view().rows:
+    if not memory.view().rows and not memory.view().snapshot.rows("facts"):
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
     state = read_state(memory, session)
-    vector = _embed_prompt(memory, prompt)
-    results = _search(memory, prompt, vector, settings, project, now_us)
-    best = max(results, key=lambda result: result.confidence, default=None)
+    evidence = _gather(memory, prompt, scope, now_us)
+    found = _results(memory, evidence, settings, now_us)
+    best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
+    results = [each for each in found if gates.gate(each.confidence, each.item.collection, settings) in _OPEN]
+    facts = fact_items(memory, prompt, now_us)
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
-    moved = gates.drift(vector, state.vector)
+    moved = gates.drift(evidence.vector, state.vector)
     block = ContextBlock(mode=mode, best=confidence, drift=moved)
-    if mode in ("full", "soft_gate"):
+    task = active_task(memory, scope) if mode in _OPEN or facts or continues_work(prompt) else None
+    if mode in _OPEN or facts or task is not None:
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
-        budget = budgets.half_budget(budget, settings) if mode == "soft_gate" else budget
+        budget = budget if mode == "full" else budgets.half_budget(budget, settings)
         fill = BlockFill("turn", budget, state.shown)
-        task = active_task(memory, Scope(project, named=project is not None))
         if task is not None:
-            fill.take([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
-        kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
-        fill.take(results[i].item for i in kept)
-        text, tokens = fill.finish(("task", "search"))
+            fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
+        fill.take(facts)
+        if mode in _OPEN:
+            kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
+            fill.take(results[i].item for i in kept)
+        text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
         )
     record_turn(
-        memory, block, settings, tier="turn", session=session, project=project, trigger=trigger, considered=len(results),
-        collections=[result.item.collection for result in results], vector=vector,
+        memory, block, settings, tier="turn", session=session, project=scope.project, trigger=trigger,
+        considered=len(results), collections=[result.item.collection for result in results], vector=evidence.vector,
     )  # fmt: skip
     return block
 
 
-def _search(
-    memory: Memory, prompt: str, vector: F32 | None, settings: Injection, project: str | None, now_us: int
-) -> list[Result]:
-    """Return the results, best first, by meaning and age, without stale code patterns."""
-    options: dict[str, Any] = {"where": {"project": project}} if project else {}
-    options |= {"lanes": ("lexical",)} if vector is None else {"vector": vector}
-    outcome = recall(
-        memory, prompt, profile="temporal", k=_OVERFETCH * settings.max_retrievals, now=now_us / 1e6, **options
-    )
-    space = memory.view().snapshot.space
-    model = str(space.identity) if space is not None and vector is not None else "words"
+def _gather(memory: Memory, prompt: str, scope: Scope, now_us: int) -> Evidence:
+    """Return the candidates, by words alone where the model fails; none without content."""
+    if not has_content(prompt):
+        return Evidence(np.empty(0, np.int64), np.empty(0), None)
+    where = scope.filter({})
+    try:
+        return gather_evidence(memory, prompt, where, now_us)
+    except EmbeddingError as error:
+        logger.warning("%s: the prompt has no vector, words alone are asked: %s", memory.root, error)
+        return gather_evidence(memory, prompt, where, now_us, meaning=False)
+
+
+def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: int) -> list[Result]:
+    """Return the results, best first, of equals the newer.
+
+    A stale memory about code ranks lower and is told with its tier; a penalty of 0, where one is set, leaves it out.
+    """
     penalties = _penalties(memory)
-    found = [_result(each, penalties, model, now_us) for each in outcome.hits if each.type != TASK]
-    ranked = sorted((each for each in found if each.score > 0.0), key=lambda each: -each.score)
-    return ranked[: settings.max_retrievals]
+    first = np.lexsort((evidence.rows, -evidence.values))[: _OVERFETCH * settings.max_retrievals]
+    chunks = chunks_at(memory.view(), evidence.rows[first])
+    found = []
+    for chunk, value in zip(chunks, evidence.values[first].tolist(), strict=True):
+        factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
+        if chunk.type == TASK or factor <= 0.0 or _is_list_of_links(chunk.text):
+            continue
+        confidence = min(value, 1.0)
+        result = Result(item_of_chunk(chunk, "search", now_us, confidence), value**_STEEP, confidence)
+        created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
+        found.append((-math.floor(value * factor / _EQUAL), -created, chunk.id, result))
+    return [each[-1] for each in sorted(found, key=lambda each: each[:-1])[: settings.max_retrievals]]
 
 
-def _result(hit: Hit, penalties: Mapping[str, float] | None, model: str, now_us: int) -> Result:
-    from lamina_engine.freshness.tiers import multiplier
-
-    factor = 1.0
-    if penalties is not None and hit.collection == _CODE:
-        factor = multiplier(hit.freshness, penalties)
-    terms = hit.terms
-    signal = terms["coverage"] if model == "words" else terms["cosine"] or 0.0
-    score = hit.score * factor
-    confidence = gates.confidence(signal, model) * factor
-    return Result(item_of_chunk(hit, "search", now_us, score), score, confidence)
+def _is_list_of_links(text: str) -> bool:
+    """Return True if most lines are links: such a page matches much and says nothing."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) >= _LEAST_LINES and 2 * sum(_LINK_LINE.match(line) is not None for line in lines) > len(lines)
 
 
 def _penalties(memory: Memory) -> Mapping[str, float] | None:
     """Return what tiers multiply scores by; None where freshness is switched off."""
-    from lamina_engine.freshness.tiers import read_settings
-
     found = read_settings(memory.settings.given)
     return found.multipliers if found.enabled else None
-
-
-def _embed_prompt(memory: Memory, prompt: str) -> F32 | None:
-    """Return the prompt's vector; None without vectors, or where the model fails."""
-    snapshot = memory.view().snapshot
-    if snapshot.space is None:
-        return None
-    try:
-        memory.check_space(snapshot, None)
-        vector: F32 = memory.embedder_for(snapshot.space).embed_query(prompt)
-    except EmbeddingError as error:
-        logger.warning("%s: the prompt has no vector, words alone are asked: %s", memory.root, error)
-        return None
-    return vector if vector.any() else None
 
 
 def _check_settings(settings: Injection, prompt: object, session: object, floor: object, ceiling: object) -> Injection:

@@ -26,6 +26,7 @@ References
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -130,7 +131,7 @@ def encode_piece(piece: str, merges: Merges) -> list[int]:
 
 
 def join_pairs(ids: list[int], rank: Callable[[int], int | None]) -> list[int]:
-    """Join adjacent tokens, lowest rank first, leftmost of equals; ``rank`` as in `Merges.pairs`."""
+    """Join adjacent tokens, lowest rank first, leftmost of equals; ``rank`` as `Merges.pairs`."""
     n = len(ids)
     # Doubly linked list over positions. A queue entry is rank << 47 | joined id << 32 | position: lowest rank first,
     # then leftmost. An entry whose pair has changed since is recognised by its rank and dropped.
@@ -182,6 +183,12 @@ def load_merges(tokenizer: Path) -> Merges:
     return merges
 
 
+@functools.cache
+def bundled_merges() -> Merges:
+    """Return the dictionaries of the bundled tokenizer, one copy for the process."""
+    return load_merges(tokenizer_path())
+
+
 def _parse(tokenizer: Path) -> Merges:
     model = json.loads(tokenizer.read_bytes())["model"]
     vocabulary: dict[str, int] = model["vocab"]
@@ -225,7 +232,6 @@ class WordLlamaEmbedder:
             raise InvalidArgument(f"wordllama has no dim={dim!r}; give 256, 128 or 64")
         self._dim = dim
         self._weights = _package() / "weights" / "l2_supercat_256.safetensors"
-        self._tokenizer = tokenizer_path()
         self._table = _open_table(self._weights)[:, :dim]
         self._lock = after_fork.make_lock()
         self._pieces: BpeVocabulary | None = None
@@ -299,7 +305,7 @@ class WordLlamaEmbedder:
         if pieces is None:
             with self._lock:
                 if self._pieces is None:
-                    self._pieces = BpeVocabulary(load_merges(self._tokenizer))
+                    self._pieces = BpeVocabulary(bundled_merges())
                 pieces = self._pieces
         return b"".join(map(pieces.__getitem__, text.split()))
 

@@ -24,9 +24,9 @@ UNVERIFIED: Final = "unverified"
 ORDER: Final = (EXPIRED, STALE, AGING, FRESH, UNKNOWN)
 """Tiers by the attention they need, as reports list them."""
 MULTIPLIERS: Final[Mapping[str, float]] = MappingProxyType(
-    {FRESH: 1.0, AGING: 0.9, STALE: 0.0, EXPIRED: 0.0, UNVERIFIED: 1.0, UNKNOWN: 0.8}
+    {FRESH: 1.0, AGING: 0.9, STALE: 0.7, EXPIRED: 0.5, UNVERIFIED: 1.0, UNKNOWN: 0.8}
 )
-"""Score multipliers where context is chosen for an agent; they do not touch recall."""
+"""Score multipliers of code patterns in a turn's context, which tells stale ones with their tier; they do not touch recall."""
 AGE_HALF_LIVES: Final = (1.0, 2.0, 4.0)
 """Ages, in half-lives, from which a chunk without a file is aging, stale, expired: recency below 1/2, 1/4, 1/16."""
 _BOUNDS: Final = {AGING: (1, 100), STALE: (2, 500), EXPIRED: (3, 1000)}

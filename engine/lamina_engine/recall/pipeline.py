@@ -153,10 +153,11 @@ def recall_rows(
     profile: str | Profile | None = None,
     tz: str | None = None,
     as_of: Any = None,
+    counted: bool = True,
     **options: Any,
 ) -> HitRows:
-    """Run one recall and return only the rows of its hits."""
-    view, request = _read_request(memory, text, profile, tz, as_of, options)
+    """Run one recall and return only the rows of its hits; ``counted`` unless part of another."""
+    view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
     ranked = _rank(memory, view, request)
     share, found, kept = ranked.share, ranked.candidates, ranked.kept
     matches = (1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0)
@@ -164,10 +165,18 @@ def recall_rows(
 
 
 def _read_request(
-    memory: Memory, text: str, profile: str | Profile | None, tz: str | None, as_of: Any, options: Mapping[str, Any]
+    memory: Memory,
+    text: str,
+    profile: str | Profile | None,
+    tz: str | None,
+    as_of: Any,
+    options: Mapping[str, Any],
+    *,
+    counted: bool = True,
 ) -> tuple[View, Request]:
     """Return the view to read and the checked request, with the question's time window."""
-    memory.count_recall()
+    if counted:
+        memory.count_recall()
     view = memory.view()
     if not isinstance(profile, Profile):
         profile = memory.profiles.get(memory.config.profile if profile is None else profile)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lamina_engine.context.gates import confidence, drift, gate, is_command
+from lamina_engine.context.gates import drift, gate, is_command
 from lamina_engine.settings import Injection
 
 DEFAULTS = Injection()
@@ -23,15 +23,6 @@ def test_thresholds_go_by_the_collection_of_the_best(best: float, collection: st
 
 def test_thresholds_are_settings() -> None:
     assert gate(0.3, "discussions", Injection(hard_floor=0.1, threshold_discussions=0.2)) == "full"
-
-
-def test_confidence_is_absolute_and_rises_with_the_cosine() -> None:
-    values = [confidence(cosine, "wordllama-256@1") for cosine in np.linspace(-0.2, 1.0, 50)]
-    assert values == sorted(values)
-    assert confidence(0.35, "wordllama") == pytest.approx(0.45)
-    assert confidence(0.2, "wordllama") < 0.3
-    assert confidence(0.45, "wordllama") == pytest.approx(0.6)
-    assert confidence(0.42, "a model of the caller's") == 0.42
 
 
 def test_drift_of_equal_orthogonal_opposite_and_missing() -> None:

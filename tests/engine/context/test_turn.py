@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from datetime import date
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,50 +144,100 @@ def test_the_switch_silences_both_tiers(known: Vault) -> None:
     assert lines(known) == []
 
 
-def test_stale_code_patterns_are_held_back_unless_freshness_is_off(
-    known: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known.add(
-        {
-            "id": "old",
-            "text": "SQLite writers move to PostgreSQL by a queue",
-            "collection": "code-patterns",
-            "created_at": "2026-02-20",
-        }
-    )
+@pytest.mark.parametrize("tier", ["stale", "expired"])
+def test_what_is_stale_is_told_with_its_tier(known: Vault, monkeypatch: pytest.MonkeyPatch, tier: str) -> None:
+    """Findings, seeds-b: stale memories about code were silently left out, where the seed wants them surfaced."""
     from lamina_engine.context import turn
-    from lamina_engine.recall import pipeline
 
-    real = pipeline.recall
+    code = "We moved from SQLite to PostgreSQL for a second writer: queue.py writes through the pool."
+    known.add({"id": "old", "text": code, "collection": "code-patterns", "created_at": "2026-02-20"})
+    from lamina_engine.chunks.reading import chunks_at as real
 
-    def scanned(*arguments: Any, **options: Any) -> Any:
-        outcome = real(*arguments, **options)
-        hits = [structs.replace(hit, freshness="stale") for hit in outcome.hits]
-        return structs.replace(outcome, hits=hits)
-
-    monkeypatch.setattr(turn, "recall", scanned)
-    ids = {item.id for item in known.inject(WHY, "s").items}
-    assert "old" not in ids
-    assert "why" in ids  # other collections are told with their tier, and not held back
-    with lamina.open(known.path, clock=FixedClock(NOW), settings={"FRESHNESS_ENABLED": "false"}) as vault:
+    monkeypatch.setattr(
+        turn, "chunks_at", lambda *given: [structs.replace(each, freshness=tier) for each in real(*given)]
+    )
+    told = {item.id: item.freshness for item in known.inject(WHY, "s").items}
+    assert told["old"] == told["why"] == tier
+    silent = {f"FRESHNESS_PENALTY_{tier.upper()}": "0"}
+    with lamina.open(known.path, clock=FixedClock(NOW), settings=silent) as vault:
+        assert "old" not in {item.id for item in vault.inject(WHY, "t").items}  # whoever sets it so
+    with lamina.open(known.path, clock=FixedClock(NOW), settings={**silent, "FRESHNESS_ENABLED": "false"}) as vault:
         assert "old" in {item.id for item in vault.inject(WHY, "t").items}
 
 
-@pytest.mark.parametrize(
-    ("tier", "ref"), [("fresh", 0.8), ("aging", 0.72), ("stale", 0.0), ("expired", 0.0), (None, 0.8), ("unknown", 0.64)]
-)
-def test_what_a_tier_costs_a_code_pattern(vault: Vault, tier: str | None, ref: float) -> None:
-    from lamina_engine.context.turn import _penalties, _result
-    from lamina_engine.results import Hit, Terms
-
-    found = Hit(
-        id="a", row=0, text="b", type="note", collection="code-patterns", recorded_at_us=0, freshness=tier, score=0.8,
-        terms=cast("Terms", {"cosine": 0.45, "coverage": 0.0}),
+def test_of_two_versions_the_newer_comes_first(vault: Vault) -> None:
+    vault.add(
+        [
+            {"id": f"v{year}", "text": f"Invoices are numbered by year and customer since {year}.", "created_at": f"{year}-01-05"}
+            for year in (2025, 2023)
+        ]
     )  # fmt: skip
-    result = _result(found, _penalties(vault._memory), "wordllama", 0)
-    assert result.score == pytest.approx(ref)
-    assert result.confidence == pytest.approx(0.6 * ref / 0.8)
-    assert _result(found, None, "wordllama", 0).score == 0.8
+    items = vault.inject("how are the invoices of a customer numbered?", "s").items
+    assert [item.id for item in items] == ["v2025", "v2023"]
+
+
+FRESH = [
+    f"Chore {n}: moved the {word} into its own module."
+    for n, word in enumerate(("picker", "banner", "footer", "slider", "cart") * 80)
+]
+
+
+def test_an_old_answer_is_told_among_fresh_strangers(vault: Vault) -> None:
+    """Findings, seeds-b gap 2: candidates with an old right answer were cut by age before the gate looked."""
+    vault.add([{"text": text, "created_at": "2026-02-28"} for text in FRESH])
+    vault.add(
+        {
+            "id": "rule",
+            "text": "Prices are stored as integer cents, never as float, since rounding lost us money.",
+            "created_at": "2025-03-01",
+        }
+    )
+    prompt = (
+        "Please add a column for the price to the order lines. I'd use float for now, we can change it later. "
+        "Also move the footer below the totals while you are there."
+    )
+    assert "rule" in {item.id for item in vault.inject(prompt, "s").items}
+
+
+def test_a_question_of_few_words_is_answered_in_a_vault_of_six(known: Vault) -> None:
+    """Findings, seeds-b gap 2: "what SLA does Nordwind have" was skipped at a coverage of 0.443."""
+    known.add({"id": "sla", "text": "Nordwind's SLA is four hours, on weekdays.", "created_at": "2026-02-20"})
+    assert "sla" in {item.id for item in known.inject("what SLA does Nordwind have", "s").items}
+
+
+@pytest.mark.parametrize(
+    "prompt", ["continue where we left off", "what's next?", "what was I working on", "mach weiter", "继续"]
+)
+def test_going_on_with_the_work_brings_the_active_task_alone(known: Vault, prompt: str) -> None:
+    """Findings, seeds-b gap 9: it hung on the search's gate."""
+    block = known.inject(prompt, "s")
+    assert [(item.part, item.id) for item in block.items] == [("task", "todo")]
+    assert known.inject(prompt, "s").items == ()  # once a session
+
+
+def test_another_projects_task_is_not_mine(vault: Vault, tmp_path: Path) -> None:
+    vault.add(
+        [
+            {"id": "mine", "text": "Add the price column.", "type": "agent_task", "project": "payments", "created_at": "2026-02-20"},
+            {"id": "theirs", "text": "Rate limits.", "type": "agent_task", "project": "gateway", "created_at": "2026-02-22"},
+        ]
+    )  # fmt: skip
+    folder = tmp_path / "payments"
+    folder.mkdir()
+    go_on = "continue where we left off"
+    assert [item.id for item in vault.inject(go_on, "a", project="payments").items] == ["mine"]
+    assert [item.id for item in vault.inject(go_on, "b", repo=folder).items] == ["mine"]
+    assert vault.inject(go_on, "c").items == ()
+
+
+def test_a_fact_that_answers_is_a_line_of_its_own(vault: Vault) -> None:
+    """Findings, seeds-a gap 7: facts without their note never reached an agent."""
+    vault.facts.add("Beacon", "port", "4300")
+    vault.facts.add("Beacon", "owner", "Ada")
+    (item,) = vault.inject("What port does Beacon run on?", "s").items
+    assert (item.part, item.type, item.text) == ("facts", "fact", "Beacon · port · 4300")
+    assert vault.inject("What is the weather like in Beacon Hill today?", "t").items == ()
+    assert vault.inject("commit this", "u").items == ()
 
 
 @pytest.mark.parametrize("prompt", [f"{WHY} see example.com", f"{WHY} said Mr.Hyde", f"/etc/hosts {WHY}"])
@@ -199,9 +249,9 @@ def test_what_looks_like_a_file_hides_no_collection(known: Vault, prompt: str) -
 def test_a_soft_gate_gives_half_and_never_less_than_the_floor(known: Vault) -> None:
     prompt = "how much memory does the database take?"
     best = known.inject(prompt, "probe").best
-    assert 0.45 < best < 1.0
+    assert 0.3 < best < 1.0
     names = ("CONFIDENCE_THRESHOLD", "THRESHOLD_DISCUSSIONS", "THRESHOLD_CONVENTIONS")
-    limits = {f"INJECTION_{name}": min(best + 0.01, 1.0) for name in names}
+    limits = {f"INJECTION_{name}": min(best + 0.01, 1.0) for name in names} | {"INJECTION_HARD_FLOOR": 0.1}
     with lamina.open(known.path, clock=FixedClock(NOW), settings=limits) as vault:
         block = vault.inject(prompt, "s", 600, 900)
     assert block.mode == "soft_gate"
@@ -223,7 +273,7 @@ def test_a_broken_vault_costs_one_line_and_no_turn(
     def broken(*_: Any, **__: Any) -> None:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(turn, "recall", broken)
+    monkeypatch.setattr(turn, "gather_evidence", broken)
     with caplog.at_level(logging.WARNING):
         block = known.inject(WHY, "s")
     assert (block.text, block.mode) == ("", "failed")

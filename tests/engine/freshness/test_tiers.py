@@ -43,7 +43,7 @@ def test_bounds_themselves_are_accepted() -> None:
 
 def test_multipliers_are_those_of_the_table() -> None:
     assert dict(MULTIPLIERS) == {
-        "fresh": 1.0, "aging": 0.9, "stale": 0.0, "expired": 0.0, "unverified": 1.0, "unknown": 0.8,
+        "fresh": 1.0, "aging": 0.9, "stale": 0.7, "expired": 0.5, "unverified": 1.0, "unknown": 0.8,
     }  # fmt: skip
     assert (multiplier(None), multiplier("aging"), multiplier("never heard of")) == (1.0, 0.9, 0.8)
     assert 0.8 * multiplier("aging") == pytest.approx(0.72)

@@ -1,0 +1,245 @@
+"""Content of a prompt: whether it names anything that a memory could be about.
+
+"Commit this", "try again", "looks good, continue" and "was ist passiert" are about what agent and user have before them, and no
+memory helps. They consist of words that carry no subject: words of grammar and of talk (`_TALK`), and words for the work at hand
+(`_WORK`), in several languages. One other word, a name, a number of four digits or an identifier gives a prompt content; so does a
+question of how, where or why *we* do the work at hand, which a memory may well answer.
+
+Nothing but ``re`` is imported, directly or by the packages above: a hook asks this before it loads anything else.
+"""
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\S+", text))
+
+
+_TALK = _words(
+    """
+    a about above absolutely actually after again ago agree agreed ah ahead alas all almost alone along already
+    alright also alternatively although always am amazing among an and another any anybody anyhow anymore anyone
+    anything anyway anywhere apart apparently are around as aside at away awesome awful back bad badly basically
+    be because become been before begin behind being believe below beside besides best better between beyond big
+    bit both bother brief briefly bring brilliant but by bye call came can cannot care careful carefully carry
+    case cause certain certainly chance cheers choice choose clear clearly close closer come comes coming
+    complete completed completely confirm confirmed confused continue continued continuing cool correct
+    correctly could couple course crap cute damn day days dear decide definitely detail details did different
+    differently difficult direct directly do does doing done double down drop dude each earlier early easier
+    easily easy either else elsewhere end enough entire entirely especially etc even ever every everybody
+    everyone everything everywhere evening exact exactly excellent except excuse expect expected fair fairly
+    fantastic far fast faster feel few final finally find fine finish finished first five follow following for
+    forget fortunately four free from front full fully fun fuck funny further game gave general generally get
+    gets getting give given gives giving glad go god goes going gone good goodbye got gotcha grab great
+    greetings guess guys had haha half hang happen happened happening happens happy hard has have having he hear
+    hell hello help helped helpful helping helps hence her here hers hey hi higher him his hm hmm hmmm hold holy
+    honestly hope hopefully hour hours how however huge huh i idea ideas if immediately important in indeed
+    inside instead interesting into is it item items its itself job just keep kept kind kindly kinda know knew
+    known large last lastly late later least leave left less let lets like likely line lines list little lol
+    long longer look looked looking looks lot lots love lovely low lower made main mainly make makes making many
+    mate matter may maybe me mean meaning means meant meanwhile meet mention mentioned mess might mind mine
+    minute minutes miss moment month months more moreover morning most mostly move moving mr much must my myself
+    nah name namely near nearly necessary need needed needs neither never new next nice night nine no nobody
+    nope none nor normal normally not note nothing now nowhere number obvious obviously of off oh ok okay old
+    omg on once one ones only oops opinion or order other others otherwise ought our ours ourselves out outside
+    over overall own pardon part particular particularly per perfect perfectly perhaps person personally pick
+    picked piece place plain please plus point possible possibly pretty previous previously probably proceed
+    promise proper properly provide put question questions quick quicker quickly quiet quite rather ready real
+    really reason reasonable recent recently regarding regards relax rely remaining remember remind respond
+    response rest right roger rough roughly same saw say saying says second seconds see seeing seem seems seen
+    send sense separate serious seriously set seven several shall she short shorter shortly should show showed
+    showing shown shows side similar simple simpler simply since sir six slightly slow slower small smaller
+    smart so some somebody somehow someone something sometimes somewhat somewhere soon sooner sorry sort sound
+    sounds specific specifically stand start started starting starts state stay step steps still stop stopped
+    straight stuff stupid such suggest suggested suggestion super suppose supposed sure surely sweet take taken
+    takes taking talk tell ten terrible th than thank thanks that the their theirs them themselves then there
+    therefore these they thing things think thinking third this thorough thoroughly those though thought three
+    through throughout thus till time times tiny tldr to today together told tomorrow tonight too took top total
+    totally toward tried tries trust try trying turn twice two type ugh um under understand understandable
+    understood unfortunately unless until up upon us use used useful uses using usual usually various ve very
+    via wait waiting walk wanna want wanted wants was way ways we week weeks welcome well went were what
+    whatever whats when whenever where whereas wherever whether which whichever while who whoever whole whom
+    whose why will wish with within without wonder wonderful word words work worked working works worry worse
+    worst worth would wow wrong yay yea yeah year years yep yes yesterday yet yo you your yours yourself yup
+    zero option alternative ll re don didn doesn isn aren wasn won wouldn shouldn couldn cannot dont didnt
+    doesnt isnt arent cant wont im ive youre thats lgtm ty thx tks plz pls btw imo asap fyi nvm idk np wdyt
+    afaik eod wip tl dr ping weather joke story poem sing cancel cancelled hungry tired bored lunch coffee weekend monday tuesday
+    wednesday thursday friday saturday sunday
+    """
+)
+_WORK = _words(
+    """
+    add added adjust amend apply applied approach approve approved argument assert attempt branch branches break
+    breaking broke broken bug bugs build builds built change changed changes check checked checks checkout class
+    classes clean cleaner cleanup code coding command commands comment commented comments commit commits
+    commited committed compile compiled compiles component conflict conflicts console copy cover coverage crash
+    crashed crashes create created debug debugger delete deleted deploy deployed deployment describe diff diffs
+    discard doc docs docstring docstrings document documentation draft edit edited edits elaborate error errors
+    example examples exception exceptions execute expand explain explained explanation export extend extract
+    fail failed failing fails failure failures feature features file files fill finalize fix fixed fixes flag
+    folder format formatted formatting function functions generate green hook identifier implement
+    implementation implementations implemented import imports improve improved improvement include indent
+    indentation info input insert inspect install installed instruction instructions integrate investigate issue
+    issues iterate lint linter linting local locally log logging logs merge merged message messages method
+    methods migrate mistake mistakes mock modify module modules open opened optimise optimize output package
+    page parameter paste patch performance plan plans point polish post pr print printed problem problems
+    process program progress project proofread prompt prs publish pull pulled push pushed raise rate rebase
+    rebased recheck recommend redo reduce refactor refactored refactoring reformat regenerate release reload
+    remote remove removed rename renamed render reopen reorder repeat rephrase replace replaced repo report
+    repository reproduce request requests reread rerun reset resolve resolved restart restore restructure result
+    results resume resumed retest retry return revert reverted review reviewed rewrite roll rollback run running
+    runs sample save saved scan script scripts search server setup share ship shorten sign simplify skip snippet
+    solution solve solved source split stage stack status submit suite suites summarise summarize summary
+    support switch sync syntax tag task tasks terminal test tested testing tests text tidy title todo todos
+    trace traceback translate trim tweak typo typos types undo unit update updated updates upgrade validate
+    value values variable variables verbose verify version view warning warnings watch wrap write writes writing
+    written wrote readme changelog ci main master origin head feedback read reading ship shipped option options
+    answer answers ask asked asking respond ui
+    """
+)
+_OTHER = _words(
+    """
+    aber ach alle allem allen alles als also am an anders auch auf aus ausführen bei beide beiden beim bereit
+    besser bin bis bist bitte bleib da dabei damit danach danke dann das dass dein deine dem den denn der des
+    dich die dies diese dieser dieses dir doch dran drin du durch eben ein eine einem einen einer eines einfach
+    einmal entfern entferne er erklär erkläre erklären erst es etwas euch fehler fertig formatiere frage fragen
+    für führ führe ganz gar geh geht gehts genau gerade gern gerne gib gibt gleich gut guten hab habe haben halt
+    hallo hast hat hatte hätte heißt hier hilf hilfe ich ihm ihn ihr im immer in ist ja jetzt jetzigen kann
+    kannst kein keine keinen klappt klar klingt komm könnte können könntest lass lassen lauf laufen leider
+    letzte letzten letztes lies lösch lösche löschen los mach mache machen macht mal man mehr mein meine meinst
+    mich mir mit morgen moment muss nach nächste nächsten nächster nächstes naja nein neu neue neuen nicht
+    nichts noch nochmal nun nur ob oder ohne okay passiert passt perfekt prima probier probiere prüf prüfe
+    rückgängig schau schön schon schreib schreibe schritt sehr sei sein seine sich sie sieht sind so soll sollen
+    sollte sonst stimmt such super tag test teste testen tests toll tschüss tun tut um und uns unser unter
+    versuch versuche versuchen viel vielen von vor wann war waren warte warum was weg weil weiß weiter
+    weitermachen welche welcher welches wenn wer werden wie wieder wir wird wirklich wo wohl wollen würde zeig
+    zeige zeit zu zum zur zurück zusammen änderung änderungen ändere code commit committe datei kommentar abend
+    morgen nacht bis später ordnung à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
+    aux avant avec avez avoir ça ce cela ces cet cette chose ci comme comment corrige corriger c d dans de des
+    dernier dernière dire dis dit dois donc du efface elle elles en encore enlève enregistre entre erreur
+    erreurs es essaie essaye essayer est et étape été être eux explique expliquer faire fais fait fichier fin
+    fini fonctionne génial il ils j jamais je l la là laisse lance lancer le les leur lis lui m ma maintenant
+    mais marche me merci beaucoup mes mets mieux modifications moi moins mon montre montrer n ne ni non nos notre nous on
+    ont ou où oui par parfait pas passe passé peu peut peux plaît plus pour pourquoi pouvez prochain prochaine
+    problème puis qu quand que quel quelle quelles quels qui quoi recommence refais regarde relance rien s sa
+    sais salut sans se sera ses si son sont suis suite suivant suivante super supprime sur t ta te tes tests toi
+    ton tous tout toute toutes très trop tu un une va vas vérifie veut veux voilà vois vos votre vous vrai
+    vraiment y bonjour bonsoir accord annule arrête bien bon bonne continue continuer stp svp code a ahí al algo
+    añade antes aquí arregla así aún ayuda bien borra bueno cambia cambio cambios claro código comentario como
+    cómo con continúa continuar correcto corre cosa crea cual cuál cuando cuándo de del desde después di dice
+    dime donde dónde e ejecuta el él ella ellos en encima entonces era eres error errores es esa ese eso espera
+    esta está estaba están estás este esto estoy explica explicar falla falló fue funciona genial gracias guarda
+    ha haz hace hacer hacia hasta hay hola hora hoy intenta inténtalo ir la las le lee les listo lo los luego
+    mal más me mejor mi mira mis mismo muestra muestrame muy nada ni no nos nosotros nuestro nuevo o ok os otra
+    otro para parece pasa pasó paso pero perfecto podemos poder por porque prueba pruebas puede puedes pues que
+    qué queda quien quién quiero quita repite revisa sabe se sea seguimos ser sí si sido sigamos sigue siguiente
+    sin sobre solo sólo son soy su sus también tan te tengo tests ti tiempo tiene tienes todo todos tras tu tú
+    tus última último un una uno usa va vale vamos ve ver vez y ya yo adelante adiós buenas buenos días noches
+    tardes favor ainda agora ajuda aqui até bem boa bom certo com continua continue corrija da das de deu do dos
+    e ela ele em então erro é essa esse está estou eu executa faz fazer fez foi funciona funcionou gente isso já
+    lhe lo mais mas me mesmo meu minha mostra muito na nada não nem nos novo num o obrigada obrigado onde os ou
+    para parece passo pela pelo pode por porque pra quando que quê quem quero rode roda se sem ser seu sim só
+    sua tá tá também tem tenta tente tentar testes teste tudo um uma vai vamos ver vez você por favor olá oi
+    tchau próximo ancora adesso aiuto allora anche bene bravo buongiorno ciao che chi ci ciò come con continua
+    così cosa cosi da dai dei del della di dove dopo e è ed errore esegui fai fallo fare fatto fine funziona già
+    giusto grazie ho il in io la le lei lo loro lui ma mi mio molto mostra mostrami nel nella no noi non nostro
+    nulla o ok ora per perché perfetto più poi possiamo procedi prego prossimo prova puoi qua qual quale quando
+    quello questa questo qui riprova sbagliato se sei sempre sì si sia sono spiega sta stai su sua suo tutto tu
+    tua tuo un una uno va vai vediamo vuoi file commenta aggiungi annulla aan al alles alsjeblieft als ben bent
+    bij dag dan dank dat de deze die dit doe doen door een en er even fout fouten ga gaan goed graag had heb
+    hebben heeft help het hier hij hoe ik in is ja jij je jou kan klaar klopt kun laat maar maak me meer met mij
+    mijn moet na naar nee niet niets nog nou nu of om omdat ons ook op opnieuw over perfect precies probeer uit
+    van verder voer volgende voor waar waarom was wat we weer welke werkt wie wij wil worden zal ze zie zijn zo
+    zou zien toe bedankt hoi hallo stap tests toevoegen verwijder tak nie dzięki dziękuję proszę dalej dobrze
+    jeszcze raz spróbuj ponownie co to jest jak kontynuuj super uruchom testy napraw błąd i w z na do się już mi
+    mnie tego ten ta pokaż gotowe czy stało dlaczego świetnie zrób да нет спасибо пожалуйста продолжай дальше
+    хорошо ладно ок еще ещё раз попробуй снова что это как почему и в на с не работает запусти тесты исправь
+    ошибку ошибка покажи готово отлично привет сделай так все всё теперь мне я ты мы он она они случилось давай
+    верно правильно стоп подожди объясни пока где когда кто код файл тест закоммить отмени удали добавь проверь
+    можешь ли же бы для из к о об по у за от до то тот этот эта эти мой твой наш evet hayır tamam teşekkürler
+    devam et tekrar dene lütfen ne oldu bu şu o mı mi çalıştır testleri düzelt hata göster neden nasıl bir daha
+    ve ja nej tack fortsätt igen prova kör testerna vad hände varför det är inte bra och jag du den som på fixa
+    felet snälla takk takker fortsett prøv igjen kjør hva skjedde ikke jeg nei hvad kør tak prøv fejl kyllä ei
+    kiitos jatka uudelleen
+    """
+)
+_PHRASES = _words(
+    """
+    继续 好的 好 再试一次 再试 试试 一次 一下 谢谢 谢了 多谢 是的 不是 是 不 对 对的 可以 提交 运行 测试 修复 修正 错误 报错 为什么
+    怎么 什么 怎么回事 这个 那个 这 那 解释 看看 看 帮我 请 吧 吗 呢 了 的 把 没问题 问题 没有 没 完成 现在 几点 下一步 代码 文件
+    撤销 删除 重试 重新 开始 停止 停 等等 你好 早上好 再见 你 我 他 它 们 在 有 很 都 也 还 就 要 做 说 跑 改 写 上 下 来 去
+    行 嗯 哦 更新 合并 推送 はい いいえ 続けて 続き ください お願いします お願い ありがとうございます ありがとう もう一度 もう一回 試して
+    やり直して やり直し テスト 実行して 実行 コミットして コミット 修正して 修正 直して エラー なぜ どうして 何 なに これ それ あれ この
+    その 説明して 説明 見せて 見て 大丈夫 いいね いい 了解 です ます した して する ですか ますか か は が を に で と の も ね よ
+    次 待って 止めて おはよう こんにちは こんばんは 起きた 起こった コード ファイル 今 時 元に戻して 戻して プッシュ 네 아니요 아니 계속해
+    계속 해줘 해주세요 해 주세요 줘 감사합니다 고마워 다시 시도 좋아 좋아요 테스트 실행 커밋 고쳐 수정 오류 에러 왜 뭐 무엇 이거 그거
+    설명 보여 안녕하세요 안녕 됐어 맞아 다음 요 을 를 이 가 은 는
+    """
+)
+_CONTINUE = _words(
+    """
+    continue continuing resume next left off going proceed remaining task tasks todo todos working where pick
+    plan status weiter weitermachen nächstes nächste nächster wo geblieben suite suivante prochaine reprends
+    reprendre sigue siguiente seguimos continuar próximo continua prossimo verder volgende dalej продолжай
+    дальше devam fortsätt fortsett jatka
+    """
+)
+_CONTINUE_PHRASES = ("继续", "下一步", "続け", "続き", "次", "계속", "다음")
+_TOKEN = re.compile(r"[^\W_]+(?:[._/\-'’:@#+]+[^\W_]+)*[+#]*|_+\w+")
+_PARTS = re.compile(r"[-'’]")
+_JOINED = re.compile(r"[._/:@#+]")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]+")
+_PHRASE = re.compile("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase))))
+_ASKS_OURS = re.compile(
+    r"\b(?:how|where|when|which|what|why|who)\b.{0,40}?\b(?:do|does|did|should|can|could|would|must|have|had|are|is|was|were)\s+(?:we|our|i)\b"
+    r"|\bhow to\b|\bour\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
+_NUMBER_DIGITS = 4
+_SHORT = 2
+_LATIN_END = "\u024f"
+"""Last letter of the Latin blocks of Unicode."""
+
+
+def has_content(prompt: str) -> bool:
+    """Return True if a prompt names something that a memory could be about. O(length)."""
+    words = content_words(prompt)
+    return any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None)
+
+
+def continues_work(prompt: str) -> bool:
+    """Return True if a prompt names nothing but asks to go on with the work, or for what it is."""
+    words = set(re.findall(r"\w+", prompt.lower()))
+    asked = not words.isdisjoint(_CONTINUE) or any(word in prompt for word in _CONTINUE_PHRASES)
+    return asked and not has_content(prompt)
+
+
+def content_words(prompt: str) -> list[str]:
+    """Return the words of a prompt that are no talk, in order, folded, words for work among them."""
+    found = []
+    for token in _TOKEN.findall(prompt):
+        if _UNSPACED.search(token):
+            found += [run for run in _PHRASE.sub(" ", token).split() if len(run) >= _SHORT or not _UNSPACED.match(run)]
+        elif _JOINED.search(token):
+            found.append(token.lower())
+        else:
+            found += [word for part in _PARTS.split(token) if (word := part.lower()) and not _is_talk(word)]
+    return [_base(word) for word in found]
+
+
+def _is_talk(word: str) -> bool:
+    if word.isdecimal():
+        return len(word) < _NUMBER_DIGITS
+    return len(word) == 1 or word in _TALK or word in _OTHER
+
+
+def _base(word: str) -> str:
+    """Return the word for the work at hand that a word is a form of, else the word."""
+    if word in _WORK:
+        return word
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and (stem in _WORK or f"{stem}e" in _WORK or (stem[-1:] == stem[-2:-1] and stem[:-1] in _WORK)):
+            return stem if stem in _WORK else f"{stem}e" if f"{stem}e" in _WORK else stem[:-1]
+    return word
