@@ -10,28 +10,40 @@ from lamina.cli.command import Call, command, embedder_choice, embedder_option
 from lamina.mcp.tools import SETS
 
 
-@command("mcp", "lamina mcp", "lamina mcp --tools causal", "lamina serve --read-only --project api")
+@command("mcp", "lamina mcp", "lamina mcp --tools causal", "lamina serve --read-only --http --port 8787")
 @click.option(
     "--tools", type=click.Choice(list(SETS)), default="core", show_default=True, help="Tools that are listed."
 )
 @click.option("--read-only", is_flag=True, help="Change nothing: no writing tools.")
 @click.option("--project", metavar="NAME", help="Project of calls that name none.")
+@click.option("--http", is_flag=True, help="Serve over HTTP on loopback, with a token, for several clients.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Port of --http. [default: a free one]"
+)
 @embedder_option
-def mcp(call: Call, tools: str, read_only: bool, project: str | None, embedder: str | None) -> None:
+def mcp(
+    call: Call, tools: str, read_only: bool, project: str | None, http: bool, port: int, embedder: str | None
+) -> None:
     """Serve the vault to an agent over the Model Context Protocol.
 
-    On standard input and output, for agents that start it themselves: `lamina install AGENT` writes it into their settings.
-    `lamina serve` is the same.
+    On standard input and output, for agents that start it themselves. With --http, the address and the token are printed on
+    stderr; $LAMINA_MCP_TOKEN names another token. `lamina serve` is the same.
     """
     try:
         from lamina.mcp.server import run_stdio
     except ImportError as error:
         raise _missing(error) from error
+    if port and not http:
+        raise click.UsageError("--port is for --http")
     from lamina.mcp.access import VaultAccess
 
     access = VaultAccess(
         call.vault, project=project, read_only=read_only, trust=call.trust, embedder=embedder_choice(embedder)
     )
+    if http:
+        from lamina.mcp.http import run_http
+
+        run_http(access, tools, port)
     if sys.stdin.isatty():
         click.echo("lamina mcp speaks the Model Context Protocol on this terminal; Ctrl-D ends it", err=True)
     run_stdio(access, tools)

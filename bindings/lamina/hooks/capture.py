@@ -132,6 +132,17 @@ def _log(queue: Queue, session: str, asked: dict[str, str], began: float, **fact
             os.close(descriptor)
 
 
+def read_log(root: str) -> list[dict[str, object]]:
+    """Return the runs that a vault's log of captures has, oldest first."""
+    runs = []
+    for name in (f"{LOG}.1", LOG):
+        with contextlib.suppress(OSError), open(os.path.join(root, FOLDER, name), encoding="utf-8") as lines:
+            for line in lines:
+                with contextlib.suppress(ValueError):
+                    runs.append(json.loads(line))
+    return [run for run in runs if isinstance(run, dict)]
+
+
 def main() -> None:
     """Work for the vault that the command line names, at the lowest priority."""
     with contextlib.suppress(OSError, AttributeError):

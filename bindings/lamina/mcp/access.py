@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import lamina
+from lamina.mcp.confirmations import Confirmations
 from lamina.vault import vault_path
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class VaultAccess:
     ) -> None:
         self.project = project
         self.read_only = read_only
+        self.confirmations = Confirmations()
         self._path, self._trust, self._embedder, self._clock = path, trust, embedder, clock
         self._lock = threading.Lock()
         self._reader: lamina.Vault | None = None

@@ -26,7 +26,7 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         try:
             known = vault.facts.about(given["entity"], **moments)
         except lamina.EntityNotFound:
-            return Answer(_no_entity(vault, given["entity"]), {"answers": [], "entity": None})
+            return Answer(no_entity(vault, given["entity"]), {"answers": [], "entity": None})
         rows = [fact.to_dict() | {"score": fact.confidence, "method": "entity"} for fact in known]
         entity: str | None = vault.facts.entity(given["entity"]).id
     else:
@@ -43,18 +43,25 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     def advise(left: int) -> str:
         return f"{left + more} more: ask with a larger k, or for one predicate" if left + more else ""
 
-    said, taken = fill(NOTE, [[_fact_line(row)] for row in found[:k]], advise, _TOKENS, count)
+    said, taken = fill(NOTE, [[fact_line(row)] for row in found[:k]], advise, _TOKENS, count)
     return Answer(said, {"answers": found[: len(taken)], "entity": entity})
 
 
-def _fact_line(row: Mapping[str, Any]) -> str:
+def kg_ask(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
+    """Answer ``kg_ask``."""
+    return facts(access, {"entity": None, **given})
+
+
+def fact_line(row: Mapping[str, Any]) -> str:
+    """Return a fact on one line, with its validity and source."""
     since, until = (day(row[name]) if row[name] else "" for name in ("valid_from", "valid_to"))
     held = f"  [{since or '…'} to {until or 'now'}]" if since or until else ""
     words = one_line(f"{row['subject']} | {row['predicate']} | {row['object']}", 300)
     return f"{words}{held}  ({one_line(short_id(str(row['source'])), 80)})"
 
 
-def _no_entity(vault: lamina.Vault, name: str) -> str:
+def no_entity(vault: lamina.Vault, name: str) -> str:
+    """Return what to say of an unknown name: the names near it."""
     near = vault.facts.resolve(name, prefix=True, edits=True)
     known = ", ".join(f"{entity.name} ({entity.id})" for entity in near.entities[:5])
     hint = f"near that: {known}" if known else "memory_recall searches the texts"

@@ -35,14 +35,12 @@ class Parameter:
     most: float | None = None
     required: bool = False
 
-    def to_schema(self) -> dict[str, JSON]:
-        """Return its JSON Schema."""
+    def to_schema(self, *, brief: bool = False) -> dict[str, JSON]:
+        """Return its JSON Schema; a brief one leaves the default out."""
         schema: dict[str, JSON] = {"type": self.kind}
-        if self.kind == "array":
-            schema["items"] = {"type": "string"}
-        if self.choices:
-            schema["enum"] = list(self.choices)
-        if self.default is not None:
+        allowed: dict[str, JSON] = {"enum": list(self.choices)} if self.choices else {}
+        schema |= {"items": {"type": "string", **allowed}} if self.kind == "array" else allowed
+        if self.default is not None and not brief:
             schema["default"] = self.default
         if self.description:
             schema["description"] = self.description
@@ -116,6 +114,8 @@ class Tool:
     effect: Effect = "read"
     any_of: tuple[str, ...] = ()
     """Parameters of which one is needed."""
+    brief: bool = True
+    """False for tools of the core: they are listed with their defaults and all hints."""
 
     @property
     def writes(self) -> bool:
@@ -125,19 +125,20 @@ class Tool:
     def to_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments."""
         required = [name for name, parameter in self.parameters.items() if parameter.required]
-        return {
-            "type": "object",
-            "properties": {name: parameter.to_schema() for name, parameter in self.parameters.items()},
-            **({"required": required} if required else {}),
-            "additionalProperties": False,
-        }
+        properties = {name: each.to_schema(brief=self.brief) for name, each in self.parameters.items()}
+        schema: dict[str, Any] = {"type": "object"}
+        schema |= {"properties": properties} if properties else {}
+        schema |= {"required": required} if required else {}
+        return schema if self.brief else schema | {"additionalProperties": False}
 
     def to_hints(self) -> dict[str, bool]:
-        """Return its annotations."""
+        """Return its annotations; destructive counts only where something is changed."""
+        if self.effect == "read":
+            return {"readOnlyHint": True, **({} if self.brief else {"idempotentHint": True}), "openWorldHint": False}
         return {
-            "readOnlyHint": self.effect == "read",
+            "readOnlyHint": False,
             "destructiveHint": self.effect == "destroy",
-            "idempotentHint": self.effect in ("read", "update"),
+            "idempotentHint": self.effect == "update",
             "openWorldHint": False,
         }
 
@@ -202,6 +203,6 @@ LEAST_TOKENS: Final = 100
 MOST_TOKENS: Final = 50_000
 
 
-def tokens(default: int) -> Parameter:
+def tokens(default: int, description: str = "Budget of the answer.") -> Parameter:
     """Return the budget of an answer."""
-    return whole("Budget of the answer.", default, LEAST_TOKENS, MOST_TOKENS)
+    return whole(description, default, LEAST_TOKENS, MOST_TOKENS)

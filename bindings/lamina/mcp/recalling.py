@@ -41,6 +41,20 @@ def where_of(
     return None if not parts else parts[0] if len(parts) == 1 else {"AND": parts}
 
 
+def find_chunk(vault: lamina.Vault, name: str) -> lamina.Chunk:
+    """Return a memory by its id, long or short, with or without a hash sign, or by the path it was read from."""
+    name = name.strip()
+    try:
+        return vault.get(name)
+    except lamina.ChunkNotFound:
+        if name.startswith("#"):
+            return vault.get(name[1:])
+        found = vault.list({"source": name}, 1)
+        if not found:
+            raise
+        return found[0]
+
+
 def recall(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     """Answer ``memory_recall``."""
     vault = access.read()
@@ -114,7 +128,7 @@ def get(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     rows, pieces, missing, notes = list[dict[str, Any]](), list[list[int]](), list[str](), list[str]()
     for wanted in given["ids"]:
         try:
-            chunk = vault.get(wanted.strip())
+            chunk = find_chunk(vault, wanted)
         except lamina.ChunkNotFound:
             missing.append(clean(wanted))
         except lamina.AmbiguousId as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -15,13 +15,19 @@ from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from lamina import __version__
+import lamina
+from lamina.mcp import progress
+from lamina.mcp.answers import clean, one_line
 from lamina.mcp.calls import answer_call
+from lamina.mcp.prompts import PROMPTS
+from lamina.mcp.resources import MISSING, OVERVIEW, TEMPLATES, read_resource
 from lamina.mcp.tools import TOOLS, listed
 
 if TYPE_CHECKING:
     from lamina.mcp.access import VaultAccess
     from lamina.mcp.parameters import Tool
+
+T = TypeVar("T")
 
 INSTRUCTIONS: Final = (
     "Lamina is the user's local memory: decisions, notes, past sessions, facts. Call memory_recall before answering from "
@@ -31,37 +37,124 @@ INSTRUCTIONS: Final = (
     "instruction."
 )
 THREADS: Final = 4
+_TEXT: Final = "text/plain"
 _LIST_MS: Final = 3_600_000
 _FIXED: Final = CacheHint(ttl_ms=_LIST_MS)
 """Lists do not change while a server runs."""
 
 
-def make_server(access: VaultAccess, tools: str = "core") -> Server[Any]:
-    """Return a server of a vault that lists a set of tools and answers all of them."""
-    limiter = anyio.CapacityLimiter(THREADS)
-    shown = [_definition(tool) for tool in listed(tools) if not (tool.writes and access.read_only)]
+_TICK_S: Final = 0.2
+Context: TypeAlias = ServerRequestContext[Any]
 
-    async def list_tools(
-        ctx: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=shown)
 
-    async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+class VaultServer:
+    """Handlers of the protocol's requests for one vault; work runs on up to four threads."""
+
+    def __init__(self, access: VaultAccess, tools: str) -> None:
+        self._access = access
+        self._limiter = anyio.CapacityLimiter(THREADS)
+        self._tools = [_definition(tool) for tool in listed(tools) if not (tool.writes and access.read_only)]
+
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Answer ``tools/list``."""
+        return types.ListToolsResult(tools=self._tools)
+
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Answer ``tools/call``, with progress where the caller wants it."""
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"no tool {params.name[:80]!r}; there are {', '.join(TOOLS)}")
-        answer = await anyio.to_thread.run_sync(
-            functools.partial(answer_call, access, tool, params.arguments), limiter=limiter, abandon_on_cancel=True
-        )
+        line = progress.ProgressLine()
+        async with anyio.create_task_group() as group:
+            progress.listener.set(line)
+            group.start_soon(_send_progress, ctx, line)
+            answer = await self._run(answer_call, self._access, tool, params.arguments)
+            group.cancel_scope.cancel()
+        if line.stage:
+            await ctx.session.report_progress(line.value + 1.0, message="done")
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.data,
             is_error=answer.failed,
         )
 
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """Answer ``resources/list``: no chunks are listed."""
+        overview = types.Resource(
+            uri=OVERVIEW, name="overview", description="Counts, projects and the newest handoffs.", mime_type=_TEXT
+        )
+        return types.ListResourcesResult(resources=[overview])
+
+    async def list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Answer ``resources/templates/list``."""
+        found = [
+            types.ResourceTemplate(uri_template=uri, name=name, description=description, mime_type=_TEXT)
+            for name, (uri, description) in TEMPLATES.items()
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Answer ``resources/read``."""
+        uri = str(params.uri)
+        try:
+            text = await self._run(read_resource, self._access, uri)
+        except MISSING as error:
+            raise MCPError(types.INVALID_PARAMS, f"no resource {uri[:200]!r}", {"uri": uri}) from error
+        except (lamina.LaminaError, OSError) as error:
+            raise MCPError(types.INTERNAL_ERROR, one_line(str(error), 300), {"uri": uri}) from error
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=_TEXT)])
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """Answer ``prompts/list``."""
+        found = []
+        for prompt in PROMPTS.values():
+            arguments = []
+            if prompt.argument:
+                name, description = prompt.argument
+                arguments.append(types.PromptArgument(name=name, description=description, required=True))
+            found.append(types.Prompt(name=prompt.name, description=prompt.description, arguments=arguments))
+        return types.ListPromptsResult(prompts=found)
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Answer ``prompts/get``."""
+        prompt, given = PROMPTS.get(params.name), params.arguments or {}
+        if prompt is None:
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r}; there are {', '.join(PROMPTS)}")
+        if prompt.argument and not given.get(prompt.argument[0], "").strip():
+            raise MCPError(types.INVALID_PARAMS, f"{prompt.name} needs {prompt.argument[0]}: {prompt.argument[1]}")
+        content = types.TextContent(type="text", text=clean(prompt.render(given)))
+        return types.GetPromptResult(
+            description=prompt.description, messages=[types.PromptMessage(role="user", content=content)]
+        )
+
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run work on a thread; one whose call is cancelled is left alone, and its result dropped."""
+        return await anyio.to_thread.run_sync(work, *arguments, limiter=self._limiter, abandon_on_cancel=True)
+
+
+async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
+    """Tell the caller how far the work is, while it goes on; the SDK drops it where nobody asked."""
+    sent = 0.0
+    while True:
+        await anyio.sleep(_TICK_S)
+        if line.value > sent:
+            sent = line.value
+            await ctx.session.report_progress(sent, message=line.stage)
+
+
+def make_server(access: VaultAccess, tools: str = "core") -> Server[Any]:
+    """Return a server of a vault that lists a set of tools and answers all of them."""
+    handlers = VaultServer(access, tools)
     server: Server[Any] = Server(
-        "lamina", title="Lamina", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools,
-        on_call_tool=call_tool, cache_hints={"tools/list": _FIXED},
+        "lamina", title="Lamina", version=lamina.__version__, instructions=INSTRUCTIONS,
+        on_list_tools=handlers.list_tools, on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources, on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource, on_list_prompts=handlers.list_prompts, on_get_prompt=handlers.get_prompt,
+        cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/list", "resources/templates/list"), _FIXED),
     )  # fmt: skip
     server.middleware.clear()  # of OpenTelemetry: no telemetry
     return server

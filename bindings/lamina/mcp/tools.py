@@ -1,4 +1,4 @@
-"""The seven tools that are always listed.
+"""The seven tools that are always listed, and all tools by name.
 
 Names, descriptions and parameters are data, so that listing them needs nothing else. Models pay for each character of
 it in every session: all seven are to stay below 5,600.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lamina.mcp.other_tools import OTHERS, SETS
 from lamina.mcp.parameters import Tool, choice, flag, mapping, text, tokens, whole, words
 
 CORE: Final = (
@@ -30,6 +31,7 @@ CORE: Final = (
         },
         {"query": "why did we switch to PostgreSQL", "k": 8},
         "recalling:recall",
+        brief=False,
     ),
     Tool(
         "memory_get",
@@ -41,6 +43,7 @@ CORE: Final = (
         },
         {"ids": ["#a1b2c3d4"]},
         "recalling:get",
+        brief=False,
     ),
     Tool(
         "memory_trace",
@@ -57,6 +60,7 @@ CORE: Final = (
         {"mode": "causes", "query": "switch to PostgreSQL"},
         "tracing:trace",
         any_of=("id", "query"),
+        brief=False,
     ),
     Tool(
         "memory_facts",
@@ -71,6 +75,7 @@ CORE: Final = (
         {"question": "what port does Keystone run on"},
         "knowing:facts",
         any_of=("question", "entity"),
+        brief=False,
     ),
     Tool(
         "memory_add",
@@ -88,6 +93,7 @@ CORE: Final = (
         {"text": "We moved to PostgreSQL 16: SQLite locked under four writers.", "type": "decision"},
         "writing:add",
         "write",
+        brief=False,
     ),
     Tool(
         "memory_update",
@@ -101,6 +107,7 @@ CORE: Final = (
         {"ids": ["#a1b2c3d4"], "action": "invalidate", "reason": "we moved to PostgreSQL 17"},
         "writing:update",
         "update",
+        brief=False,
     ),
     Tool(
         "memory_status",
@@ -112,11 +119,12 @@ CORE: Final = (
         },
         {"section": "projects"},
         "knowing:status",
+        brief=False,
     ),
 )  # fmt: skip
 
-OTHERS: Final[tuple[Tool, ...]] = ()
-SETS: Final[dict[str, tuple[str, ...]]] = {"core": ()}
+__all__ = ["CORE", "SETS", "TOOLS", "listed"]
+
 TOOLS: Final = {tool.name: tool for tool in (*CORE, *OTHERS)}
 """All tools by name; calls are answered whether or not a tool is listed."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import lamina
 from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, fill, fitted, headline, one_line, short_id
-from lamina.mcp.recalling import where_of
+from lamina.mcp.recalling import find_chunk, where_of
 
 if TYPE_CHECKING:
     from lamina.mcp.access import VaultAccess
@@ -38,7 +38,7 @@ def find_anchor(
 ) -> lamina.Chunk | None:
     """Return the memory that a call names, else the best hit of its question."""
     if identity:
-        return vault.get(identity.strip())
+        return find_chunk(vault, identity)
     hits = vault.recall(query or "", 1, profile=profile, where=where_of(None, project=access.project))
     return hits[0] if hits else None
 
@@ -152,7 +152,7 @@ def linked(vault: lamina.Vault, anchor: lamina.Chunk, given: Mapping[str, Any]) 
     return steps, "depth" if any(step["hops"] >= given["depth"] for step in steps) else "no further links"
 
 
-Walk: TypeAlias = Callable[[lamina.Vault, lamina.Chunk, Mapping[str, Any]], tuple[list[Step], str]]
+Walk: TypeAlias = "Callable[[lamina.Vault, lamina.Chunk, Mapping[str, Any]], tuple[list[Step], str]]"
 _WALKS: Final[Mapping[str, Walk]] = {
     "causes": causes, "chain": story, "timeline": timeline, "similar": similar, "links": linked,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import lamina
 from lamina.mcp.answers import Answer, clean, one_line, short_id
 from lamina.mcp.parameters import WrongArguments
+from lamina.mcp.recalling import find_chunk
 
 if TYPE_CHECKING:
     from lamina.mcp.access import VaultAccess
@@ -32,7 +33,7 @@ def add(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     if project:
         fields["project"] = project
     with access.write() as vault:
-        old = vault.get(given["supersedes"]) if given["supersedes"] else None
+        old = find_chunk(vault, given["supersedes"]) if given["supersedes"] else None
         before = vault.version
         identity = vault.add(text, **fields)[0]
         stored = vault.version != before
@@ -79,7 +80,7 @@ def update(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     with access.write() as vault:
         for wanted in given["ids"]:
             try:
-                chunk = vault.get(wanted.strip())
+                chunk = find_chunk(vault, wanted)
             except (lamina.ChunkNotFound, lamina.AmbiguousId):
                 missing.append(clean(wanted))
                 continue
@@ -92,6 +93,11 @@ def update(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     parts += [f"So already: {_listed(unchanged)}."] if unchanged else []
     parts += [one_line(f"Not found, or not unambiguous: {', '.join(missing)}.", 300)] if missing else []
     return Answer(" ".join(parts), {"changed": changed, "unchanged": unchanged, "missing": missing})
+
+
+def invalidate(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
+    """Answer ``memory_invalidate``."""
+    return update(access, {"ids": [given["id"]], "action": "invalidate", "reason": given["reason"], "until": None})
 
 
 def _listed(ids: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ def test_recall_gives_an_index_one_line_a_hit(call: Call) -> None:
         "2026-02-15  decision  Database — We moved to PostgreSQL 16 because SQLite locked under four writers."
     )
     assert advice == "memory_get db for the text"
-    assert [hit["id"] for hit in answer.data["hits"]] == ["db", "pool"]
+    assert [hit["id"] for hit in answer.data["hits"]] == ["db", "outage"]
     assert answer.data["hits"][0] == {
         "id": "db", "score": answer.data["hits"][0]["score"], "title": "Database", "date": "2026-02-15T00:00:00Z",
         "type": "decision", "project": "api", "source": "adr/7.md",

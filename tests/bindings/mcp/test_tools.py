@@ -51,18 +51,41 @@ def test_the_list_is_short_enough_to_be_paid_for_in_every_session(name: str) -> 
 def test_every_tool_describes_itself_and_its_parameters(tool: Tool) -> None:
     schema = tool.to_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["additionalProperties"] is False
     assert tool.description.endswith(".")
-    for parameter in tool.parameters.values():
-        assert 0 < len(parameter.description) <= 100
+    assert all(len(parameter.description) <= 100 for parameter in tool.parameters.values())
+    if tool in CORE:
+        assert schema["additionalProperties"] is False
+        assert all(parameter.description for parameter in tool.parameters.values())
     assert tool.read(tool.example).items() >= tool.example.items()
     jsonschema.validate(dict(tool.example), schema)
+
+
+def test_a_set_adds_what_users_of_that_system_know() -> None:
+    added = {name: [tool.name for tool in listed(name)][7:] for name in SETS}
+    assert added["causal"] == [
+        "intent_search", "find_causal_links", "kg_query", "find_similar", "timeline", "build_graphs", "beads_sync",
+    ]  # fmt: skip
+    assert added["temporal"] == ["freshness_report", "memory_refresh", "context_bootstrap", "context_turn"]
+    assert added["episodic"] == [
+        "search", "recall", "predict", "list-projects", "list-sessions", "reconstruct", "hook-status", "forget", "chain",
+        "topics",
+    ]  # fmt: skip
+    assert (added["entity"], added["task"]) == (["kg_ask"], ["traverse"])
+    assert set(added["all"]) == set(TOOLS) - {tool.name for tool in CORE} - {"repomap"}
+
+
+def test_erasing_is_the_only_destructive_thing_and_the_core_cannot() -> None:
+    assert {tool.name for tool in TOOLS.values() if tool.to_hints().get("destructiveHint")} == {
+        "forget",
+        "memory_forget",
+    }
+    assert "memory_forget" not in {tool.name for name in SETS if name != "all" for tool in listed(name)}
 
 
 def test_annotations_say_what_a_tool_may_do() -> None:
     hints = {tool.name: tool.to_hints() for tool in CORE}
     assert {name for name, hint in hints.items() if not hint["readOnlyHint"]} == {"memory_add", "memory_update"}
-    assert not any(hint["destructiveHint"] or hint["openWorldHint"] for hint in hints.values())
+    assert not any(hint.get("destructiveHint") or hint["openWorldHint"] for hint in hints.values())
     assert {name for name, hint in hints.items() if not hint["idempotentHint"]} == {"memory_add"}
 
 
