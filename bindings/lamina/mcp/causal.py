@@ -1,4 +1,4 @@
-"""Tools by ClawMem's names: intent search, causal links, the facts of an entity, builds, Beads."""
+"""Tools by ClawMem's names: intent search, causal links, facts, builds, Beads."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def find_causal_links(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
 
 
 def kg_query(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
-    """Answer ``kg_query``: all facts of an entity, those that hold now or at a date marked as current."""
+    """Answer ``kg_query``: all facts of an entity, marked where they hold now or at a date."""
     vault, name = access.read(), given["entity"]
     try:
         entity = vault.facts.entity(name)
@@ -197,7 +197,7 @@ def build_graphs(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
 
 
 def beads_sync(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
-    """Answer ``beads_sync``; a model names the folder, so nothing but a tracker's export is read from it."""
+    """Answer ``beads_sync``; a model names the folder, so only a tracker's export is read."""
     folder = Path(given["project_path"] or ".").expanduser()
     tracker = folder if folder.name == ".beads" else folder / ".beads"
     export = next((path for name in _EXPORTS if (path := tracker / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""Tools by Causantic's names: search, stories backward and forward, projects, sessions, reconstruction."""
+"""Tools by Causantic's names: search, stories, projects, sessions, reconstruction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def search(access: VaultAccess, given: Mapping[str, Any], reason: str | None = N
 
 
 def recall(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
-    """Answer ``recall``: the story that led to something; a search, and its reason, where there is none."""
+    """Answer ``recall``: the story that led to something, else a search and its reason."""
     return _story(access, given, given["query"], "backward")
 
 

@@ -1,4 +1,4 @@
-"""Erasing for good, in two calls: one shows what would go and gives a word, the other needs that word."""
+"""Erasing for good, in two calls: the second needs the word that the first gives."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class TokenGate:
 
 
 def make_app(access: VaultAccess, tools: str, port: int, token: str | None) -> ASGIApp:
-    """Return the application; it answers this host and port alone, and with a token those alone who bring it."""
+    """Return the application: for this host and port alone, and for whoever brings the token."""
     names = [f"{name}:{port}" for name in (HOST, "localhost")]
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app: ASGIApp = make_server(access, tools).streamable_http_app(

@@ -1,4 +1,4 @@
-"""Tools by the names that users of other memory systems know, and the sets in which they are listed."""
+"""Tools by the names of other memory systems, and the sets in which they are listed."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def where_of(
 
 
 def find_chunk(vault: lamina.Vault, name: str) -> lamina.Chunk:
-    """Return a memory by its id, long or short, with or without a hash sign, or by the path it was read from."""
+    """Return a memory by its id, long or short, or by the path it was read from."""
     name = name.strip()
     try:
         return vault.get(name)

@@ -1,4 +1,4 @@
-"""Resources: the vault at a glance, and chunks, sessions, topics and entities by URI; each is text."""
+"""Resources as text: the vault at a glance; chunks, sessions, topics and entities by URI."""
 
 from __future__ import annotations
 

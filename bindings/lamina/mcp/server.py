@@ -137,7 +137,7 @@ class VaultServer:
 
 
 async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
-    """Tell the caller how far the work is, while it goes on; the SDK drops it where nobody asked."""
+    """Tell the caller how far the work is; the SDK drops it where nobody asked."""
     sent = 0.0
     while True:
         await anyio.sleep(_TICK_S)

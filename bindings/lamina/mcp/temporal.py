@@ -1,4 +1,4 @@
-"""Tools by the names of the AI Memory Module: freshness, refresh, context for a session and a turn."""
+"""Tools by the AI Memory Module's names: freshness, refresh, context."""
 
 from __future__ import annotations
 
