@@ -185,8 +185,9 @@ class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
     """Topics, of the best hits first; 0 brings none."""
     most: Count = 5
     """Chunks of one topic, nearest to its centre first."""
-    threshold: Share = 0.09
-    """Angular distance to the centre that chunks keep to which no density put there (assigned later, or smoothed in)."""
+    threshold: Share | None = None
+    """Angular distance to the centre that chunks keep to which no density put there (assigned later, or smoothed in);
+    None: the clustering's own, which it calibrated in the space in use."""
 
 
 class Chaining(Struct, frozen=True, forbid_unknown_fields=True):

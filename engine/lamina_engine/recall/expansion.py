@@ -252,9 +252,10 @@ def _describe_followed(view: View, walk: Walk, places: I64, rows: I64, semantic:
 class TopicTable:
     """Topics of one clustering, and their members by row of the chunks log."""
 
-    def __init__(self, view: View, generation: int) -> None:
+    def __init__(self, view: View, generation: int, threshold: float) -> None:
         from lamina_engine.topics.generation import read_members, read_topics
 
+        self.threshold = threshold
         topics = read_topics(view.snapshot, generation)
         members = read_members(view.snapshot, generation)
         above = {topic.parent for topic in topics}
@@ -267,7 +268,7 @@ class TopicTable:
         self.lowest = np.array([i for i, topic in enumerate(topics) if topic.topic not in above], np.int64)
         self._near: dict[int, tuple[I64, F64]] = {}
 
-    def topic_of(self, view: View, row: int, threshold: float) -> int:
+    def topic_of(self, view: View, row: int) -> int:
         """Return the position of a row's topic, -1 for none."""
         from lamina_engine.topics.assignment import assign
         from lamina_engine.topics.points import unit_rows
@@ -278,10 +279,10 @@ class TopicTable:
         if row >= view.vector_rows or not self.lowest.size:
             return -1
         centroids = np.stack([self.topics[i].centroid for i in self.lowest.tolist()])
-        found = int(assign(unit_rows(view.vectors.gather(np.array([row]))), centroids, threshold).topics[0])
+        found = int(assign(unit_rows(view.vectors.gather(np.array([row]))), centroids, self.threshold).topics[0])
         return int(self.lowest[found]) if found >= 0 else -1
 
-    def members(self, view: View, topic: int, threshold: float) -> tuple[I64, F64]:
+    def members(self, view: View, topic: int) -> tuple[I64, F64]:
         """Return a topic's rows and angular distances to its centre, nearest first, ties by row."""
         if topic not in self._near:
             from lamina_engine.topics.assignment import angular
@@ -290,7 +291,7 @@ class TopicTable:
             mine = np.flatnonzero(self.owners == topic)
             centroid = self.topics[topic].centroid[None]
             distances = angular(unit_rows(view.vectors.gather(self.rows[mine])), centroid)[:, 0]
-            kept = self.dense[mine] | (distances < threshold)
+            kept = self.dense[mine] | (distances < self.threshold)
             mine, distances = mine[kept], distances[kept]
             order = np.lexsort((self.rows[mine], distances))
             self._near[topic] = self.rows[mine[order]], distances[order]
@@ -311,11 +312,11 @@ def _find_siblings(
         if len(used) == settings.topics:
             break
         row = int(candidates.rows[position])
-        topic = table.topic_of(view, row, settings.threshold)
+        topic = table.topic_of(view, row)
         if topic < 0 or topic in used:
             continue
         used.add(topic)
-        rows, distances = table.members(view, topic, settings.threshold)
+        rows, distances = table.members(view, topic)
         active = view.state.active()[rows] if selection.live is None else selection.live[rows]
         free = [i for i in np.flatnonzero(active).tolist() if int(rows[i]) not in taken][: settings.most]
         taken.update(rows[free].tolist())
@@ -325,7 +326,7 @@ def _find_siblings(
     return found
 
 
-def _topic_table(view: View, threshold: float) -> TopicTable | None:
+def _topic_table(view: View, threshold: float | None) -> TopicTable | None:
     from lamina_engine.topics.generation import current_space, latest
 
     if view.is_past or not view.vector_rows or not view.snapshot.rows("topics"):
@@ -333,9 +334,10 @@ def _topic_table(view: View, threshold: float) -> TopicTable | None:
     detail = latest(view.snapshot)
     if detail is None or detail.space != current_space(view):
         return None
-    generation, known = detail.generation, view.tables.peek_cached("topic siblings")
-    if known is None or known[0] != (threshold, generation):
-        known = view.tables.put_cached("topic siblings", ((threshold, generation), TopicTable(view, generation)))
+    least = detail.threshold if threshold is None else threshold
+    key, known = (least, detail.generation), view.tables.peek_cached("topic siblings")
+    if known is None or known[0] != key:
+        known = view.tables.put_cached("topic siblings", (key, TopicTable(view, detail.generation, least)))
     table: TopicTable = known[1]
     return table
 

@@ -197,7 +197,7 @@ def _topics(
     centroids = _centroids(tree, vectors, labels)
     words = _words(view, rows, vectors, tree, inside, centroids, progress)
     largest = sorted(range(len(tree.ids)), key=lambda i: (-inside[i].size, i))  # so wider ones before their parts
-    called = make_names(words, [names.get(identity) for identity in tree.ids], largest)
+    called = make_names(words, [names.get(identity) for identity in tree.ids], largest, tree.parents.tolist())
     topics = []
     for i, identity in enumerate(tree.ids):
         nearest = [chunks[p] for p in _nearest(vectors, inside[i], centroids[i], _EXEMPLARS).tolist()]

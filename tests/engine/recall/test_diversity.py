@@ -71,7 +71,7 @@ def topical(axes: Vault) -> Vault:
         axes.add(
             [record(f"b{blob}-{i:02d}", row.tolist(), f"{'zebra' if i == 0 else 'horse'} {blob} {i}") for i, row in enumerate(rows)]
         )  # fmt: skip
-    axes.cluster(min_cluster_size=4, selection="eom")
+    axes.cluster()  # as `lamina cluster` does; findings, seeds-b 003 #34
     return axes
 
 

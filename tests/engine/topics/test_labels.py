@@ -69,10 +69,44 @@ def test_a_piece_counts_as_often_as_it_stands_there() -> None:
         ("rose", "roses"): 3,
         ("grow", "grow"): 1,
         ("bloom", "bloom"): 1,
-        ("foo", "foo"): 2,
-        ("bar", "bar"): 2,
+        ("foobar", "fooBar"): 2,
     }
     assert got.stems()["rose"] == 3
+
+
+def test_names_are_words_as_people_write_them() -> None:
+    # findings, seeds-b 003 #33: "os, app, android" for iOS, "bouncer, pg, pool" for PgBouncer, "shi, shipping"
+    pool = count_words([
+        "PgBouncer ran out of connections.", "The PgBouncer pool is in transaction mode now.", "pgbouncer: pool_size is 40 connections.",
+    ])  # fmt: skip
+    phone = count_words(
+        ["The iOS app crashes.", "Ship the iOS app and the Android app.", "Shipping to iOS takes two days."]
+    )
+    table = count_words(
+        ["PostgreSQL has an index.", "The index of PostgreSQL, and its Vacuum.", "Vacuum of an index. Vacuum!"]
+    )
+    got = select_words([pool, phone, table], [0, 1, 2])
+    assert got[0][:1] == ["PgBouncer"]
+    assert {"iOS", "app"} == set(got[1][:2])
+    assert {"PostgreSQL", "index", "Vacuum"} == set(got[2][:3])
+    assert not {"pg", "bouncer", "os", "shi", "postgre", "sql"} & {word for words in got for word in words}
+
+
+def test_addresses_markup_speakers_and_code_beside_prose_name_nothing() -> None:
+    text = "[User]\nsee https://example.com/md for the kettle\n\n[Tool:Bash]\nls\n\n```ruby\nclass Zebra\nend\n```\nThe kettle whistles again and the water boils over."
+    (got,) = select_words([count_words([text])], [0])
+    assert {"kettle", "water"} <= set(got)
+    assert not {"User", "https", "com", "Tool", "Bash", "ruby", "Zebra"} & set(got)
+
+
+def test_a_part_is_named_by_what_tells_it_from_the_whole() -> None:
+    # findings, seeds-b: "git, git, branch"
+    words = [["git", "commit", "file"], ["git", "branch", "commit", "merge", "file"], ["git", "stash"]]
+    assert make_names(words, [None] * 3, [0, 1, 2], [-1, 0, 0]) == [
+        "git, commit, file",
+        "branch, merge, git",
+        "stash, git",
+    ]
 
 
 SECRET = "zanzibar"
