@@ -52,6 +52,10 @@ GROUPS: Final = {
         "forget": "vaults:forget",
     },
     "Agents": {
+        "install": "install:install",
+        "uninstall": "install:uninstall",
+        "doctor": "install:doctor",
+        "plugin": "install:plugin",
         "hook": "hook:hook",
         "mcp": "mcp:mcp",
         "serve": "mcp:mcp",

@@ -85,10 +85,10 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
     try:
         with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
             for _ in range(_ROUNDS):
-                size = os.stat(transcript).st_size
+                read = os.stat(transcript)
                 report = vault.ingest(transcript, kind="sessions")
                 time.sleep(_SETTLE_S)
-                if os.stat(transcript).st_size == size:
+                if _is_same(read, transcript):
                     break
     except (lamina.VaultLocked, lamina.VaultReadOnly) as error:
         _log(queue, session, asked, began, error=type(error).__name__)
@@ -97,7 +97,16 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
         _log(queue, session, asked, began, error=type(error).__name__)
         return not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, lamina.LaminaError))
     _log(queue, session, asked, began, chunks=report.chunks, problems=len(report.problems))
+    if os.path.dirname(transcript) == queue.folder:  # handed over by an agent that keeps none
+        with contextlib.suppress(OSError):
+            if _is_same(read, transcript):
+                os.unlink(transcript)
     return True
+
+
+def _is_same(read: os.stat_result, transcript: str) -> bool:
+    now = os.stat(transcript)
+    return (now.st_size, now.st_mtime_ns) == (read.st_size, read.st_mtime_ns)
 
 
 def _judge(root: str) -> None:

@@ -53,8 +53,14 @@ class Payload:
 
     @property
     def transcript(self) -> str:
-        """Path of the session's transcript."""
-        return self.text("transcript_path", "transcriptPath")
+        """Path of the session's transcript; at the end of a sub-agent, of its own."""
+        return self.text("agent_transcript_path", "transcript_path", "transcriptPath")
+
+    @property
+    def messages(self) -> list[object]:
+        """Messages of the session, from an agent that keeps no transcript file."""
+        found = self._fields.get("messages")
+        return found if isinstance(found, list) else []
 
     @property
     def source(self) -> str:

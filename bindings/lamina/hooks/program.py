@@ -123,7 +123,14 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
 
     queue = Queue(os.path.abspath(root))
     if event in events.CAPTURES:
-        _ask_for_capture(event, agent, payload.session, payload.transcript, queue, root)
+        transcript = payload.transcript or queue.transcript_of(payload.session)
+        if payload.messages and payload.session and not queue.is_private(payload.session):
+            from lamina.hooks.messages import write_transcript
+
+            transcript = _in_child(
+                lambda: write_transcript(queue, payload.session, folder, payload.messages), deadline_s, reply
+            )
+        _ask_for_capture(event, agent, payload.session, transcript, queue, root)
         return
     if event == events.SESSION_START:
         queue.note(payload.session, payload.transcript)
@@ -156,10 +163,10 @@ def _asks_nothing(prompt: str, source: str) -> bool:
 
 
 def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queue: Queue, root: str) -> None:
-    path = transcript or queue.transcript_of(session)
-    if not path or not os.path.isabs(path) or queue.is_private(session):
+    if not os.path.isabs(transcript) or queue.is_private(session):
         return
-    queue.ask(session, path, agent)
+    # the transcript of a sub-agent is another than that of its session
+    queue.ask("" if event == events.SUBAGENT_STOP else session, transcript, agent)
     if event not in (events.STOP, events.SUBAGENT_STOP) or not queue.pauses(session):
         _work_on(root)
 
@@ -209,6 +216,7 @@ def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str
     parts = []
     while part := os.read(out, 1 << 16):
         parts.append(part)
-    found = b"".join(parts)
+    os.waitpid(reply.child, 0)  # it ends as it closes the pipe, and its time is counted as ours
     reply.child = 0
+    found = b"".join(parts)
     return found[:-1].decode("utf-8", "replace") if found.endswith(b"\0") else ""

@@ -239,3 +239,27 @@ def test_several_workers_share_a_queue(project: Path, transcript: Path, tmp_path
     assert captured(project) == read_once(tmp_path, transcript)
     with lamina.open(vault, mode="r") as opened:
         assert {session.session for session in opened.sessions()} == {SESSION, "s0", "s1", "s2"}
+
+
+def test_an_agent_that_keeps_no_transcript_hands_its_messages_over(project: Path) -> None:
+    block = '<lamina-context tier="turn">\nMemories.\n<memory id="x">\nold news\n</memory>\n</lamina-context>\n'
+    messages = [
+        {"info": {"id": "m1", "role": "user", "time": {"created": 1_795_340_000_000}}, "parts": [
+            {"type": "text", "text": f"Rotate the key {SECRET} of the mailer.\n\n{block}"}, {"type": "file", "url": "x"}]},
+        {"info": {"id": "m2", "role": "assistant", "time": {"created": 1_795_340_060_000}}, "parts": [
+            {"type": "text", "text": "Rotated; the mailer reads it from the environment now."},
+            {"type": "tool", "callID": "c1", "tool": "bash", "state": {"input": {"command": f"echo {SECRET}"}, "output": SECRET}}]},
+        {"info": {"role": "system"}, "parts": []}, "nonsense", {"info": {"role": "user"}, "parts": [1, {"type": "text"}]},
+    ]  # fmt: skip
+    payload = {"sessionID": SESSION, "cwd": str(project), "messages": messages}
+    for _ in range(2):
+        got = hook("stop", payload, "--agent=opencode", PATIENT)
+        assert (got.code, got.out, got.err) == (0, b"{}\n", "")
+    hook("session-start", {"sessionID": "next", "cwd": str(project)}, "--agent=opencode", PATIENT)
+    text = json.dumps(captured(project))
+    assert "reads it from the environment" in text
+    assert "Rotate the key" in text
+    assert "old news" not in text  # what was told is not learned again
+    until(lambda: not list((project / ".lamina" / "queue").glob("*.jsonl")))
+    for path in (project / ".lamina").rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
