@@ -256,7 +256,9 @@ def _first_of_ours(document: Any) -> tuple[str | int, ...] | None:
         if isinstance(servers, dict) and SERVER in servers:
             return (key, SERVER) if len(servers) > 1 else (key,)
     hooks = document.get("hooks")
-    for name, groups in hooks.items() if isinstance(hooks, dict) else ():
+    if not isinstance(hooks, dict):
+        return None
+    for name, groups in hooks.items():
         for i, group in enumerate(groups if isinstance(groups, list) else ()):
             place = _ours_in_group(name, i, group)
             if place is not None:
