@@ -124,3 +124,23 @@ def describe_value(name: str, value: object) -> str:
 def name_cause(error: Exception) -> str:
     """Return why a file cannot be read, without the error's number and path."""
     return getattr(error, "strerror", None) or str(error)
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds an extra to this copy: a clone, a folder or a distribution."""
+    import json
+    from importlib import metadata
+    from pathlib import Path
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        found = metadata.distribution("lamina")
+        origin = json.loads(found.read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return f'pip install "lamina[{extra}]"'
+    place = urlsplit(str(origin.get("url", "")))
+    if place.scheme != "file" or "dir_info" not in origin:
+        return f'pip install "{found.metadata["Name"]}[{extra}]"'
+    folder = Path(unquote(place.path))
+    shown = "." if folder == Path.cwd() else folder.as_posix()
+    return f'pip install {"-e " if origin["dir_info"].get("editable") else ""}"{shown}[{extra}]"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,17 @@ class Problem:
     """Finding and consequence, such as "not valid UTF-8; skipped"."""
 
 
+def summarise(problems: Sequence[Problem]) -> list[Problem]:
+    """Return one problem for each source and code: the first, and the number of the others."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.source, problem.code), []).append(problem)
+    return [
+        first if not rest else Problem(first.source, first.code, f"{first.message} (and {len(rest):,} more like it)")
+        for first, *rest in groups.values()
+    ]
+
+
 @dataclass(slots=True)
 class IngestReport(Report):
     """Counts of the sources of one ingest, each counted once, and its problems."""
@@ -90,6 +101,8 @@ class IngestReport(Report):
     removed: int = 0
     skipped: int = 0
     """Not taken: unreadable, binary, too large, empty, or outside; each has its problem."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """Files of kinds that are not read, by suffix."""
     links: int = 0
     """Wikilinks and embeds that were found to lead to a source."""
     chunks: int = 0

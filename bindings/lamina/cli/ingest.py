@@ -33,7 +33,8 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "found"), "
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="markdown, text, rst, code, jsonl, csv, parquet, arrow, sessions, beads, tasks, github, jira.",
+    help="markdown, text, rst, code, html, notebook, pdf, docx, jsonl, csv, parquet, arrow, sessions, beads, tasks, "
+    "github, jira.",
 )
 @click.option("--collection", metavar="NAME", help="Collection of everything read, whatever a file says.")
 @click.option("--type", metavar="NAME", help="Type of everything read, whatever a file says.")
@@ -112,6 +113,7 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     written = [f"{count_of(report[name], noun)} {done}" for name, (noun, done) in _WRITTEN.items() if report[name]]
     if written:
         yield dim(", ".join(written))
+    yield from _unread_lines(report["unread"])
     problems = report["problems"]
     if not problems:
         return
@@ -122,6 +124,20 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {printable(problem['message'])}"
     if len(problems) > _PROBLEMS_SHOWN:
         yield f"  and {len(problems) - _PROBLEMS_SHOWN:,} more; --json has all of them"
+
+
+def _unread_lines(unread: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many files were not read, by suffix, and how to have them read."""
+    if not unread:
+        return
+    from lamina_engine.errors import install_command
+    from lamina_engine.ingest.conversion import EXTRAS
+
+    shown = ", ".join(f"{suffix or 'no suffix'} {count:,}" for suffix, count in sorted(unread.items()))
+    yield f"{count_of(sum(unread.values()), 'file')} of kinds that Lamina does not read ({printable(shown)})"
+    for kind in EXTRAS:
+        if f".{kind}" in unread:
+            yield f"  {install_command(kind)}   for .{kind}"
 
 
 @command(

@@ -62,6 +62,19 @@ def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -
     return report
 
 
+def export_of(path: Path) -> Path:
+    """Return the file of issues of a project, of its ``.beads`` folder, or the file itself."""
+    if not path.is_dir():
+        return path
+    for folder in (path / ".beads", path):
+        for name in ("issues.jsonl", "beads.jsonl"):
+            if (folder / name).is_file():
+                return folder / name
+    raise IngestError(
+        f"{path} has no issues of Beads (.beads/issues.jsonl); export them with `bd export`, or name the file"
+    )
+
+
 def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield issues by id; of several lines with one id the last counts."""
     try:

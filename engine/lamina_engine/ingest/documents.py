@@ -153,8 +153,8 @@ class DocumentWriter:
             chunks=ids,
             starts=[chunk.start for chunk in chunks],
             stops=[chunk.stop for chunk in chunks],
-            lines=[chunk.line for chunk in chunks],
-            end_lines=[chunk.end_line for chunk in chunks],
+            lines=[chunk.line for chunk in chunks if chunk.line],
+            end_lines=[chunk.end_line for chunk in chunks if chunk.line],
             links=msgspec.json.encode(document.links).decode() if document.links else None,
         )
 

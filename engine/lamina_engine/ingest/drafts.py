@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +17,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest import code, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
+from lamina_engine.ingest.conversion import CONVERTERS, Converted, convert, outline_pages
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
 from lamina_engine.ingest.heads import read_head
@@ -54,7 +55,7 @@ class DraftChunk:
     stop: int
     """One past the last byte; the next chunk starts here."""
     line: int
-    """Line of the file on which its text begins, from 1."""
+    """Line of the file on which its text begins, from 1; 0 in files that have no lines."""
     end_line: int
     """Line on which its text ends."""
     role: str | None = None
@@ -70,7 +71,7 @@ class SourceDraft:
     source: str
     """Path below the ingested root, with ``/``."""
     kind: str
-    """markdown, text, rst or code."""
+    """One of `KINDS`."""
     chunks: list[DraftChunk]
     title: str | None = None
     title_is_name: bool = False
@@ -89,13 +90,14 @@ class SourceDraft:
     """Number of masked findings."""
 
 
-KINDS = ("markdown", "text", "rst", "code")
+KINDS = ("markdown", "text", "rst", "code", *CONVERTERS)
 MAX_TITLE_CHARS = 300
 """A longer title is cut: it is embedded with every chunk."""
 CREATED_KEYS = ("created_at", "created", "date")
 """Frontmatter keys that give the date, in order of preference."""
 
-_LINKED_KINDS = frozenset({"markdown", "rst", "text"})
+_LINKED_KINDS = frozenset({"markdown", "rst", "text", "html"})
+_INLINE_KINDS = frozenset({"markdown", "notebook"})
 _DEFAULT_LIMITS = ChunkLimits()
 _DEFAULT_RULES = Rules()
 
@@ -128,20 +130,27 @@ def read_source(
             f"kind={kind!r} is not known; give one of {', '.join(KINDS)}, or None to go by the suffix"
         )
     draft = SourceDraft(source, kind, [], created_at_us=date_in_path(source, tz))
-    decoded = decode(data)
+    converted = convert(data, kind) if kind in CONVERTERS else None
+    decoded = converted if isinstance(converted, Refusal) else decode(data if converted is None else converted.encode())
     if isinstance(decoded, Refusal):
         draft.type, draft.collection = classify(source, kind, rules)
         return _with_problem(draft, decoded.code, f"{decoded.message}; skipped")
     if decoded.warning:
         _with_problem(draft, "encoding", decoded.warning)
     front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
-    is_head = not front.body and kind in _LINKED_KINDS
-    _take_fields(draft, read_head(decoded.text, kind) if is_head else front, redactor, rules, tz, is_head=is_head)
+    is_head = not front.body
+    if isinstance(converted, Converted):
+        front = Frontmatter(converted.fields)
+    elif is_head and kind in _LINKED_KINDS:
+        front = read_head(decoded.text, kind)
+    _take_fields(draft, front, redactor, rules, tz, is_head=is_head)
     if redactor is not None and redactor.policy == "skip":
         findings = redactor.find(decoded.text)
         if findings or draft.redactions:
             return _without_content(draft, sorted({finding.kind for finding in findings}), rules)
     _cut(draft, decoded, front.body, limits, redactor)
+    if converted is not None:  # its text is not its bytes
+        draft.chunks = [replace(chunk, start=0, stop=len(data), line=0, end_line=0) for chunk in draft.chunks]
     return draft
 
 
@@ -170,7 +179,7 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
             texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
         )
     ]
-    if draft.kind == "markdown":
+    if draft.kind in _INLINE_KINDS:
         _take_inline(draft, masked, found, pieces)
 
 
@@ -198,6 +207,10 @@ def _outline(text: str, draft: SourceDraft) -> Outline:
         return markdown.outline_markdown(text)
     if draft.kind == "rst":
         return plaintext.outline_rst(text)
+    if draft.kind == "pdf":
+        return outline_pages(text)
+    if draft.kind in CONVERTERS:
+        return markdown.outline_markdown(text)
     if draft.kind == "text":
         return plaintext.outline_text(text)
     language = code.language_of(draft.source)

@@ -5,24 +5,28 @@ Interrupt it anywhere: committed groups stay, and the next run continues from th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest import sources, trackers
+from lamina_engine.ingest.beads import export_of
 from lamina_engine.ingest.classify import clean_type
+from lamina_engine.ingest.conversion import CONVERTERS, has_extra
 from lamina_engine.ingest.documents import DocumentWriter
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
 from lamina_engine.ingest.reader import SourceReader, apply_overrides
+from lamina_engine.ingest.recognition import recognise
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
-from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener
+from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 SESSIONS: Final = "sessions"
 SESSIONS_MARK: Final = "sessions:"
 """Settings of sources that were read as sessions begin with it."""
+IMPORT_MARK: Final = "import:"
+"""Settings of sources that an importer read begin with it."""
+_MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
 _STDIN: Final = "<stdin>"
 
@@ -84,13 +91,28 @@ def ingest(
         from lamina_engine.graph.generators import after_ingest
         from lamina_engine.ingest.wikilinks import resolve_stored_links
 
-        after_ingest(memory, changed, resolve_stored_links)
+        with _stage(progress, "linking"):
+            after_ingest(memory, changed, resolve_stored_links)
     if facts:
         from lamina_engine.facts.fields import extract_notes
 
-        report.problems += [Problem(drop.what, "fact", drop.why) for drop in extract_notes(memory).dropped]
+        with _stage(progress, "facts"):
+            report.problems += [Problem(drop.what, "fact", drop.why) for drop in extract_notes(memory).dropped]
+    if progress is not None and changed:  # else it goes on behind the call
+        with _stage(progress, "indexing"):
+            memory.indexer.text.join()
     report.seconds = round(time.perf_counter() - started, 3)
     return report
+
+
+@contextlib.contextmanager
+def _stage(progress: ProgressListener | None, name: str) -> Iterator[None]:
+    """Report the beginning and the end of a stage that has no steps."""
+    if progress is not None:
+        progress(Progress(name, 0, 1))
+    yield
+    if progress is not None:
+        progress(Progress(name, 1, 1))
 
 
 def _sessions(
@@ -152,6 +174,8 @@ class _Run:
         self.writer = DocumentWriter(memory, report)
         self.sessions: list[FileEntry] = []
         """Files of sessions that were met; they are read otherwise."""
+        self.imports: list[tuple[FileEntry, str]] = []
+        """Files that an importer reads, and its kind."""
         self._settings: dict[str, str] = {}
         self._scanned_us = memory.clock.now_us()
 
@@ -162,11 +186,18 @@ class _Run:
         top = _existing(path)
         folder = top if top.is_dir() else top.parent
         seen = WalkReport()
-        entries = [e for e in walk(top, report=seen) if folder != top or self.kind_of(e) is not None]
+        entries = list(walk(top, report=seen))
         self._add_problems(seen.problems)
         everything = sources.load_sources(self.memory.view().snapshot)
+        entries = self._without_imports(entries, everything, top)
+        passed = [entry for entry in entries if not self._is_readable(entry, named=folder != top)]
+        seen.unread.update(Path(entry.path).suffix.lower() for entry in passed)
+        for suffix, count in seen.unread.items():
+            self.report.unread[suffix] = self.report.unread.get(suffix, 0) + count
+        unreadable = {entry.path for entry in passed}
+        entries = [entry for entry in entries if entry.path not in unreadable]
         entries = self._without_sessions(entries, everything, folder)
-        everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(SESSIONS_MARK)}
+        everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(_MARKS)}
         known = sources.sources_below(everything, folder)
         if folder != top:  # a file by itself says nothing about those beside it
             known = {name: source for name, source in known.items() if name == top.name}
@@ -174,7 +205,7 @@ class _Run:
         plan = sources.plan_scan(present, entries, self.settings_of)
         readings, problems = self._hash(plan.to_read)
         self._add_problems(problems)
-        unseen = {problem.source for problem in (*seen.problems, *problems)}
+        unseen = {problem.source for problem in (*seen.problems, *problems)} | unreadable
         changes = sources.resolve_changes(present, plan, readings, unseen=unseen)
         former = {move.source: known[move.former] for move in changes.moved}
         former |= {name: known[name] for name in changes.changed}
@@ -183,6 +214,49 @@ class _Run:
         self._write_unchanged(known, changes, {e.path: e for e in plan.to_read}, readings)
         reader = SourceReader(self, folder, everything, former, readings, [entry.path for entry in entries])
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
+        self._import(folder)
+
+    def _without_imports(
+        self, entries: list[FileEntry], everything: Mapping[str, Source], top: Path
+    ) -> list[FileEntry]:
+        """Set exports of trackers, task graphs and logs of git aside, known by their content."""
+        if self.kind != "auto":
+            return entries
+        folder = top if top.is_dir() else top.parent
+        entries = [*entries, *(_beads_below(top) if folder == top else ())]
+        rest: list[FileEntry] = []
+        for entry in entries:
+            known = everything.get(sources.absolute_path(folder.as_posix(), entry.path))
+            if known is not None and not known.facts.settings.startswith(IMPORT_MARK):
+                rest.append(entry)  # what was read otherwise stays that
+            elif known is not None and known.state == PRESENT and sources.is_same_stat(known.facts, entry):
+                self.report.unchanged += 1
+            elif (kind := recognise(entry)) is not None:
+                self.imports.append((entry, kind))
+            else:
+                rest.append(entry)
+        if folder == top:
+            found = {entry.path for entry in entries}
+            for name, source in sources.sources_below(everything, folder).items():
+                if source.facts.settings.startswith(IMPORT_MARK) and source.state == PRESENT and name not in found:
+                    self.writer.note(sources.removal_row(source))
+        return rest
+
+    def _import(self, folder: Path) -> None:
+        """Import the files that were set aside; each failure is a problem of its file."""
+        for done, (entry, kind) in enumerate(self.imports):
+            self._report_progress("importing", done, len(self.imports))
+            before = len(self.report.problems)
+            try:
+                trackers.IMPORTERS[kind](self.memory, entry.absolute, self.report, recover=False)
+                reading = Reading(_digest_of(entry), f"{IMPORT_MARK}{kind}")
+            except (IngestError, OSError) as error:
+                self._add_problems([Problem(entry.path, "unreadable", str(error))])
+                continue
+            self.report.problems[before:] = summarise(self.report.problems[before:])
+            row = self.row(folder.as_posix(), entry.path, entry, reading, PRESENT)
+            self.writer.note(row | {"chunks": [], "links": None})
+        self.writer.flush()
 
     def _without_sessions(
         self, entries: list[FileEntry], everything: Mapping[str, Source], folder: Path
@@ -205,6 +279,11 @@ class _Run:
     def _add_problems(self, problems: Sequence[Problem]) -> None:
         self.report.problems += problems
         self.report.skipped += len(problems)
+
+    def _is_readable(self, entry: FileEntry, *, named: bool) -> bool:
+        """Tell whether a file's kind can be read: known, and its package installed; a named one is tried."""
+        kind = self.kind_of(entry)
+        return named or (kind is not None and (kind not in CONVERTERS or has_extra(kind)))
 
     def kind_of(self, entry: FileEntry) -> str | None:
         """Return the kind to read a file as; None where neither option nor suffix names one."""
@@ -296,10 +375,12 @@ class _Run:
             self._text(stdin.read(MAX_BYTES + 1))
             return
         writer = RecordWriter(self.memory, self.report, _STDIN, self.overrides)
+        before = len(self.report.problems)
         for part in read_records(stdin, self.kind, columns=self.columns):
             self.report.problems += part.problems
             writer.add(zip(part.positions, part.records, strict=True))
         self._finish(writer)
+        self.report.problems[before:] = summarise(self.report.problems[before:])
 
     def _text(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
@@ -348,6 +429,18 @@ def _existing(path: str) -> Path:
         if below.name in _VAULT_PARTS and is_vault(parent):
             raise IngestError(f"{path} belongs to the vault {parent}; a vault's own files are not ingested")
     return top
+
+
+def _beads_below(top: Path) -> Iterator[FileEntry]:
+    """Yield the issues of a project's hidden ``.beads`` folder."""
+    try:
+        found = export_of(top)
+        info = found.stat()
+    except (IngestError, OSError):
+        return
+    if found.parent != top and found.resolve().is_relative_to(top):
+        path = found.relative_to(top).as_posix()
+        yield FileEntry(path, found, info.st_size, info.st_mtime_ns, info.st_ino, "jsonl")
 
 
 def _as_record(draft: SourceDraft, i: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from lamina_engine.ingest.recordfiles import LINE_KINDS, RecordWriter
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
 from lamina_engine.ingest.wikilinks import LinkResolver
-from lamina_engine.reports import Problem
+from lamina_engine.reports import Problem, summarise
 
 if TYPE_CHECKING:
     from lamina_engine.ingest.recordfiles import RecordChunk
@@ -115,6 +115,7 @@ class SourceReader:
         root, source = self._label(entry)
         former = self._former_chunks(entry)
         writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
+        before = len(run.report.problems)
         try:
             for part in _guarded(read_records(entry.absolute, kind, columns=run.columns)):
                 # a bad line is reported under the source, not under a path of this machine
@@ -124,6 +125,7 @@ class SourceReader:
         except (IngestError, SchemaMismatch) as error:
             self._problem(entry, "unreadable", f"{error}; the records before it are kept")
             return False
+        run.report.problems[before:] = summarise(run.report.problems[before:])
         first = dict(zip(reversed(writer.ids), reversed(writer.positions), strict=True))
         ids = list(dict.fromkeys(writer.ids))
         lines = [first[name] for name in ids] if kind in LINE_KINDS else []

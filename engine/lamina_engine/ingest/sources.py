@@ -123,7 +123,7 @@ def plan_scan(
     unchanged, to_read = [], []
     for path in sorted(found):
         entry, known = found[path], previous.get(path)
-        if known is not None and _is_same_stat(known, entry) and known.settings == settings(entry):
+        if known is not None and is_same_stat(known, entry) and known.settings == settings(entry):
             unchanged.append(path)
         else:
             to_read.append(entry)
@@ -174,7 +174,8 @@ def resolve_changes(
     )
 
 
-def _is_same_stat(known: SourceState, entry: FileEntry) -> bool:
+def is_same_stat(known: SourceState, entry: FileEntry) -> bool:
+    """Return whether size and time prove that a file is as it was read."""
     return (
         known.size == entry.size
         and known.mtime_ns == entry.mtime_ns

@@ -62,17 +62,19 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
     """Import a task file.
 
     Tasks become chunks of type ``agent_task`` with the task's id; unknown fields go to their metadata. Marks of
-    invalidation become events. Links of origin ``clawpy`` between tasks of the file are made to match it. A corrupt file is
-    renamed; ``recover`` then reports it instead of raising.
+    invalidation become events. Links of origin ``clawpy`` between tasks of the file are made to match it. A corrupt file
+    raises; with ``recover`` it is renamed and reported.
     """
     report = TasksReport()
     try:
         file = taskfile.read_task_file(path.read_bytes())
     except CorruptTasks as error:
+        if not recover:
+            raise IngestError(
+                f"{path} is not a task file ({error}) and was left as it is; restore a copy, or set it aside with recover=True"
+            ) from error
         report.aside = str(_rename_corrupt(path))
         message = f"{path} is not a task file ({error}); renamed to {report.aside}"
-        if not recover:
-            raise IngestError(f"{message}; start over, or restore a copy") from error
         report.problems.append(Problem(path.name, "corrupt", message))
         return report
     except OSError as error:

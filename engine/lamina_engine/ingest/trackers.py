@@ -158,33 +158,74 @@ _OF_REQUESTS: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that only a request has."""
+_RUN: Final = frozenset({"workflowName", "run_number", "workflow_id"})
+_COMMIT: Final = frozenset({"sha", "oid", "messageHeadline"})
+_REVIEW: Final = frozenset({"submitted_at", "submittedAt"})
+_RELEASE: Final = frozenset({"tagName", "tag_name"})
+"""Fields of which one is in every such record."""
 _URL: Final = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(pull|issues)/\d+")
 _GITHUB_FORM: Final = "what `gh pr list --json number,title,body,state,createdAt,mergedAt,files,url` prints"
 
 
 def import_github(memory: Memory, path: Path) -> TrackerReport:
     """Import a GitHub export; unusable records are reported, known ones updated."""
-    return import_values(
-        memory, read_documents(path, _GITHUB_FORM), _github_records, path.name, "record", GITHUB_COLLECTION
-    )
+    values: list[Any] = []
+    for document in read_documents(path, _GITHUB_FORM):
+        runs = document.get("workflow_runs") if isinstance(document, dict) else None
+        values += runs if isinstance(runs, list) else [document]
+    return import_values(memory, values, _github_records, path.name, "record", GITHUB_COLLECTION)
+
+
+def import_text(memory: Memory, path: Path, kind: str) -> TrackerReport:
+    """Import what ``git log`` prints (``gitlog``), or a patch (``diff``)."""
+    from lamina_engine.ingest import changes
+    from lamina_engine.ingest.decoding import Refusal, decode
+
+    try:
+        decoded = decode(path.read_bytes())
+    except OSError as error:
+        raise IngestError(f"{path} cannot be read ({name_cause(error)}); give a file of text") from error
+    report = TrackerReport()
+    if isinstance(decoded, Refusal):
+        report.problems.append(Problem(path.name, decoded.code, f"{decoded.message}; skipped"))
+        return report
+    found = changes.commits_of_log(decoded.text) if kind == "gitlog" else changes.files_of_diff(decoded.text, path.name)
+    records = list(found)
+    if not records:
+        what = "no commit as `git log` prints it" if kind == "gitlog" else "no diff of a file"
+        report.problems.append(Problem(path.name, "record", f"{what}; skipped"))
+        return report
+    written = write_records(memory, records, GITHUB_COLLECTION)
+    report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
+    return report
 
 
 def _github_records(value: Any) -> Iterator[Record]:
-    """Yield a request or an issue, and its comments; ValueError where it is unusable."""
+    """Yield what a record is: a request or an issue with its comments, a run, a commit, a review."""
+    from lamina_engine.ingest import changes
+
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - reported like every other unusable record
+    if "number" not in value or "workflowName" in value:
+        for mark, reader in (
+            (_RUN, changes.run_records), (_COMMIT, changes.commit_records), (_REVIEW, changes.review_records),
+            (_RELEASE, changes.release_records),
+        ):  # fmt: skip
+            if mark & value.keys():
+                yield from reader(value)
+                return
     number, title = value.get("number"), text_at(value.get("title"))
     if isinstance(number, bool) or not isinstance(number, int) or title is None:
-        raise ValueError("it lacks a number or a title")
+        raise ValueError("it lacks a number or a title, and is no run, commit, review or release")
     url = text_at(value.get("url")) if "://github" in str(value.get("url")) else None
     url = text_at(value.get("html_url")) or url or text_at(value.get("url"))
     place = _URL.match(url or "")
     repository = place[1] if place else text_at(value.get("repository"), "nameWithOwner", "full_name")
     is_request = bool(_OF_REQUESTS & value.keys()) or bool(place and place[2] == "pull")
     kind = "github_pr" if is_request else "github_issue"
-    opened = tracker_instant(_either(value, "createdAt", "created_at"), "createdAt")
-    merged = tracker_instant(_either(value, "mergedAt", "merged_at"), "mergedAt")
-    closed = tracker_instant(_either(value, "closedAt", "closed_at"), "closedAt")
+    opened = tracker_instant(either(value, "createdAt", "created_at"), "createdAt")
+    merged = tracker_instant(either(value, "mergedAt", "merged_at"), "mergedAt")
+    closed = tracker_instant(either(value, "closedAt", "closed_at"), "closedAt")
     state = (text_at(value.get("state")) or ("closed" if closed else "open")).lower()
     if merged is not None:
         state = "merged"
@@ -196,20 +237,22 @@ def _github_records(value: Any) -> Iterator[Record]:
         "opened_at": format_instant(opened),
         "merged_at": format_instant(merged),
         "closed_at": format_instant(closed),
-        "updated_at": format_instant(tracker_instant(_either(value, "updatedAt", "updated_at"), "updatedAt")),
+        "updated_at": format_instant(tracker_instant(either(value, "updatedAt", "updated_at"), "updatedAt")),
         "files": texts_at(value.get("files"), "path", "filename"),
         "url": url,
         "repository": repository,
         "branch": text_at(value.get("headRefName")),
     }
     yield Record(
-        id=identity, title=shown, text=body_text(value.get("body"), title), type=kind, project=_short(repository),
-        agent=text_at(_either(value, "author", "user"), "login", "name"), source=url,
+        id=identity, title=shown, text=body_text(value.get("body"), title), type=kind, project=short_name(repository),
+        agent=text_at(either(value, "author", "user"), "login", "name"), source=url,
         created_us=max((us for us in (opened, merged, closed) if us is not None), default=None),
         tags=texts_at(value.get("labels"), "name"), success=_success(value, state, is_request=is_request),
         metadata={key: found for key, found in metadata.items() if found not in (None, [])},
     )  # fmt: skip
     yield from _github_comments(value, identity, shown, url, repository)
+    for review in value.get("reviews") or ():
+        yield from changes.review_records(review, parent=identity, title=shown)
 
 
 def _github_comments(
@@ -220,11 +263,11 @@ def _github_comments(
         text = text_at(comment.get("body"))
         if text is None:
             continue
-        at = tracker_instant(_either(comment, "createdAt", "created_at"), "createdAt")
+        at = tracker_instant(either(comment, "createdAt", "created_at"), "createdAt")
         key = text_at(comment.get("id")) or str(comment.get("id", place))
         yield Record(
             id=f"{parent}/{key}", title=title, text=body_text(text, title), type="github_issue_comment",
-            project=_short(repository), agent=text_at(_either(comment, "author", "user"), "login", "name"),
+            project=short_name(repository), agent=text_at(either(comment, "author", "user"), "login", "name"),
             source=text_at(comment.get("url")) or url, created_us=at, tags=[], success=None, metadata={"on": parent},
         )  # fmt: skip
 
@@ -235,16 +278,18 @@ def _success(value: dict[str, Any], state: str, *, is_request: bool) -> bool | N
         return True
     if state != "closed":
         return None
-    reason = (text_at(_either(value, "stateReason", "state_reason")) or "completed").lower()
+    reason = (text_at(either(value, "stateReason", "state_reason")) or "completed").lower()
     return False if is_request else reason == "completed"
 
 
-def _either(value: dict[str, Any], first: str, second: str) -> Any:
+def either(value: dict[str, Any], first: str, second: str) -> Any:
+    """Return a value under the first of two names that has one."""
     found = value.get(first)
     return value.get(second) if found is None else found
 
 
-def _short(repository: str | None) -> str | None:
+def short_name(repository: str | None) -> str | None:
+    """Return a repository's name without its owner."""
     return repository.rpartition("/")[2] if repository else None
 
 
@@ -325,13 +370,13 @@ def plain_text(value: Any, depth: int = 0) -> str:
 
 
 def _import_beads(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
-    from lamina_engine.ingest.beads import import_beads
+    from lamina_engine.ingest.beads import export_of, import_beads
 
     if recover:
         raise InvalidArgument(
             "recover=True is for kind='tasks'; a file of issues is read line by line, and bad lines are reported"
         )
-    found = import_beads(memory, path)
+    found = import_beads(memory, export_of(path))
     _count(report, found.added, found.updated, found.unchanged, found.links.added)
     report.problems += found.problems
 
@@ -355,6 +400,18 @@ def _import_jira(memory: Memory, path: Path, report: IngestReport, *, recover: b
 
     _refuse_recover(recover)
     _report_tracker(import_jira(memory, path), report)
+
+
+def _import_gitlog(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+
+    _refuse_recover(recover)
+    _report_tracker(import_text(memory, path, "gitlog"), report)
+
+
+def _import_diff(memory: Memory, path: Path, report: IngestReport, *, recover: bool) -> None:
+
+    _refuse_recover(recover)
+    _report_tracker(import_text(memory, path, "diff"), report)
 
 
 def _refuse_recover(recover: bool) -> None:
@@ -390,5 +447,7 @@ IMPORTERS: Final[dict[str, Importer]] = {
     "tasks": _import_tasks,
     "github": _import_github,
     "jira": _import_jira,
+    "gitlog": _import_gitlog,
+    "diff": _import_diff,
 }
-"""By the name of the kind. They are read only when asked for by it: such files are JSON like any other."""
+"""By the name of the kind; without one, by `lamina_engine.ingest.recognition`."""

@@ -38,11 +38,11 @@ _CODE = (
     "py pyi pyx js mjs cjs jsx ts mts cts tsx vue svelte java kt kts scala groovy clj cljs go rs c h cc cpp cxx hh "
     "hpp hxx cs fs fsx vb swift m mm d zig nim rb php pl pm lua r jl dart ex exs erl hrl hs lhs ml mli elm lisp el "
     "scm rkt sh bash zsh fish ps1 bat cmd sql graphql proto thrift tf hcl nix cmake mk gradle json json5 jsonc yaml "
-    "yml toml ini cfg conf xml html htm css scss sass less tex bib vim awk sol asm s f90 f95 pas ada tcl v sv vhd "
+    "yml toml ini cfg conf xml css scss sass less tex bib vim awk sol asm s f90 f95 pas ada tcl v sv vhd "
     "vhdl"
 )
 _BINARY = (
-    "png jpg jpeg gif bmp webp avif ico tif tiff heic psd ai eps svg pdf djvu epub mobi doc docx xls xlsx ppt pptx "
+    "png jpg jpeg gif bmp webp avif ico tif tiff heic psd ai eps svg djvu epub mobi doc xls xlsx ppt pptx "
     "odt ods odp pages numbers key mp3 wav flac ogg m4a aac mp4 m4v mov avi mkv webm zip gz tgz bz2 xz zst 7z rar "
     "tar jar war whl egg iso dmg exe dll so dylib o a lib class pyc pyo wasm bin dat db sqlite sqlite3 npy npz pkl "
     "pt onnx safetensors gguf h5 ttf otf woff woff2 eot bundle pack swp swo"
@@ -55,6 +55,10 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("jsonl", "ndjson"), "jsonl"),
     **dict.fromkeys(("arrow", "arrows", "ipc", "feather"), "arrow"),
     **dict.fromkeys(("parquet", "pq"), "parquet"),
+    **dict.fromkeys(("html", "htm", "xhtml"), "html"),
+    "ipynb": "notebook",
+    "pdf": "pdf",
+    "docx": "docx",
     "csv": "csv",
     "tsv": "tsv",
 }
@@ -87,6 +91,8 @@ class WalkReport:
     """Codes: unreadable, encoding, symlink, too_large, vault."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Files and folders left out by rule, by the rule's word."""
+    unread: Counter[str] = field(default_factory=Counter)
+    """Files of kinds that are not read, by suffix; a file without one under the empty text."""
 
 
 def walk(
@@ -268,6 +274,7 @@ class _Walker:
             reason = "backup"
         elif _suffix(name) in BINARY_SUFFIXES:
             reason = "binary"
+            self.report.unread[f".{_suffix(name)}"] += 1
         else:
             self.add(path, absolute, info)
             return

@@ -25,6 +25,8 @@ _NAMED_DAY = re.compile(  # 05-Feb-2017; Fri, 5 February 2017 10:00:00 +0100; Fe
     r"(?i:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:(?P<d>\d{1,2})[-. ]\s*(?P<m>[A-Za-z]{3,9})\.?[-, ]\s*|"
     r"(?P<m2>[A-Za-z]{3,9})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?,?\s+)(?P<y>\d{4})(?!\d)"
 )
+_LOGGED = re.compile(r"[A-Za-z]{3} [A-Za-z]{3} +\d{1,2} \d\d:\d\d:\d\d \d{4} [-+]\d{4}$")
+"""As git and asctime write it: Fri Mar 20 12:06:58 2026 -0500."""
 _COMMENT = re.compile(r"\s+\([^()]*\)$")
 _BRACKETS = re.compile(r"^\[\[(.*?)\]\]$")
 _MILLISECONDS = 100_000_000_000
@@ -84,6 +86,8 @@ def date_value(value: object, tz: str = "UTC") -> int | None:
     exact = _instant(text, tz) if text[:4].isdigit() else None
     if exact is not None:
         return exact
+    if _LOGGED.match(text):
+        return _sent(text)
     match = _WRITTEN_DAY.match(text)
     day = _valid(match[1], match[3], match[4]) if match else _named_day(text)
     if match is None and day is not None and ":" in text:

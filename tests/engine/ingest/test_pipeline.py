@@ -189,8 +189,9 @@ def test_every_kind_of_text(lexical_vault: Vault, folder: Path) -> None:
         "a.md": ("note", "notes", "Title of it"),
         "a.txt": ("note", "notes", "a"),
         "a.rst": ("note", "notes", "Heading"),
-        "src/deep/a.py": ("implementation", "code-patterns", "a.py"),
+        "src/deep/a.py": ("implementation", "code-patterns", "a.py · plan_route"),
     }
+    assert got.unread == {"": 1}
     assert lexical_vault.ingest(folder / "LICENSE").added == 1
 
 
@@ -218,7 +219,7 @@ def test_the_caller_wins_over_frontmatter_and_rules(lexical_vault: Vault, folder
 @pytest.mark.parametrize(
     "options",
     [
-        {"kind": "docx"},
+        {"kind": "epub"},
         {"type": "  "},
         {"type": "a/b"},
         {"collection": ""},
@@ -399,6 +400,7 @@ def test_progress_tells_every_step(lexical_vault: Vault, folder: Path) -> None:
     assert [(s.stage, s.done, s.total) for s in steps] == [
         *(("scanning", i, 3) for i in range(3)),
         *(("reading", i, 3) for i in range(4)),
+        *((stage, i, 1) for stage in ("linking", "indexing") for i in range(2)),
     ]
 
 

@@ -96,8 +96,10 @@ def test_kinds_by_suffix_any_case_and_binaries_counted(tmp_path: Path) -> None:
         "h.log": "text",
         "i.csv": "csv",
         "j.pq": "parquet",
+        "y.PDF": "pdf",
     }
-    assert report.skipped == {"binary": 3}
+    assert report.skipped == {"binary": 2}
+    assert report.unread == {".png": 1, ".zip": 1}
     assert report.problems == []
     assert not KINDS.keys() & BINARY_SUFFIXES
 

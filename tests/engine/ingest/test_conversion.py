@@ -1,0 +1,128 @@
+"""HTML, notebooks, PDF and DOCX as text, and files that are not read."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina_engine.clock import format_instant
+from lamina_engine.errors import install_command
+from lamina_engine.ingest import conversion
+from lamina_engine.ingest.drafts import SourceDraft, read_source
+
+PAGE = """<!doctype html><html><head><title>Retry
+ policy</title><meta name="author" content="Ada Byron"><meta property="article:published_time" content="2026-02-15">
+<style>p {color: red}</style><script>alert("no")</script></head><body><nav><a href="/">Home</a></nav>
+<h1>Retry policy</h1><p>Back off <b>twice</b>, see <a href="pay.md">payments</a> &amp; more.</p>
+<ul><li>first</li><li>second</li></ul><h2>Code</h2><pre>if x &lt; 1:
+    retry()</pre><table><tr><td>a</td><td>b</td></tr></table></body></html>"""
+
+BOOK = {
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Cooling curve\n", "\n", "We fit it. #physics"]},
+        {"cell_type": "code", "source": "fit(x)", "outputs": [{"text": ["0.93\n"]}, {"data": {"image/png": "AAAA"}}]},
+    ],
+    "metadata": {"language_info": {"name": "python"}},
+}
+
+
+def text(draft: SourceDraft) -> str:
+    return "".join(chunk.text for chunk in draft.chunks)
+
+
+def test_html_is_text(tmp_path: Path) -> None:  # findings, stranger 14
+    draft = read_source(PAGE.encode(), "p.html")
+    assert (draft.title, draft.type, draft.metadata) == ("Retry policy", "note", {"author": "Ada Byron"})
+    assert format_instant(draft.created_at_us) == "2026-02-15T00:00:00Z"
+    assert text(draft) == (
+        "# Retry policy\n\nBack off twice, see [payments](pay.md) & more.\n\n- first\n- second\n\n## Code\n\n"
+        "```\nif x < 1:\n    retry()\n```\n\n | a | b\n"
+    )
+    assert (draft.problems, draft.chunks[0].line) == ([], 0)
+    broken = read_source(b"<p>one<p>two</div></b><pre>x", "b.htm")
+    assert text(broken).split() == ["one", "two", "```", "x"]
+
+
+def test_notebooks_are_prose_code_and_what_it_printed() -> None:
+    draft = read_source(json.dumps(BOOK).encode(), "curve.ipynb")
+    assert (draft.title, draft.tags, draft.metadata["language"]) == ("Cooling curve", ("physics",), "python")
+    assert text(draft) == "# Cooling curve\n\nWe fit it. #physics\n\n```python\nfit(x)\n```\n\n```\n0.93\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.ipynb", b"[]"), ("a.ipynb", b"{}"), ("a.pdf", b"%PDF-1.7 cut"), ("a.docx", b"PK cut")]
+)
+def test_a_bad_file_is_a_problem_of_its_own(name: str, data: bytes) -> None:
+    draft = read_source(data, name)
+    assert draft.chunks == []
+    assert [problem.code for problem in draft.problems] in (["failed"], ["extra"])
+
+
+def test_docx_and_pdf_by_their_extras(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx", reason="the extra docx is not installed")
+    pytest.importorskip("pypdf", reason="the extra pdf is not installed")
+    document, buffer = docx.Document(), io.BytesIO()
+    document.core_properties.title, document.core_properties.author = "The plan", "Ada"
+    document.add_heading("Goals", 1)
+    document.add_paragraph("Ship it by June.")
+    document.add_paragraph("first", style="List Bullet")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
+    document.save(buffer)
+    draft = read_source(buffer.getvalue(), "plan.docx")
+    assert (draft.title, draft.metadata["author"]) == ("The plan", "Ada")
+    assert text(draft) == "# Goals\n\nShip it by June.\n\n- first\n\nleft | right\n"
+    pages = read_source(_pdf(["Alpha page about cooling.", "Beta page about heating."]), "two.pdf")
+    assert [chunk.headings for chunk in pages.chunks] == [("page 1",)]
+    assert "cooling" in text(pages)
+    assert "heating" in text(pages)
+    assert read_source(_pdf([""]), "scan.pdf").problems[0].code == "empty"
+
+
+def test_what_is_not_read_is_counted_by_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # stranger 15
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in ("a.pdf", "b.png", "c.org", "d.PNG"):
+        (notes / name).write_bytes(b"x")
+    monkeypatch.setattr(conversion, "EXTRAS", {**conversion.EXTRAS, "pdf": "no_such_package"})
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        report = vault.ingest(str(notes))
+        assert (report.unread, report.added, report.problems) == ({".png": 2, ".pdf": 1, ".org": 1}, 0, [])
+
+
+def test_the_install_command_works_for_this_copy() -> None:
+    command = install_command("pdf")
+    assert command.startswith("pip install ")
+    assert command.endswith('[pdf]"')
+
+
+def _pdf(pages: list[str]) -> bytes:
+    """Return a PDF with a line of text on each page, written by hand."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for line in pages:
+        stream = f"BT /F1 12 Tf 72 700 Td ({line}) Tj ET" if line else ""
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects)} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    start = len(out)
+    return (
+        out
+        + (
+            f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\n"
+            f"startxref\n{start}\n%%EOF\n"
+        ).encode()
+    )
