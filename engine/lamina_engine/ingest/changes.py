@@ -1,4 +1,4 @@
-"""Changes of a repository as records: commits of ``git log``, diffs, and what ``gh`` says of runs and reviews."""
+"""Changes of a repository as records: commits, diffs, CI runs, reviews and releases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAIL: Final = re.compile(r"\s*<[^<>]*>$")
 
 
 def commits_of_log(text: str) -> Iterator[Record]:
-    """Yield the commits of what ``git log`` prints, with the names of their files where they are told."""
+    """Yield the commits that ``git log`` prints, with their files where it names them."""
     marks = list(_COMMIT.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         body = text[mark.end() + 1 : following.start() if following else len(text)]

@@ -221,7 +221,7 @@ def _convert_pdf(data: bytes) -> Converted | Refusal:
 
 
 def outline_pages(text: str) -> Outline:
-    """Return a section for each page: paragraphs between blank lines, and lines where there are none."""
+    """Return the outline of a PDF: a section for each page."""
     blocks: list[Block] = []
     start = 0
     for number, page in enumerate(text.split("\f"), 1):

@@ -281,7 +281,7 @@ class _Run:
         self.report.skipped += len(problems)
 
     def _is_readable(self, entry: FileEntry, *, named: bool) -> bool:
-        """Tell whether a file's kind can be read: known, and its package installed; a named one is tried."""
+        """Tell whether a file can be read: of a known kind, its package installed, or named."""
         kind = self.kind_of(entry)
         return named or (kind is not None and (kind not in CONVERTERS or has_extra(kind)))
 

@@ -1,4 +1,4 @@
-"""Recognition of exports by their content: task graphs, Beads, GitHub and Jira, diffs, logs of git.
+"""Recognition of exports by content: task graphs, Beads, GitHub, Jira, diffs, git logs.
 
 A file of JSON is one of them where its first records have the fields that no other has; everything else stays what its
 suffix says. Nothing is guessed from names.

@@ -201,7 +201,7 @@ def import_text(memory: Memory, path: Path, kind: str) -> TrackerReport:
 
 
 def _github_records(value: Any) -> Iterator[Record]:
-    """Yield what a record is: a request or an issue with its comments, a run, a commit, a review."""
+    """Yield a request or an issue with its comments, a run, a commit, a review or a release."""
     from lamina_engine.ingest import changes
 
     if not isinstance(value, dict):
