@@ -20,8 +20,8 @@ Direction: TypeAlias = Literal["both", "out", "in"]
 CauseDirection: TypeAlias = Literal["both", "causes", "caused_by"]
 ChainDirection: TypeAlias = Literal["backward", "forward"]
 SourceKind: TypeAlias = Literal[
-    "auto", "markdown", "text", "rst", "code", "jsonl", "csv", "tsv", "parquet", "arrow", "sessions", "beads", "tasks",
-    "github", "jira",
+    "auto", "markdown", "text", "rst", "code", "html", "notebook", "pdf", "docx", "jsonl", "csv", "tsv", "parquet", "arrow",
+    "sessions", "beads", "tasks", "github", "jira", "gitlog", "diff",
 ]  # fmt: skip
 LinkKind: TypeAlias = Literal["sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged"]
 ExportFormat: TypeAlias = Literal["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]

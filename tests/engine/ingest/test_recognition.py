@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import lamina
+from lamina.options import SourceKind
+from lamina_engine.ingest.pipeline import ALL_KINDS
 from lamina_engine.ingest.recognition import kind_of_records
 
 RUN = {
@@ -158,7 +160,7 @@ def test_a_users_file_is_never_renamed_unless_asked(tmp_path: Path, content: str
 
 
 @pytest.mark.parametrize(("path", "kind"), [(".", "beads"), (".beads", "beads"), (".", "auto"), (".beads", "auto")])
-def test_beads_from_a_project(tmp_path: Path, path: str, kind: str) -> None:  # findings, seeds-a 15 and gap 8
+def test_beads_from_a_project(tmp_path: Path, path: str, kind: SourceKind) -> None:  # findings, seeds-a 15 and gap 8
     project = tmp_path / "project"
     (project / ".beads").mkdir(parents=True)
     (project / ".beads" / "issues.jsonl").write_text(f"{json.dumps(ISSUE)}\n")
@@ -180,3 +182,7 @@ def test_an_export_that_goes_is_no_longer_a_source_and_its_records_stay(tmp_path
         (folder / "runs.json").unlink()
         vault.ingest(str(folder))
         assert vault.get("github:run:o/r:5").status == "active"
+
+
+def test_every_kind_can_be_named() -> None:
+    assert {*get_args(SourceKind)} == {*ALL_KINDS}
