@@ -168,7 +168,7 @@ def _methods(tree: ast.Module, name: str) -> list[ast.FunctionDef]:
         node
         for node in found
         if (not node.name.startswith("_") or node.name == "__call__")
-        and not node.decorator_list
+        and all(isinstance(decorator, ast.Call) for decorator in node.decorator_list)  # properties are not calls
         and node.name not in _OWN.get(name, ())
     ]
 

@@ -203,9 +203,14 @@ class Hits(Results["Hit"]):
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
         return cast("Explanation", {"query": self.query, "profile": self.profile, **self._trace, "hits": hits})
 
-    def to_dict(self) -> dict[str, JSONValue]:
-        """Return the document that ``lamina recall --json`` prints."""
-        hits: list[JSONValue] = [{**hit.to_dict(), "snippet": self.snippet(hit).to_dict()} for hit in self]
+    def to_dict(self, *, brief: bool = False) -> dict[str, JSONValue]:
+        """Return the document of ``lamina recall --json``; ``brief`` leaves texts and terms out."""
+        hits: list[JSONValue] = []
+        for hit in self:
+            document = hit.to_dict()
+            if brief:
+                del document["terms"], document["text"]
+            hits.append({**document, "snippet": self.snippet(hit).to_dict()})
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
             "took_ms": round(self.took_ms, 3), "time": cast("JSONValue", self._trace.get("time")), "hits": hits,

@@ -24,6 +24,9 @@ from lamina.topics import Topics
 from lamina_engine.arguments import flag_of, path_of, paths_of
 from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import InvalidArgument, VaultNotFound
+from lamina_engine.arguments import flag_of, path_of, paths_of, renamed_arguments
+from lamina_engine.clock import EPOCH, Clock, Instant, format_instant, parse_instant
+from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:
     import numpy as np
@@ -173,6 +176,16 @@ def _check_trusted(root: Path) -> None:
     check_trusted(root)
 
 
+_HABITS = {
+    **dict.fromkeys(("search", "query", "retrieve", "find"), "; recall(query, k=10) searches"),
+    **dict.fromkeys(("delete", "remove"), "; forget(ids, dry_run=False) erases, invalidate(id, reason) marks as wrong"),
+    **dict.fromkeys(("insert", "save", "store", "put", "add_texts"), "; add(records) stores"),
+    **dict.fromkeys(("get_all", "all", "chunks"), "; list(limit=None) returns every chunk"),
+    "load": "; ingest(path) reads files",
+}
+"""Names of other libraries, each with the call of this one."""
+
+
 class Vault:
     """An open vault, made by `lamina.open`; a context manager, safe to use from several threads.
 
@@ -204,6 +217,29 @@ class Vault:
         view = self._memory.view()
         count = int(view.state.active().sum())
         return f"<Vault {name!r}: {count:,} chunk{'' if count == 1 else 's'}>"
+
+    def __getitem__(self, id: str) -> Chunk:
+        return self.get(id)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # an empty vault is still a vault
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            return isinstance(id, str) and self.get(id).status == "active"
+        except (ChunkNotFound, AmbiguousId):
+            return False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return iter(self.list(limit=None))
+
+    if not TYPE_CHECKING:  # type checkers know the names; people who come from other libraries may not
+
+        def __getattr__(self, name):
+            raise AttributeError(f"Vault has no {name!r}{_HABITS.get(name, '')}")
 
     def close(self) -> None:
         """Release files and threads; a closed vault cannot be used again."""
@@ -606,6 +642,7 @@ class Vault:
 
     # ------------------------------------------------------------------ reading
 
+    @renamed_arguments(limit="k", top_k="k", n_results="k", filter="where", filters="where")
     def recall(
         self,
         query: str,
@@ -814,6 +851,7 @@ class Vault:
 
         return Results(history(self._memory.view(), id), Event)
 
+    @renamed_arguments(filter="where", filters="where", k="limit", top_k="limit")
     def list(self, where: Where | None = None, limit: int | None = 100, *, offset: int = 0) -> Results[Chunk]:
         """Return the chunks that a filter accepts, newest first.
 

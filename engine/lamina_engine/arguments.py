@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from lamina_engine.errors import InvalidArgument, describe_value
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def renamed_arguments(**names: str) -> Callable[[F], F]:
+    """Make a call that is given another library's name of an argument name its own."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            for name in given:
+                if name in names:
+                    raise TypeError(f"{function.__name__}() has no {name}=; it is {names[name]}= here")
+            return function(*args, **given)
+
+        return cast("F", call)
+
+    return decorate
 
 
 def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str]:

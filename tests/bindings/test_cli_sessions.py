@@ -58,7 +58,7 @@ def test_chain_wants_a_question_or_ids(place: str) -> None:
 def test_sessions(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = as_json(capsys, place, "sessions")
     assert (document["count"], document["sessions"][0]["session"]) == (1, "a")
-    assert run(capsys, place, "sessions").startswith("a  2026-02-01 08:00Z · shop · 3 chunks")
+    assert run(capsys, place, "sessions").startswith("a  2026-02-01 08:00Z  shop  3 chunks")
 
 
 def test_reconstruct(place: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import Call, Where, command, filter_options
-from lamina.cli.terminal import chunk_line, chunk_lines, clip, columns, printable, short_date
+from lamina.cli.terminal import chunk_lines, chunk_table, clip, columns, printable, short_date
 
 if TYPE_CHECKING:
     from lamina_engine.results import Chunk
@@ -51,7 +51,7 @@ def list_(call: Call, where: Where | None, limit: int) -> None:
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found
     document = {"count": len(found), "more": more, "chunks": [chunk.to_dict() for chunk in found]}
-    call.answer(document, lambda: map(chunk_line, found))
+    call.answer(document, lambda: chunk_table(found))
     if more and not call.as_json:
         print(f"lamina: these are the newest {limit}; --limit 0 lists all", file=sys.stderr)
 
@@ -105,4 +105,4 @@ def pin(call: Call, id: str, unpin: bool) -> None:
 
 
 def _answer_change(call: Call, chunk: Chunk) -> None:
-    call.answer(chunk.to_dict(), lambda: [chunk_line(chunk)])
+    call.answer(chunk.to_dict(), lambda: chunk_table([chunk]))

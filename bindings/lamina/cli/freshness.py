@@ -12,7 +12,7 @@ import click
 from lamina.cli.command import Call, Where, command, filter_options
 from lamina.cli.terminal import (
     bold,
-    chunk_line,
+    chunk_table,
     clip,
     columns,
     count_of,
@@ -232,11 +232,11 @@ def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: f
 
 
 def _archive_lines(report: ArchiveReport, shown: Sequence[Chunk]) -> Iterator[str]:
-    yield from map(chunk_line, shown)
+    yield from chunk_table(shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
     yield f"{'would archive' if report.dry_run else 'archived'} {count_of(report.chunks, 'chunk')}"
 
 
 def _answer(call: Call, chunk: Chunk) -> None:
-    call.answer(chunk.to_dict(), lambda: [chunk_line(chunk)])
+    call.answer(chunk.to_dict(), lambda: chunk_table([chunk]))

@@ -11,7 +11,7 @@ import click
 from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
 from lamina.cli.terminal import (
     bold,
-    chunk_line,
+    chunk_table,
     clip,
     columns,
     count_of,
@@ -282,8 +282,6 @@ def timeline(call: Call, id: str, before: int, after: int, same_collection: bool
 
 
 def _timeline_lines(line: Timeline) -> Iterator[str]:
-    for chunk in line.before:
-        yield f"  {chunk_line(chunk)}"
-    yield f"> {chunk_line(line.focus)}"
-    for chunk in line.after:
-        yield f"  {chunk_line(chunk)}"
+    shown = chunk_table([*line.before, line.focus, *line.after])
+    for at, text in enumerate(shown):
+        yield f"{'>' if at == len(line.before) else ' '} {text}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, embedder_option, filter_options
+from lamina.cli.command import NOT_FOUND, Call, Where, command, embedder_option, filter_options
 from lamina.cli.terminal import (
     bold,
     clip,
@@ -17,6 +17,7 @@ from lamina.cli.terminal import (
     headline,
     place_of,
     printable,
+    prose_columns,
     short_date,
     short_id,
     state_of,
@@ -78,6 +79,8 @@ _INDENT: Final = 4
 @click.option("--syntax/--no-syntax", default=True, help="Read quotes and signs of the query as operators.")
 @click.option("--all-chunks", is_flag=True, help="Show every chunk that matches, not two of a document at most.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
+@click.option("--brief", is_flag=True, help="With --json: snippets in place of texts, and no terms.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 where there is no hit.")
 @embedder_option
 def recall(
     call: Call,
@@ -85,6 +88,8 @@ def recall(
     where: Where | None,
     lanes: tuple[Lane, ...],
     explain: bool,
+    brief: bool,
+    exit_code: bool,
     all_chunks: bool,
     embedder: str | None,
     **options: Any,
@@ -99,10 +104,12 @@ def recall(
     with call.open(mode="r", embedder=embedder) as vault:
         most = None if all_chunks else PER_SOURCE
         hits = vault.recall(query, where=where, lanes=lanes or None, per_source=most, **options)
-    document: dict[str, object] = {**hits.to_dict()}
+    document: dict[str, object] = {**hits.to_dict(brief=brief)}
     if explain:
         document["explain"] = hits.explain()
     call.answer(document, lambda: _lines(hits, explain=explain))
+    if exit_code and not hits:
+        raise click.exceptions.Exit(NOT_FOUND)
 
 
 def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
@@ -117,15 +124,27 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     if explain:
         trace = {key: value for key, value in hits.explain().items() if key not in ("query", "profile", "hits")}
         yield from _wrapped_terms(trace, "")
-    room = columns() - _INDENT
+    if not hits:
+        yield _advice(hits)
+    room = prose_columns() - _INDENT
     for rank, hit in enumerate(hits, 1):
         yield ""
-        lines = snippet_lines(hits.snippet(hit, _SNIPPET_LINES * (room - 8)), hit.text, room, _SNIPPET_LINES)
+        lines = snippet_lines(hits.snippet(hit, _SNIPPET_LINES * (room - 8)), hit.text, room, _SNIPPET_LINES, hit.title)
         yield from hit_lines(hit, rank, lines, explain=explain)
     left_out = hits.explain()["left_out"]
     if left_out:
         yield ""
         yield dim(f"{count_of(left_out, 'more chunk')} of these documents; --all-chunks shows them")
+
+
+def _advice(hits: Hits) -> str:
+    """Return what to do where nothing was found."""
+    found = hits.explain()
+    if not found["rows"]:
+        return "the vault is empty: `lamina ingest FOLDER` or `lamina add TEXT` fill it"
+    if not found["selected"]:
+        return "no chunk passes the filters, operators and dates: leave some out"
+    return "no chunk holds these words or is near them in meaning: use other words, or fewer filters and operators"
 
 
 def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explain: bool = False) -> list[str]:
@@ -140,37 +159,67 @@ def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explai
     facts = dim(f"{clip(facts, room - 2 - width(id_))}  {id_}")
     title = [f"{start}{bold(clip(printable(hit.label), columns() - len(start)))}"] if hit.label else []
     lines = [*title, f"{indent}{facts}" if title else f"{start}{facts}", *([f"{indent}{place}"] if place else [])]
-    lines += [indent + line for line in (wrap(printable(hit.text), room, _SHORT_LINES) if shown is None else shown)]
+    lines += [
+        indent + line
+        for line in (wrap(printable(hit.text), min(room, prose_columns()), _SHORT_LINES) if shown is None else shown)
+    ]
     return [*lines, *_wrapped_terms(hit.terms, indent)] if explain else lines
 
 
-def snippet_lines(snippet: Snippet, text: str, room: int, most: int) -> list[str]:
-    """Return a snippet of a text as at most ``most`` printable lines, its matched words bold."""
-    shown, marks = ("…", []) if snippet.start else ("", [])
+def snippet_lines(snippet: Snippet, text: str, room: int, most: int, title: str | None = None) -> list[str]:
+    """Return the ``most`` lines of a snippet with most matched words, these words bold."""
+    lines: list[tuple[str, list[tuple[int, int]]]] = []
     at = 0
-    for start, stop in (*snippet.ranges, (len(snippet.text),) * 2):
-        shown = _joined(shown, snippet.text[at:start])
+    for raw in snippet.text.splitlines(keepends=True):
+        marks = [(max(start, at) - at, min(stop, at + len(raw)) - at) for start, stop in snippet.ranges]
+        at += len(raw)
+        if not is_rule(raw) and (title is None or raw.strip("#= \n") != title):  # it stands above
+            indent = 0 if snippet.start and not lines else min(len(raw) - len(raw.lstrip(" ")), room // 4)
+            lines += _laid_out(raw, [mark for mark in marks if mark[0] < mark[1]], indent, room)
+    counts = [len(marks) for _, marks in lines]
+    first = max(range(len(lines)), key=lambda i: (sum(counts[i : i + most]), -i), default=0)
+    shown = lines[first : first + most]
+    if shown and (snippet.start or first):
+        line, marks = shown[0]
+        shown[0] = clip(f"…{line}", room), [(start + 1, stop + 1) for start, stop in marks]
+    if shown and (snippet.start + len(snippet.text) < len(text) or first + most < len(lines)):
+        shown[-1] = clip(f"{shown[-1][0]}…", room), shown[-1][1]
+    return [_with_bold(line, marks) for line, marks in shown]
+
+
+def is_rule(line: str) -> bool:
+    """Return True for a line that only divides: a fence, a rule, an empty one."""
+    return not line.strip(" \t\r\n-=_*~#+`") or line.lstrip().startswith(("```", "~~~"))
+
+
+def _laid_out(
+    raw: str, marks: Sequence[tuple[int, int]], indent: int, room: int
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Return one line of a text as printable lines that fit, with the matched ranges of each."""
+    shown, found, at = " " * indent, [], 0
+    for start, stop in (*marks, (len(raw),) * 2):
+        shown = _joined(shown, raw[at:start])
         first = len(shown)
-        shown = _joined(shown, snippet.text[start:stop])
-        marks.append((first, len(shown)))
+        shown = _joined(shown, raw[start:stop])
+        found.append((first, len(shown)))
         at = stop
-    if snippet.start + len(snippet.text) < len(text):
-        shown = f"{shown.rstrip()}…"
-    lines: list[str] = []
-    at = 0
-    for line in wrap(shown, room, most):
-        begin = at = max(shown.find(line.removesuffix("…"), at), at)
+    lines, at = [], 0
+    for line in wrap(shown.rstrip(), room):
+        begin = at = max(shown.find(line, at), at)
         at += len(line)
-        lines.append(_with_bold(line, [(start - begin, stop - begin) for start, stop in marks]))
+        inside = [
+            (start - begin, stop - begin) for start, stop in found if start < at and stop > begin and stop > start
+        ]
+        lines.append((line, inside))
     return lines
 
 
 def _joined(shown: str, more: str) -> str:
     """Append a text made printable; white space at its ends is one space."""
-    if more[:1].isspace() and shown and shown[-1] not in " …":
+    if more[:1].isspace() and shown.strip() and shown[-1] != " ":
         shown += " "
     shown += printable(more)
-    return f"{shown} " if more[-1:].isspace() and shown and shown[-1] not in " …" else shown
+    return f"{shown} " if more[-1:].isspace() and shown.strip() and shown[-1] != " " else shown
 
 
 def _with_bold(line: str, marks: Iterable[tuple[int, int]]) -> str:

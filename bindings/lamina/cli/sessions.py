@@ -10,6 +10,7 @@ import click
 
 from lamina.cli.command import Call, Where, command, embedder_option, filter_options
 from lamina.cli.terminal import (
+    aligned,
     bold,
     clip,
     columns,
@@ -17,6 +18,7 @@ from lamina.cli.terminal import (
     dim,
     headline,
     printable,
+    prose_columns,
     short_date,
     short_id,
     width,
@@ -103,7 +105,7 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
         )
         id_ = short_id(chunk.id)
         yield f"{mark} {bold(id_)}  {dim(clip(facts, max(20, columns() - 4 - width(id_))))}"
-        yield from (f"    {line}" for line in wrap(_excerpt(chunk.text, story.query or ""), columns() - 4, most))
+        yield from (f"    {line}" for line in wrap(_excerpt(chunk.text, story.query or ""), prose_columns() - 4, most))
 
 
 def _excerpt(text: str, query: str) -> str:
@@ -141,17 +143,18 @@ def sessions(call: Call, limit: int, **options: Any) -> None:
     with call.open(mode="r") as vault:
         found = vault.sessions(limit=limit or None, **options)
     document = {"count": len(found), "sessions": [session.to_dict() for session in found]}
-    call.answer(document, lambda: map(_session_line, found))
+    call.answer(document, lambda: aligned(map(_session_row, found)))
 
 
-def _session_line(session: Session) -> str:
-    count = count_of(session.chunks, "chunk")
-    facts = headline(
-        short_date(format_instant(session.started_at_us)), session.project, ", ".join(session.agents), count
+def _session_row(session: Session) -> tuple[str, ...]:
+    return (
+        session.session[:40],
+        short_date(format_instant(session.started_at_us)),
+        session.project or "",
+        ", ".join(session.agents),
+        count_of(session.chunks, "chunk"),
+        session.summary or "",
     )
-    name = clip(printable(session.session), 40)
-    room = columns() - width(f"{name}  {facts}  ")
-    return f"{bold(name)}  {dim(facts)}  {clip(printable(session.summary or ''), max(0, room))}".rstrip()
 
 
 @command("handoff", "lamina handoff", "lamina handoff 0198c2d4-session", "lamina handoff --project api --json")

@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -16,7 +17,9 @@ from lamina_engine.clock import format_instant, zone
 if TYPE_CHECKING:
     from lamina_engine.results import Chunk
 
-MAX_COLUMNS: Final = 100
+MAX_COLUMNS: Final = 200
+PROSE_COLUMNS: Final = 100
+"""Running text is set no wider, whatever the terminal."""
 _JOINERS: Final = "\u200c\u200d"
 """Zero-width, but part of how Persian, Hindi and emoji are written."""
 _ESCAPED: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -99,7 +102,12 @@ def wrap(text: str, columns: int, most: int | None = None) -> list[str]:
 
 def columns() -> int:
     """Return how wide output is set: the terminal's width, at most `MAX_COLUMNS`."""
-    return max(40, min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS))
+    return max(40, min(shutil.get_terminal_size((PROSE_COLUMNS, 24)).columns, MAX_COLUMNS))
+
+
+def prose_columns() -> int:
+    """Return how wide running text is set."""
+    return min(columns(), PROSE_COLUMNS)
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -153,6 +161,19 @@ def table(rows: Iterable[tuple[str, str]], indent: int = 0) -> list[str]:
     return [f"{'':{indent}}{dim(name)}{'':{room - width(name)}}  {value}" for name, value in found]
 
 
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines, cells under each other; the last one is cut at the edge."""
+    found = [[printable(cell) for cell in row] for row in rows]
+    rooms = [max(map(width, cells), default=0) for cells in zip(*found, strict=True)][:-1]
+    lines = []
+    for *cells, last in found:
+        shown = [f"{cell}{'':{room - width(cell)}}  " for cell, room in zip(cells, rooms, strict=True) if room]
+        used = sum(room + 2 for room in rooms if room)
+        line = (bold(shown[0]) + dim("".join(shown[1:])) if shown else "") + clip(last, max(20, columns() - used))
+        lines.append(line.rstrip())
+    return lines
+
+
 _HEX = frozenset("0123456789abcdef")
 _SHORT_DIGITS = 10
 
@@ -201,28 +222,32 @@ def state_of(chunk: Chunk) -> str | None:
     return f"{chunk.status}: {chunk.reason}" if chunk.reason else chunk.status
 
 
-def chunk_line(chunk: Chunk) -> str:
-    """Return a chunk as one line of a list."""
-    pinned = "pinned" if chunk.pinned else None
-    review = "needs review" if chunk.needs_review else None
-    asleep = (
-        None
-        if chunk.snoozed_until_us is None
-        else f"snoozed until {short_date(format_instant(chunk.snoozed_until_us))}"
+def chunk_table(chunks: Iterable[Chunk]) -> list[str]:
+    """Return chunks as lines of a list: id, date, type, project, state and title."""
+    return aligned(
+        (
+            short_id(chunk.id),
+            short_date(format_instant(chunk.created_at_us)),
+            chunk.type,
+            chunk.project or "",
+            _marks_of(chunk),
+            chunk.label or chunk.text[:400],
+        )
+        for chunk in chunks
     )
-    facts = headline(
-        short_date(format_instant(chunk.created_at_us)),
-        chunk.type,
-        chunk.project,
+
+
+def _marks_of(chunk: Chunk) -> str:
+    asleep = None
+    if chunk.snoozed_until_us is not None:
+        asleep = f"snoozed until {short_date(format_instant(chunk.snoozed_until_us))}"
+    return headline(
         state_of(chunk),
-        pinned,
+        "pinned" if chunk.pinned else None,
         asleep,
         chunk.freshness,
-        review,
+        "needs review" if chunk.needs_review else None,
     )
-    id_ = short_id(chunk.id)
-    room = columns() - width(f"{id_}  {facts}  ")
-    return f"{bold(id_)}  {dim(facts)}  {clip(printable(chunk.label or chunk.text[:400]), max(20, room))}"
 
 
 def chunk_lines(chunk: Chunk) -> list[str]:

@@ -26,7 +26,7 @@ from lamina.cli.command import (
     embedder_option,
     filter_options,
 )
-from lamina.cli.terminal import chunk_line, count_of, dim, printable, table
+from lamina.cli.terminal import chunk_table, count_of, dim, printable, table
 from lamina.vault import open_vault, vault_path
 from lamina_engine import config
 from lamina_engine.clock import zone
@@ -223,7 +223,7 @@ def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> 
 
 
 def _forget_lines(report: ForgetReport, shown: Sequence[Chunk]) -> Iterator[str]:
-    yield from map(chunk_line, shown)
+    yield from chunk_table(shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
     yield f"{'would forget' if report.dry_run else 'forgot'} {count_of(report.chunks, 'chunk')}"
