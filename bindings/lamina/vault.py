@@ -21,11 +21,8 @@ from lamina.results import Hits, Results
 from lamina.sessions import Sessions
 from lamina.startup import gc_paused
 from lamina.topics import Topics
-from lamina_engine.arguments import flag_of, path_of, paths_of
-from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
-from lamina_engine.errors import InvalidArgument, VaultNotFound
 from lamina_engine.arguments import flag_of, path_of, paths_of, renamed_arguments
-from lamina_engine.clock import EPOCH, Clock, Instant, format_instant, parse_instant
+from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
 
 if TYPE_CHECKING:

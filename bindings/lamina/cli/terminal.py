@@ -6,9 +6,8 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable
-from datetime import UTC, datetime
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
