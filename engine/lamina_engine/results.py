@@ -580,6 +580,15 @@ class Fact(Struct, frozen=True):
     """``in`` where the entity that was asked about is the object."""
     key: str = ""
     """The predicate read from that entity: the inverse, where one is declared."""
+    status: str = "active"
+    """``invalidated`` where the chunk that states it was invalidated, until that is restored."""
+    reason: str | None = None
+    """Newest reason of that."""
+
+    @property
+    def is_doubted(self) -> bool:
+        """True where the chunk that states it was invalidated: such facts come last."""
+        return self.status != "active"
 
     @property
     def id(self) -> int:
@@ -627,6 +636,8 @@ class Fact(Struct, frozen=True):
             "valid_to": format_instant(self.valid_to_us),
             "recorded_at": format_instant(self.recorded_at_us),
             "origin": self.origin,
+            "status": self.status,
+            "reason": self.reason,
         }
 
 
@@ -681,6 +692,10 @@ class Answer(Struct, frozen=True):
     valid_to_us: int | None
     contradicted: tuple[str, ...] = ()
     """Other values that are stated of the same thing."""
+    status: str = "active"
+    """``invalidated`` where the chunk that states it was invalidated: such answers come last."""
+    reason: str | None = None
+    """Newest reason of that."""
 
     @property
     def id(self) -> int:
@@ -717,6 +732,8 @@ class Answer(Struct, frozen=True):
             "valid_to": format_instant(self.valid_to_us),
             "id": self.row,
             "contradicted": list(self.contradicted),
+            "status": self.status,
+            "reason": self.reason,
         }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,7 +46,8 @@ SHIPPED: Final = (
            ("phone", "mobile", "telephone", "cell", "phone_number", "contact")),
     Intent("email", ("email", "e mail", "mail", "email address", "mail address", "address * @", "contact", "write to"),
            ("email", "mail", "contact")),
-    Intent("address", ("address", "live", "lives", "living", "where does * live", "location", "home address"),
+    Intent("address", ("address", "live", "lives", "living", "where does * live", "location", "home address", "city", "town",
+                       "country"),
            ("address", "lives_in", "lives_at", "home", "location", "residence", "located_in", "city")),
     Intent("birthplace", ("birthplace", "born in", "where was * born", "place of birth", "where * from", "come from",
                           "comes from", "origin", "hometown", "originally from"),
@@ -56,7 +58,7 @@ SHIPPED: Final = (
                        "fiancee"),
            ("partner_of", "married_to", "spouse", "partner", "wife", "husband", "spouse_of", "engaged_to"),
            ("partner_of", "married_to", "spouse_of", "engaged_to")),
-    Intent("url", ("url", "website", "web site", "domain", "site", "homepage", "web address", "web page"),
+    Intent("url", ("url", "website", "web site", "domain", "site", "homepage", "web address", "web page", "online", "on the web"),
            ("url", "website", "domain", "site", "homepage", "fqdn")),
     Intent("stack", ("stack", "tech", "tech stack", "built with", "built on", "written in", "uses", "use", "using",
                      "framework", "frameworks", "technology", "technologies"),
@@ -84,11 +86,13 @@ ADDED: Final = (
     Intent("cost", ("cost", "costs", "price", "how much", "budget", "pay for", "expensive", "fee"),
            ("cost", "price", "budget", "monthly_cost", "fee", "rent")),
     Intent("owner", ("who owns", "owner", "who maintains", "maintainer", "who is responsible for", "responsible for",
-                     "who runs", "who leads", "in charge of", "belong to", "belongs to", "owned by", "whose"),
+                     "who runs", "who leads", "who looks after", "look after", "in charge of",
+                     "belong to", "belongs to", "owned by", "whose"),
            ("owner", "owned_by", "maintainer", "maintained_by", "lead", "led_by", "responsible", "pet_of"),
            ("owns", "maintains", "leads", "responsible_for")),
     Intent("owned", ("does * own", "do * own", "did * own", "owned"), ("owns",), ("owned_by", "owner")),
-    Intent("location", ("location", "where is", "where are", "where's", "located", "based", "office", "which city", "situated"),
+    Intent("location", ("location", "where is", "where are", "where's", "located", "based", "where does * stand", "office",
+                        "which city", "situated"),
            ("location", "located_in", "based_in", "office", "city", "place", "path", "file", "address", "kept_in",
             "stored_in")),
     Intent("token", ("token", "api token", "access token", "api key", "key", "credential", "credentials", "secret", "password"),
@@ -99,7 +103,7 @@ ADDED: Final = (
            ("hardware", "cpu", "ram", "memory", "gpu", "specs")),
     Intent("fix", ("fix", "fixed", "solve", "solved", "solution", "resolve", "resolved", "resolution", "repaired"),
            ("fix", "resolved_by", "solution", "resolution")),
-    Intent("cause", ("cause", "caused", "why", "reason", "what led to", "what happened", "root cause"),
+    Intent("cause", ("cause", "caused", "why", "reason", "what led to", "what happened", "what went on", "root cause"),
            ("cause", "caused_by", "reason", "root_cause", "details")),
     Intent("purpose", ("purpose", "what for", "used for", "for what", "point of", "goal", "goals"),
            ("purpose", "goal", "goals", "used_for", "description")),
@@ -111,9 +115,9 @@ ADDED: Final = (
            ("sibling_of", "sibling", "brother", "sister"), ("sibling_of",)),
     Intent("friends", ("friend", "friends"), ("friend_of", "friend", "friends"), ("friend_of",)),
     Intent("pets", ("pet", "pets", "dog", "cat"), ("has_pet", "pet", "pets", "pet_of"), ("pet_of",)),
-    Intent("preference", ("prefer", "prefers", "favourite", "favorite", "preference", "preferences", "like best", "likes"),
+    Intent("preference", ("prefer", "prefers", "favourite", "favorite", "preference", "preferences", "like best", "likes", "like"),
            ("prefers", "favourite", "favorite", "preference", "likes")),
-    Intent("avoids", ("avoid", "avoids", "allergic", "allergy", "allergies", "dislike", "dislikes", "hate", "hates"),
+    Intent("avoids", ("avoid", "avoids", "food * avoid", "allergic", "allergy", "allergies", "dislike", "dislikes", "hate", "hates"),
            ("avoids", "allergy", "allergies", "dislikes")),
     Intent("depends_on", ("depend", "depends", "depend on", "depends on", "dependency", "dependencies", "need", "needs",
                           "require", "requires"),
@@ -123,7 +127,8 @@ ADDED: Final = (
     Intent("date", ("when", "date", "which day", "what day", "since when"),
            ("date", "started", "start_date", "launched", "launch_date", "deadline", "due", "happened_on", "released_on",
             "joined", "since")),
-    Intent("deadline", ("deadline", "due", "due date", "by when"), ("deadline", "due", "due_date")),
+    Intent("deadline", ("deadline", "due", "due date", "by when", "by when * finished", "by when * done", "by when * ready"),
+           ("deadline", "due", "due_date")),
     Intent("certification", ("certification", "certifications", "certificate", "certified", "licence", "license", "degree"),
            ("certification", "certifications", "certificate", "licence", "license", "degree")),
     Intent("employer", ("work for", "works for", "work at", "works at", "employer", "which company"),
@@ -200,6 +205,13 @@ def words_of(text: str, *, gaps: bool = False) -> list[str]:
     return _TOKEN.findall(folded)
 
 
+def _sentence_numbers(text: str) -> list[int]:
+    """Return, by word of a text, the number of its sentence."""
+    folded = text.casefold().replace("’", "'")
+    ends = [match.start() for match in _SENTENCE_END.finditer(folded)]
+    return [bisect_left(ends, match.start()) for match in _TOKEN.finditer(folded)]
+
+
 def _match_trigger(trigger: tuple[str, ...], words: Sequence[str], at: int) -> tuple[int, ...]:
     """Return the positions of a trigger that starts at ``at``; empty where it does not match."""
     positions: list[int] = []
@@ -245,18 +257,38 @@ _NOT_OWNERS: Final = frozenset(
     {"who", "what", "where", "when", "why", "how", "it", "that", "this", "there", "here", "he", "she", "let", "which"}
 )
 """Before ``'s`` these own nothing: it is short for "is"."""
-GENERIC: Final = frozenset(
+FLUFF: Final = frozenset(
     re.findall(
         r"\w+",
         """tell know known show give find list info information detail details thing things anything everything something describe
-    current currently exactly exact please many much kind type sort name names say says said mean means remember recall think
-    lookup look need want question answer fact facts actually today now latest still use used number have hold holds held wear
-    wears take takes goes keep keeps kept run runs running get gets work works happen happened happens called
-    us our we must may might shall set sets long far week month year moment service services project projects tool
-    tools person people system systems app apps team place whom whose which""",
+    summarise summarize summary current currently exactly exact please kind type sort say says said mean means remember remind
+    recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
+    chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
+    anyone someone somebody way us our we must may might shall name names whom whose which much able""",
     )
 )
-"""Words of questions that ask for nothing by themselves."""
+"""Words of questions that ask for nothing."""
+LIGHT_NOUNS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """number period amount date day days time length service services project projects tool tools system systems app apps machine
+    person place content contents part parts item items size""",
+    )
+)
+"""Nouns that ask for nothing beside what does, and for a predicate that they name where nothing else does."""
+LIGHT: Final = LIGHT_NOUNS | frozenset(
+    re.findall(
+        r"\w+",
+        """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
+    running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
+    served put live lives living stored saved located found installed based listed named discussed mentioned noted written
+    needed required planned expected supposed send open give gives given done long far week month year""",
+    )
+)
+"""Words that ask for nothing beside what does."""
+GENERIC: Final = FLUFF | LIGHT | frozenset({"many", "think", "people", "team"})
+"""Words of questions that are no names of things."""
+_SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 _POSSESSIVE: Final = re.compile(r"(?<=\w)(['’])(s\b|(?!\w))", re.IGNORECASE)
 _NAME_WORD: Final = re.compile(r"[^\W_](?:[\w&.+#/-]*[\w+#])?", re.UNICODE)
 _LEAST_LOWER_CHARS: Final = 3
@@ -287,6 +319,10 @@ class Question(Struct, frozen=True):
     """Intents in the order of their table, with the positions of the words that show them."""
     content: tuple[int, ...]
     """Positions of words that are neither names of entities nor function words."""
+    asking: tuple[int, ...]
+    """Positions of words that do not belong to names of entities."""
+    sentences: tuple[int, ...]
+    """Number of the sentence that each word is in."""
     about_self: bool
 
     @property
@@ -314,8 +350,11 @@ def parse_question(
         rows = {each.entity.row for each in named}
         named += [NamedEntity(e, "identity", found.ambiguous, ()) for e in found.entities if e.row not in rows]
     content = tuple(i for i, word in enumerate(words) if i not in covered and not is_function_word(word))
+    asking = tuple(i for i in range(len(words)) if i not in covered)
     ordered = tuple((intents.table[place], frozenset(kept[place])) for place in sorted(kept))
-    return Question(text, tuple(named), tuple(unknown), tuple(words), ordered, content, about_self)
+    return Question(
+        text, tuple(named), tuple(unknown), tuple(words), ordered, content, asking, tuple(_sentence_numbers(text)), about_self
+    )  # fmt: skip
 
 
 def is_function_word(word: str) -> bool:

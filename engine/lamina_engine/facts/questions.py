@@ -14,13 +14,13 @@ The scores rank answers among themselves; they are never mixed with BM25 or cosi
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
 from msgspec import Struct
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.facts.coverage import Coverage, key_stems, satisfies, stem
 from lamina_engine.facts.intents import (
     Intents,
     NamedEntity,
@@ -31,7 +31,6 @@ from lamina_engine.facts.intents import (
     standard,
     words_of,
 )
-from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 from lamina_engine.results import Answer
 
 if TYPE_CHECKING:
@@ -42,20 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ANSWERED_FROM", "TIERS", "AnswerSet", "Tiers", "ask", "ask_view"]
 
-_analyzer: Final = Analyzer()
-
-
-@functools.lru_cache(1 << 15)
-def stem(word: str) -> str:
-    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = _analyzer.tokens(word)
-    return terms[-1].stem if terms else word
-
-
 K: Final = 6
 MAX_K: Final = 1_000
 _MAX_CHARS: Final = 2_000
-_RELATED_FROM: Final = 65.0
 _MANY_FACTS: Final = 512
 """Facts that point at an entity from which on not all of them are looked at."""
 _MOST_NAMED: Final = 8
@@ -195,10 +183,12 @@ def ask_view(
 
     kg = fact_view(view)
     question = parse_question(kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, fuzzy=fuzzy)
-    found = _of_entities(kg, question, valid_at_us, tiers)
+    coverage = Coverage(question)
+    found = _of_entities(kg, question, coverage, valid_at_us, tiers)
     if not question.named and tiers.found_fact >= least:
         found = _by_words(view, kg, question, k, valid_at_us, tiers)
-    answered = _is_answered(kg, question, found)
+    current = [item for item in found if item.named is not None and not item.fact.is_doubted]
+    answered = any(item.answers for item in current) or (bool(current) and coverage.asks_for_all())
     kept = sorted(found, key=lambda item: item.order)[:k]
     from lamina_engine.facts.contradictions import believed_confidence, contradicting_values
 
@@ -224,6 +214,8 @@ class _Candidate(Struct, frozen=True):
     fit: int
     """Words of the question that it holds beyond the entity's name."""
     named: NamedEntity | None
+    answers: bool = False
+    """Whether it is what is asked for, and nothing else is asked."""
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -231,8 +223,8 @@ class _Candidate(Struct, frozen=True):
         fact = self.fact
         newest = -(fact.valid_from_us if fact.valid_from_us is not None else -(2**62))
         return (
-            -self.score, self.place, -self.fit, -fact.confidence, newest, fact.key, fact.value, fact.subject, fact.source,
-            fact.row,
+            fact.is_doubted, -self.score, self.place, not self.answers, -self.fit, -fact.confidence, newest, fact.key, fact.value,
+            fact.subject, fact.source, fact.row,
         )  # fmt: skip
 
     def answer(self, contradicted: Sequence[str], confidence: float) -> Answer:
@@ -241,17 +233,19 @@ class _Candidate(Struct, frozen=True):
             fact.subject, fact.predicate, fact.object, self.score, self.method, fact.source or "facts",
             named.how if named else None, named.ambiguous if named else False, named.entity.id if named else None,
             fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from_us, fact.valid_to_us,
-            tuple(contradicted),
+            tuple(contradicted), fact.status, fact.reason,
         )  # fmt: skip
 
 
-def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> list[_Candidate]:
+def _of_entities(
+    kg: FactView, question: Question, coverage: Coverage, valid_at: int, tiers: Tiers
+) -> list[_Candidate]:  # fmt: skip
     """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
-    stems = frozenset(stem(word) for word in question.words)
+    stems = frozenset(stem(word.removesuffix("'s")) for word in question.words)
     for place, named in enumerate(question.named[:_MOST_NAMED]):
-        here = list(_of_entity(kg, named, place, question, content, stems, valid_at, tiers))
+        here = list(_of_entity(kg, named, place, question, coverage, content, stems, valid_at, tiers))
         if not tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):
             here = [item for item in here if item.score >= ANSWERED_FROM]
         for item in here:
@@ -262,20 +256,20 @@ def _of_entities(kg: FactView, question: Question, valid_at: int, tiers: Tiers) 
 
 
 def _of_entity(
-    kg: FactView, named: NamedEntity, place: int, question: Question, content: frozenset[str], stems: frozenset[str], valid_at: int,
-    tiers: Tiers,
+    kg: FactView, named: NamedEntity, place: int, question: Question, coverage: Coverage, content: frozenset[str],
+    stems: frozenset[str], valid_at: int, tiers: Tiers,
 ) -> Iterator[_Candidate]:  # fmt: skip
     for fact in _facts_of(kg, named.entity.row, question, stems, valid_at):
-        inward = fact.direction == "in"
         relation = fact.object_id is not None
-        is_asked = any(_fact_matches(intent, fact, inward=inward) for intent in question.intents) or _names_predicate(
-            fact, stems
+        answers = coverage.answers(fact, named)
+        is_asked = (
+            answers or any(satisfies(intent, fact) for intent in question.intents) or _names_predicate(fact, stems)
         )
         if is_asked:
             score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
         else:
             score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
-        yield _Candidate(fact, score, method, place, _shared_words(fact, content), named)
+        yield _Candidate(fact, score, method, place, _shared_words(fact, content), named, answers)
 
 
 def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str], valid_at: int) -> list[Fact]:
@@ -289,27 +283,15 @@ def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str],
         for name in names
         if any(matches_predicate(intent, name, inverse=True) for intent in question.intents)
         or any(matches_predicate(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
-        or stems.issuperset(_key_stems(str(registry.inverse(name))))
+        or stems.issuperset(key_stems(str(registry.inverse(name))))
     }
     out = kg.about(row, valid_at=valid_at, direction="out")
     return [*out, *kg.about(row, valid_at=valid_at, direction="in", predicates=inverses)] if inverses else out
 
 
-def _fact_matches(intent: Any, fact: Fact, *, inward: bool) -> bool:
-    """Return whether a fact answers an intent, by its predicate or that one's inverse."""
-    if inward and fact.key != fact.predicate and matches_predicate(intent, fact.key, inverse=False):
-        return True
-    return matches_predicate(intent, fact.predicate, inverse=inward)
-
-
-@functools.lru_cache(1 << 14)
-def _key_stems(key: str) -> tuple[str, ...]:
-    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
-
-
 def _names_predicate(fact: Fact, stems: frozenset[str]) -> bool:
     """Return whether the question names the predicate itself, in any form of its words."""
-    parts = _key_stems(fact.key)
+    parts = key_stems(fact.key)
     return bool(parts) and stems.issuperset(parts)
 
 
@@ -334,39 +316,3 @@ def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: in
             # the order of relevance stands in the place, as no entity is named
             found += [_Candidate(fact, score, method, place, 0, None) for place, fact in enumerate(facts)]
     return found
-
-
-def _is_answered(kg: FactView, question: Question, found: Iterable[_Candidate]) -> bool:
-    """Return whether the candidates answer the question.
-
-    Where something particular is asked, one of the answers must be of it, and nothing else may be asked beside it: no word of
-    another intent, none that some predicate of the vault is made of, no unknown name. Other words do not matter. Where
-    nothing particular is asked ("tell me about Keystone"), every fact of the entity answers.
-    """
-    related = [item for item in found if item.score >= _RELATED_FROM]
-    strong = [item.fact for item in related if item.score >= ANSWERED_FROM]
-    left = set(question.content)
-    asking: set[int] = set()
-    for intent, positions in question.triggers:
-        if any(_fact_matches(intent, fact, inward=fact.direction == "in") for fact in strong):
-            left -= positions
-        else:
-            asking |= positions
-    explained = {stem(word) for item in related for word in _words_of_candidate(item)}
-    left = {i for i in left if _stem_at(question, i) not in explained}
-    if strong:
-        unknown = {stem(word) for name in question.unknown for word in words_of(name)}
-        other = {part for name in kg.tables.predicates.names for part in _key_stems(name)} | unknown
-        return not any(i in asking or _stem_at(question, i) in other for i in left)
-    return bool(related) and not left and not question.triggers
-
-
-def _stem_at(question: Question, position: int) -> str:
-    return stem(question.words[position].removesuffix("'s"))
-
-
-def _words_of_candidate(item: _Candidate) -> Iterator[str]:
-    fact = item.fact
-    yield from words_of(f"{fact.key.replace('_', ' ')} {fact.value} {fact.category}")
-    if item.named is not None:
-        yield from words_of(item.named.entity.type)

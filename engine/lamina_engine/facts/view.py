@@ -21,6 +21,7 @@ from lamina_engine.facts import names, resolve
 from lamina_engine.facts.columns import FACT, RETRACT, FactColumns, fact_columns
 from lamina_engine.facts.predicates import Registry, read_registry
 from lamina_engine.facts.schema import DIRECTIONS, MAX_TIME, Direction, Entity, Mention, Resolution
+from lamina_engine.index.state import INVALIDATED
 from lamina_engine.index.view import View
 from lamina_engine.results import Fact
 
@@ -329,7 +330,7 @@ def _read_sorted(kg: FactView, rows: I64, valid_at: int | None, direction: Liter
     if not len(rows):
         return []
     found = read_facts(kg, _holding_at(_apply_amendments(kg, rows), valid_at), direction)
-    found.sort(key=lambda fact: (fact.key, fact.valid_from_us or MISSING_US, fact.value, fact.row))
+    found.sort(key=lambda fact: (fact.is_doubted, fact.key, fact.valid_from_us or MISSING_US, fact.value, fact.row))
     return found
 
 
@@ -423,6 +424,7 @@ def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"])
     codes = tables.predicate.values[found.rows].tolist()
     ends: dict[int, tuple[str, str, str]] = {}
     facts = []
+    doubts = _doubts(kg, found.rows) if kg.view.state.invalidations else {}
     for row, subject, target, code, begins, stops, confidence in zip(
         found.rows.tolist(), subjects, targets, codes, found.valid_from.tolist(), found.valid_to.tolist(),
         found.confidence.tolist(), strict=True,
@@ -439,9 +441,25 @@ def read_facts(kg: FactView, found: FactStates, direction: Literal["out", "in"])
                 row, name, identity, predicate, other, other_id, category or kind, source, chunk, confidence, weight,
                 None if begins == MISSING_US else begins, None if stops == MAX_TIME else stops, recorded, origin,
                 direction, predicate if direction == "out" else registry.inverse(predicate) or predicate,
+                *doubts.get(chunk, _NO_DOUBT),
             )
         )  # fmt: skip
     return facts
+
+
+_NO_DOUBT: Final = ("active", None)
+
+
+def _doubts(kg: FactView, rows: I64) -> dict[str | None, tuple[str, str | None]]:
+    """Return, of the chunks that state some facts, the invalidated ones with the newest reason."""
+    from lamina_engine.chunks.reading import reasons_at
+
+    view = kg.view
+    chunks = sorted({chunk for chunk in kg.snapshot.values("facts", "chunk", rows) if chunk is not None})
+    at = view.rows_of_ids(chunks)
+    wrong = [i for i, row in enumerate(at.tolist()) if row >= 0 and view.state.status[row] == INVALIDATED]
+    reasons = reasons_at(view, at[wrong])
+    return {chunks[i]: ("invalidated", reason) for i, reason in zip(wrong, reasons, strict=True)}
 
 
 class RowReader:

@@ -1,0 +1,155 @@
+"""Coverage of a question by a fact: whether the fact answers what is asked, and nothing else is asked beside it.
+
+A question asks for one thing of an entity in a few words. A fact answers it where each of these words is accounted for: by the
+entity's name, by words that show an intent of the fact, by its predicate, its value or the types of its ends, or by being a word
+that asks for nothing. One word that is left ("staging", "assistant", "before") makes it another question. What kind of value
+is asked for counts too: "when" wants a date, "who" a name, "where" a place.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from lamina_engine.facts.intents import FLUFF, LIGHT, LIGHT_NOUNS, NamedEntity, Question, matches_predicate, words_of
+from lamina_engine.index.analysis import STOP_WORDS, Analyzer
+
+if TYPE_CHECKING:
+    from lamina_engine.facts.intents import Intent
+    from lamina_engine.results import Fact
+
+_analyzer: Final = Analyzer()
+_LEAST_AKIN: Final = 5
+_NARROWING: Final = frozenset(
+    {"before", "after", "during", "not", "nor", "never", "other", "down", "off", "out", "than"}
+)
+"""Function words that make it another question."""
+_DATE: Final = re.compile(
+    r"\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)(?:day|[a-z]*ary|"
+    r"ch|il|e|y|ust|t?ember|ober)?s?\b|\b(?:day|dai|night|week|month|year|hour|minute|noon|morning|evening|quarter|fortnight|spring|"
+    r"summer|autumn|winter|christmas|easter|always|never|once|twice|century|decade)",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(
+    r"\d|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|million)\b",
+    re.IGNORECASE,
+)
+_NAME: Final = re.compile(r"(?:[A-Z][a-z]{0,3}\. )?[^\W\d_a-z][\w'’.-]*|@\w+")
+_PLACES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """address home location residence city town country office room place path file folder repo repository github git url website
+    site homepage domain fqdn email mail employer company machine server host birthplace origin hometown credentials credential
+    token password key secret channel floor building shelf desk""",
+    )
+)
+_PREPOSITIONS: Final = frozenset({"at", "in", "on", "from", "under", "near"})
+_CAUSES: Final = frozenset({"cause", "fix", "purpose"})
+_ASKING: Final = {
+    "who": "who", "whom": "who", "whose": "who", "when": "when", "where": "where", "whereabouts": "where", "why": "why",
+}  # fmt: skip
+_OVERVIEWS: Final = frozenset({"relationship"})
+"""Intents that a question for everything shows too: "who is Ann?"."""
+_NOT_OVERVIEWS: Final = frozenset({"when", "where", "why", "how", "which", "whose", "can", "should", "could", "may"})
+
+
+@functools.lru_cache(1 << 15)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
+    terms = _analyzer.tokens(word)
+    return terms[-1].stem if terms else word
+
+
+@functools.lru_cache(1 << 14)
+def key_stems(key: str) -> tuple[str, ...]:
+    """Return the stems of a predicate's words that carry content."""
+    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
+
+
+def is_akin(first: str, second: str) -> bool:
+    """Return whether two stems are forms of one word: ``approv`` and ``approver``."""
+    if first == second:
+        return True
+    shorter, longer = sorted((first, second), key=len)
+    return len(shorter) >= _LEAST_AKIN and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
+
+
+def satisfies(intent: Intent, fact: Fact) -> bool:
+    """Return whether a fact answers an intent, by its predicate or that one's inverse."""
+    inward = fact.direction == "in"
+    if inward and fact.key != fact.predicate and matches_predicate(intent, fact.key, inverse=False):
+        return True
+    return matches_predicate(intent, fact.predicate, inverse=inward)
+
+
+class Coverage:
+    """Words of a question, and what a fact leaves of them."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        words = [word.removesuffix("'s") for word in question.words]
+        self._stems = [stem(word) for word in words]
+        self._content = [
+            i
+            for i in question.asking
+            if words[i] not in FLUFF and (words[i] not in STOP_WORDS or words[i] in _NARROWING)
+        ]
+        """Positions of words that ask for something, the light ones among them."""
+        self._light = {i for i in self._content if words[i] in LIGHT}
+        self._wants = self._wanted(words)
+
+    def answers(self, fact: Fact, named: NamedEntity | None) -> bool:
+        """Return whether a fact is what is asked for."""
+        shown = {i for intent, at in self._question.triggers if satisfies(intent, fact) for i in at}
+        keys = key_stems(fact.key)
+        by_key = {i for i in self._content if any(is_akin(self._stems[i], key) for key in keys)}
+        heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
+        if not shown and not heavy and not self._names(keys):
+            return False
+        asked_in = {self._question.sentences[i] for i in shown | by_key}
+        left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
+        if left:
+            spoken = {stem(word) for word in _words_of(fact, named)}
+            left = {i for i in left if self._stems[i] not in spoken}
+        return not left and all(self._is_wanted(want, fact) for want in self._wants)
+
+    def asks_for_all(self) -> bool:
+        """Return whether the question asks for nothing particular: "tell me about Keystone"."""
+        asked = [intent.name for intent in self._question.intents if intent.name not in _OVERVIEWS]
+        opens = next((word for word in self._question.words if word not in FLUFF), "")
+        return not asked and not self._content and opens.removesuffix("'s") not in _NOT_OVERVIEWS
+
+    def _names(self, keys: tuple[str, ...]) -> bool:
+        return bool(keys) and set(self._stems).issuperset(keys)
+
+    def _wanted(self, words: list[str]) -> list[str]:
+        """Return what kinds of value are asked for."""
+        wants = [_ASKING[word] for word in words if word in _ASKING]
+        pairs = set(itertools.pairwise(words))
+        wants += ["number"] * (("how", "many") in pairs)
+        wants += ["when"] * bool({("how", "often"), ("which", "date"), ("what", "date"), ("how", "old")} & pairs)
+        return wants
+
+    def _is_wanted(self, want: str, fact: Fact) -> bool:
+        value = fact.value
+        if want == "who":
+            return fact.object_id is not None or all(_NAME.fullmatch(word) for word in value.split()[:1])
+        if want == "when":
+            return fact.object_id is None and _DATE.search(value) is not None
+        if want == "number":
+            return _NUMBER.search(value) is not None
+        if want == "why":
+            return any(satisfies(intent, fact) for intent in self._question.intents if intent.name in _CAUSES)
+        parts = fact.key.split("_")
+        if not _PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
+            return True
+        return parts[-1] not in STOP_WORDS and self._names(key_stems(fact.key))
+
+
+def _words_of(fact: Fact, named: NamedEntity | None) -> Iterable[str]:
+    yield from words_of(f"{fact.value} {fact.category}")
+    if named is not None:
+        yield from words_of(named.entity.type)
