@@ -51,6 +51,24 @@ _CAUSES: Final = frozenset({"cause", "fix", "purpose"})
 _ASKING: Final = {
     "who": "who", "whom": "who", "whose": "who", "when": "when", "where": "where", "whereabouts": "where", "why": "why",
 }  # fmt: skip
+_MOMENT: Final = frozenset({"when", "since", "what", "which", "on", "date", "day"})
+_HAPPENING: Final = frozenset(
+    {
+        "happen",
+        "happens",
+        "happened",
+        "take",
+        "takes",
+        "taken",
+        "place",
+        "planned",
+        "expected",
+        "supposed",
+        "date",
+        "day",
+        "time",
+    }
+)
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
 _NOT_OVERVIEWS: Final = frozenset({"when", "where", "why", "how", "which", "whose", "can", "should", "could", "may"})
@@ -67,6 +85,13 @@ def stem(word: str) -> str:
 def key_stems(key: str) -> tuple[str, ...]:
     """Return the stems of a predicate's words that carry content."""
     return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
+
+
+def _asks(word: str) -> bool:
+    """Return whether a word asks for something."""
+    if word in _NARROWING or word in LIGHT:
+        return True
+    return not (word in FLUFF or word in _ASKING or word in STOP_WORDS or word.replace("'", "") in STOP_WORDS)
 
 
 def is_akin(first: str, second: str) -> bool:
@@ -91,12 +116,8 @@ class Coverage:
     def __init__(self, question: Question) -> None:
         self._question = question
         words = [word.removesuffix("'s") for word in question.words]
-        self._stems = [stem(word) for word in words]
-        self._content = [
-            i
-            for i in question.asking
-            if words[i] not in FLUFF and (words[i] not in STOP_WORDS or words[i] in _NARROWING)
-        ]
+        self._words, self._stems = words, [stem(word) for word in words]
+        self._content = [i for i in question.asking if _asks(words[i])]
         """Positions of words that ask for something, the light ones among them."""
         self._light = {i for i in self._content if words[i] in LIGHT}
         self._wants = self._wanted(words)
@@ -111,8 +132,11 @@ class Coverage:
             return False
         asked_in = {self._question.sentences[i] for i in shown | by_key}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
+        if shown and _MOMENT.issuperset(self._words[i] for i in shown | by_key):
+            # "when" alone asks for the moment of the thing itself: not for when somebody gets up
+            left |= {i for i in self._light if self._words[i] not in _HAPPENING}
         if left:
-            spoken = {stem(word) for word in _words_of(fact, named)}
+            spoken = {stem(word) for word in (*_words_of(fact, named), *fact.key.split("_"))}
             left = {i for i in left if self._stems[i] not in spoken}
         return not left and all(self._is_wanted(want, fact) for want in self._wants)
 
@@ -130,6 +154,7 @@ class Coverage:
         wants = [_ASKING[word] for word in words if word in _ASKING]
         pairs = set(itertools.pairwise(words))
         wants += ["number"] * (("how", "many") in pairs)
+        wants += ["origin"] * ("where" in wants and "from" in words)
         wants += ["when"] * bool({("how", "often"), ("which", "date"), ("what", "date"), ("how", "old")} & pairs)
         return wants
 
@@ -139,6 +164,8 @@ class Coverage:
             return fact.object_id is not None or all(_NAME.fullmatch(word) for word in value.split()[:1])
         if want == "when":
             return fact.object_id is None and _DATE.search(value) is not None
+        if want == "origin":
+            return any(satisfies(intent, fact) for intent in self._question.intents if intent.name == "birthplace")
         if want == "number":
             return _NUMBER.search(value) is not None
         if want == "why":

@@ -64,7 +64,7 @@ SHIPPED: Final = (
                      "framework", "frameworks", "technology", "technologies"),
            ("stack", "tech", "tech_stack", "uses", "built_with", "framework", "written_in", "language")),
     Intent("runs_on", ("port", "ports", "runs on", "run on", "running on", "hosted", "hosted on", "server", "listen on",
-                       "listens on", "deployed on", "deployed to", "which host", "which machine"),
+                       "listens on", "deployed on", "deployed to", "which host", "which machine", "hosts"),
            ("runs_on", "port", "hosted_on", "server", "host", "listens_on", "deployed_to", "machine"), ("hosts",)),
     Intent("role", ("role", "job", "job title", "what does * do", "position", "occupation", "work as", "works as",
                     "do for a living", "profession"),
@@ -80,7 +80,8 @@ ADDED: Final = (
     Intent("timezone", ("timezone", "time zone", "time zone * live", "timezone * live", "what time is it"),
            ("timezone", "time_zone", "tz")),
     Intent("version", ("version", "release", "which release"), ("version", "release", "current_version")),
-    Intent("schedule", ("schedule", "scheduled", "how often", "cron", "when does * run", "when do * run", "what time does",
+    Intent("schedule", ("schedule", "scheduled", "how often", "how frequently", "cron", "when does * run", "when do * run",
+                        "what time does",
                         "frequency", "interval", "cadence", "every how"),
            ("schedule", "cron", "runs_at", "frequency", "interval", "cadence")),
     Intent("cost", ("cost", "costs", "price", "how much", "budget", "pay for", "expensive", "fee"),
@@ -93,7 +94,7 @@ ADDED: Final = (
     Intent("owned", ("does * own", "do * own", "did * own", "owned"), ("owns",), ("owned_by", "owner")),
     Intent("location", ("location", "where is", "where are", "where's", "located", "based", "where does * stand", "office",
                         "which city", "situated"),
-           ("location", "located_in", "based_in", "office", "city", "place", "path", "file", "address", "kept_in",
+           ("location", "located_in", "based_in", "office", "city", "place", "room", "path", "file", "address", "kept_in",
             "stored_in")),
     Intent("token", ("token", "api token", "access token", "api key", "key", "credential", "credentials", "secret", "password"),
            ("token", "api_key", "api_token", "credential", "credentials", "key", "secret", "token_location")),
@@ -282,7 +283,7 @@ LIGHT: Final = LIGHT_NOUNS | frozenset(
         """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
     running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
     served put live lives living stored saved located found installed based listed named discussed mentioned noted written
-    needed required planned expected supposed send open give gives given done long far week month year""",
+    needed required planned expected supposed send write open gives given done long far week month year""",
     )
 )
 """Words that ask for nothing beside what does."""
