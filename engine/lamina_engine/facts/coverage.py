@@ -12,6 +12,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.facts.intents import FLUFF, LIGHT, LIGHT_NOUNS, NamedEntity, Question, matches_predicate, words_of
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _analyzer: Final = Analyzer()
 _LEAST_AKIN: Final = 5
+_PRESENT: Final = frozenset({"current", "latest", "present"})
+"""Parts of predicates that a question may leave out."""
 _NARROWING: Final = frozenset(
     {"before", "after", "during", "not", "nor", "never", "other", "down", "off", "out", "than"}
 )
@@ -69,6 +72,12 @@ _HAPPENING: Final = frozenset(
         "time",
     }
 )
+_SPOT: Final = frozenset({"where", "where's", "is", "are"})
+_PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
+"""Words for this moment, at which a place that is known may not be the place."""
+_SPEAKERS: Final = frozenset({"i", "we", "you", "it", "they", "one", "the", "a", "an"})
+_HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "must", "may", "will", "would"})
+_BEING: Final = frozenset({"is", "are", "was", "were", "be", "been"})
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
 _NOT_OVERVIEWS: Final = frozenset({"when", "where", "why", "how", "which", "whose", "can", "should", "could", "may"})
@@ -84,7 +93,7 @@ def stem(word: str) -> str:
 @functools.lru_cache(1 << 14)
 def key_stems(key: str) -> tuple[str, ...]:
     """Return the stems of a predicate's words that carry content."""
-    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS)
+    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS and part not in _PRESENT)
 
 
 def _asks(word: str) -> bool:
@@ -124,17 +133,21 @@ class Coverage:
 
     def answers(self, fact: Fact, named: NamedEntity | None) -> bool:
         """Return whether a fact is what is asked for."""
-        shown = {i for intent, at in self._question.triggers if satisfies(intent, fact) for i in at}
         keys = key_stems(fact.key)
-        by_key = {i for i in self._content if any(is_akin(self._stems[i], key) for key in keys)}
+        shown = self._shown(fact, keys)
+        by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
         heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
         if not shown and not heavy and not self._names(keys):
             return False
         asked_in = {self._question.sentences[i] for i in shown | by_key}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
-        if shown and _MOMENT.issuperset(self._words[i] for i in shown | by_key):
-            # "when" alone asks for the moment of the thing itself: not for when somebody gets up
+        if self._names(keys):
+            left -= self._verbs
+        words = {self._words[i] for i in shown | by_key}
+        if shown and (words <= _MOMENT or words <= _SPOT):
+            # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in _HAPPENING}
+            left |= {i for i in self._question.asking if self._words[i] in _PASSING}
         if left:
             spoken = {stem(word) for word in (*_words_of(fact, named), *fact.key.split("_"))}
             left = {i for i in left if self._stems[i] not in spoken}
@@ -146,6 +159,35 @@ class Coverage:
         opens = next((word for word in self._question.words if word not in FLUFF), "")
         return not asked and not self._content and opens.removesuffix("'s") not in _NOT_OVERVIEWS
 
+    def _shown(self, fact: Fact, keys: tuple[str, ...]) -> set[int]:
+        """Return the positions of words that show an intent of a fact."""
+        found: set[int] = set()
+        for intent, at in self._question.triggers:
+            if not satisfies(intent, fact):
+                continue
+            # an intent's own predicates name something else: "cpu" is no "memory limit", though both are hardware
+            others = {i for i in at if self._words[i] in intent.predicates and fact.key not in intent.predicates}
+            found |= {i for i in at if i not in others or any(is_akin(self._stems[i], key) for key in keys)}
+        return found
+
+    @cached_property
+    def _verbs(self) -> set[int]:
+        """Positions of verbs and measures: "should I order", "is deployed", "how high"."""
+        words, found = self._question.words, set[int]()
+        asking = set(self._question.asking)
+        for i in self._content:
+            before = i - 1
+            while before >= 0 and (before not in asking or words[before] in _SPEAKERS):
+                before -= 1  # the subject stands between: "does Keystone serve", "can I reach"
+            helper = words[before] if before >= 0 and not words[i - 1].endswith("'s") else ""
+            if (
+                (helper in _HELPERS and before < i - 1)
+                or (helper in _BEING and words[i].endswith(("ed", "en")))
+                or helper == "how"
+            ):
+                found.add(i)
+        return found
+
     def _names(self, keys: tuple[str, ...]) -> bool:
         return bool(keys) and set(self._stems).issuperset(keys)
 
@@ -155,6 +197,7 @@ class Coverage:
         pairs = set(itertools.pairwise(words))
         wants += ["number"] * (("how", "many") in pairs)
         wants += ["origin"] * ("where" in wants and "from" in words)
+        wants += ["when"] * (("what", "time") in pairs and not {("time", "zone"), ("time", "zones")} & pairs)
         wants += ["when"] * bool({("how", "often"), ("which", "date"), ("what", "date"), ("how", "old")} & pairs)
         return wants
 
