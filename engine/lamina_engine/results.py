@@ -121,6 +121,7 @@ class Terms(_Terms, total=False):
     fact_method: str
     fact_says: list[str]
     fact_contradicted: list[str]
+    fact_asked: bool
     linked: float
     path: list[PathTerm]
     contradicts: bool
@@ -696,6 +697,8 @@ class Answer(Struct, frozen=True):
     """``invalidated`` where the chunk that states it was invalidated: such answers come last."""
     reason: str | None = None
     """Newest reason of that."""
+    asked: bool = False
+    """True where it is what was asked for, and nothing else was asked."""
 
     @property
     def id(self) -> int:
@@ -734,6 +737,7 @@ class Answer(Struct, frozen=True):
             "contradicted": list(self.contradicted),
             "status": self.status,
             "reason": self.reason,
+            "asked": self.asked,
         }
 
 

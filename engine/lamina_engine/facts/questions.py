@@ -233,7 +233,7 @@ class _Candidate(Struct, frozen=True):
             fact.subject, fact.predicate, fact.object, self.score, self.method, fact.source or "facts",
             named.how if named else None, named.ambiguous if named else False, named.entity.id if named else None,
             fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from_us, fact.valid_to_us,
-            tuple(contradicted), fact.status, fact.reason,
+            tuple(contradicted), fact.status, fact.reason, self.answers,
         )  # fmt: skip
 
 

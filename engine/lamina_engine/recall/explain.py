@@ -11,7 +11,6 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.composite import recompute_composite
 from lamina_engine.recall.expansion import LinkedHit
-from lamina_engine.recall.factlane import FactHit
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
@@ -19,6 +18,7 @@ from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.results import Hit, Terms
 
 if TYPE_CHECKING:
+    from lamina_engine.recall.factlane import FactHit
     from lamina_engine.recall.spelling import Corrections
 
 

@@ -3,28 +3,46 @@
 Facts are scored by phases (95 to 40), words by BM25, meaning by cosine: three scales that cannot be summed. A chunk gets a
 share of the semantic score by the *rank* of its answer where the profile fuses ranks, otherwise by its phase divided by
 100, on the same scale as coverage and cosine.
+
+A fact that no chunk of the vault states (an imported ``facts.db``, a seed file, what somebody added) is a hit by itself: type and
+collection say so, the id is ``fact:`` and its number, the source its own, the text the fact in words. Such hits do not age.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.clock import format_instant
 from lamina_engine.profiles import Profile
+from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.filters import All
+from lamina_engine.recall.pack import pack
+from lamina_engine.results import Hit
 
 if TYPE_CHECKING:
     from lamina_engine.config import FactsConfig
     from lamina_engine.index.view import View
     from lamina_engine.recall.lanes import Selection
     from lamina_engine.recall.request import Request
-    from lamina_engine.results import Answer
+    from lamina_engine.results import Answer, Fact, Terms
 
 _FULL: Final = 100.0
 _MOST: Final = 50
 """Answers looked up; only the first of each chunk counts."""
+_ALONE: Final = 6
+"""Facts of one recall that are hits by themselves."""
+FACT_TYPE: Final = "fact"
+FACT_COLLECTION: Final = "facts"
+_NO_TERMS: Final[dict[str, Any]] = {
+    "bm25": 0.0, "coverage": 0.0, "words": {}, "cosine": None, "lexical_rank": None, "vector_rank": None, "own": 0.0,
+    "received": 0.0, "recency": 1.0, "age_days": 0.0, "half_life_days": 1.0, "date_missing": False, "factor": 1.0,
+    "folded": [], "facts_share": 1.0,
+}  # fmt: skip
+"""Terms of a hit that no chunk stands behind: what it scores is the fact's."""
 
 
 class FactHit(Struct, frozen=True):
@@ -48,6 +66,7 @@ class FactHit(Struct, frozen=True):
             "fact_method": answer.method,
             "fact_says": [answer.subject, answer.predicate, answer.object],
             "fact_contradicted": list(answer.contradicted),
+            "fact_asked": answer.asked,
         }
 
     @property
@@ -56,11 +75,23 @@ class FactHit(Struct, frozen=True):
         return f"fact: {self.answer.subject} -{self.answer.predicate}-> {self.answer.object}"
 
 
-def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> dict[int, FactHit]:
-    """Return chunks that hold answers to the question, by row; the view limits the facts."""
+class FactLane(NamedTuple):
+    """What the facts of a vault add to a recall."""
+
+    chunks: Mapping[int, FactHit]
+    """Chunks that hold answers, by row."""
+    alone: tuple[Answer, ...]
+    """Answers that no chunk of the vault states, best first."""
+
+
+NOTHING: Final = FactLane({}, ())
+
+
+def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> FactLane:
+    """Return what the facts answer; the view limits the facts."""
     settings = request.profile.facts
     if not settings.weight or "facts" not in request.lanes or not view.snapshot.rows("facts"):
-        return {}
+        return NOTHING
     from lamina_engine.facts.intents import intents_from
     from lamina_engine.facts.questions import ask_view
 
@@ -70,11 +101,53 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
     )  # fmt: skip
     answers = [answer for answer in found if answer.score >= settings.least]
     fact_hits: dict[int, FactHit] = {}
+    alone: list[Answer] = []
     for answer, row in zip(answers, _rows_of(view, answers), strict=True):
+        if row < 0 and answer.chunk is None and found.answered:
+            alone.append(answer)
         if row >= 0 and row not in fact_hits and (selection.live is None or selection.live[row]):
             rank = len(fact_hits) + 1
             fact_hits[row] = FactHit(row, rank, _part(request.profile, answer.score, rank), answer)
-    return fact_hits
+    if any(answer.asked for answer in alone):  # without, the question is for all that is known
+        alone = [answer for answer in alone if answer.asked]
+    is_filtered = request.where != All(()) or request.since_us is not None or request.until_us is not None
+    return FactLane(fact_hits, () if is_filtered else tuple(alone[:_ALONE]))
+
+
+def add_facts(view: View, request: Request, found: Sequence[Hit], answers: Sequence[Answer]) -> list[Hit]:
+    """Return hits with facts that no chunk states among them, each before the first that scores less."""
+    from lamina_engine.facts.view import fact_view
+
+    hits = list(found)
+    facts = {fact.row: fact for fact in fact_view(view).facts_at([answer.row for answer in answers])}
+    for rank, answer in enumerate(answers, 1):
+        # by itself it has no words to match: where scores are absolute, it is as sure as its phase
+        absolute = request.profile.fusion == "absolute"
+        part = answer.score / _FULL if absolute else _part(request.profile, answer.score, rank)
+        hit = _fact_hit(facts[answer.row], FactHit(-1, rank, part, answer), request.profile)
+        place = next((i for i, other in enumerate(hits) if other.score < hit.score), len(hits))
+        hits.insert(place, hit)
+    kept = pack(range(len(hits)), request.k, request.token_budget, lambda place: hits[place].text)
+    return [hits[place] for place in kept][request.offset :]
+
+
+def _fact_hit(fact: Fact, found: FactHit, profile: Profile) -> Hit:
+    """Return a fact as a hit of its own."""
+    terms = cast("Terms", {
+        **_NO_TERMS, "fusion": profile.fusion, "vector_share": 0.0, "rank_constant": profile.rank_constant,
+        "semantic": min(found.part, 1.0), "semantic_weight": profile.decay.semantic_weight, **found.terms,
+    })  # fmt: skip
+    metadata: dict[str, Any] = {
+        "subject": fact.subject, "predicate": fact.predicate, "object": fact.object, "fact": fact.row,
+        "valid_from": format_instant(fact.valid_from_us), "valid_to": format_instant(fact.valid_to_us),
+        "confidence": found.answer.confidence,
+    }  # fmt: skip
+    return Hit(
+        id=f"fact:{fact.row}", row=-1, text=f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}",
+        title=fact.subject, type=FACT_TYPE, collection=FACT_COLLECTION, source=fact.source,
+        created_at_us=fact.valid_from_us, recorded_at_us=fact.recorded_at_us, status=fact.status, reason=fact.reason,
+        metadata=metadata, score=recompute(terms), via=found.via, terms=terms,
+    )  # fmt: skip
 
 
 def _part(profile: Profile, score: float, rank: int) -> float:

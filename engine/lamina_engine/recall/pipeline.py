@@ -29,7 +29,7 @@ from lamina_engine.recall.candidates import (
 )
 from lamina_engine.recall.diversity import arrange, diversify, limit_sources
 from lamina_engine.recall.explain import explain
-from lamina_engine.recall.factlane import FactHit, fact_lane
+from lamina_engine.recall.factlane import NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
 from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
@@ -88,8 +88,8 @@ class _Ranking(Struct, frozen=True):
     words: Words
     lanes: tuple[Lane, Lane]
     """Words, and vectors."""
-    fact_hits: Mapping[int, FactHit]
-    """Hits of the facts lane by row."""
+    facts: FactLane
+    """What the facts of the vault add."""
     candidates: Candidates
     kept: list[int]
     """Positions of the hits among them, best first."""
@@ -137,8 +137,10 @@ def recall(
     ranked = _rank(memory, view, request)
     found = explain(
         view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
-        ranked.composite, ranked.fact_hits, ranked.by_time, ranked.corrections,
+        ranked.composite, ranked.facts.chunks, ranked.by_time, ranked.corrections,
     )  # fmt: skip
+    if ranked.facts.alone:
+        found = add_facts(view, request, found, ranked.facts.alone)
     took_ms = (time.perf_counter() - started) * 1e3
     return Outcome(
         found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked), ranked.words.stems(),
@@ -208,15 +210,15 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     share = share if query is not None else 0.0
     bonuses = operators.bonuses if operators is not None else ()
     words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, query, bonuses)
-    fact_hits: Mapping[int, FactHit] = {}
+    facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
-        fact_hits = fact_lane(view, request, selection, memory.config.facts)
-    near = _rows_by_time(view, request, selection) if not fact_hits else _NO_ROWS
+        facts = fact_lane(view, request, selection, memory.config.facts)
+    near = _rows_by_time(view, request, selection) if not any(facts) else _NO_ROWS
     if near.size:
         candidates, order = score_by_time(view, request, near)
         scored = 0
     else:
-        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, fact_hits)
+        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, facts.chunks)
         scored = len(candidates.rows)
     folded: dict[int, list[str]] = {}
     if not request.fill:  # who asks for k rows wants repeats too
@@ -242,14 +244,14 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         kept = order[: request.k] if request.token_budget is None else _pack(view, request, candidates, order)
     if request.fill:
         candidates, kept = fill_up(view, request, selection, query, candidates, kept)
-    kept = kept[request.offset :]
+    kept = kept[request.offset :] if not facts.alone else kept
     candidates = match_shown(view, words, query, candidates, kept, scored)
     if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None and memory.store.is_trusted:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
 
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
     return _Ranking(
-        selection, query, share, words, lanes, fact_hits, candidates, kept, folded, linked, composite, intent,
+        selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
         bool(near.size), corrections, operators, left_out,
     )  # fmt: skip
 
@@ -291,8 +293,8 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         "intent": ranked.intent,
         "left_out": ranked.left_out,
     }
-    if ranked.fact_hits:
-        counts["facts"] = len(ranked.fact_hits)
+    if any(ranked.facts):
+        counts["facts"] = len(ranked.facts.chunks) + len(ranked.facts.alone)
     if request.window is not None:
         trace["time"] = request.window.trace(request.tz)
     if request.parsed is not None:
