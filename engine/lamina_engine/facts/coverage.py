@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _analyzer: Final = Analyzer()
 _LEAST_AKIN: Final = 5
-_PRESENT: Final = frozenset({"current", "latest", "present"})
+_PRESENT: Final = frozenset({"current", "latest", "present", "best", "own", "exact", "usual"})
 """Parts of predicates that a question may leave out."""
 _NARROWING: Final = frozenset(
     {"before", "after", "during", "not", "nor", "never", "other", "down", "off", "out", "than"}
@@ -40,6 +40,7 @@ _NUMBER: Final = re.compile(
     r"\d|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|million)\b",
     re.IGNORECASE,
 )
+_FIGURE: Final = re.compile(r"[\d.,:/\s-]+")
 _NAME: Final = re.compile(r"(?:[A-Z][a-z]{0,3}\. )?[^\W\d_a-z][\w'’.-]*|@\w+")
 _PLACES: Final = frozenset(
     re.findall(
@@ -76,6 +77,7 @@ _SPOT: Final = frozenset({"where", "where's", "is", "are"})
 _PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
 """Words for this moment, at which a place that is known may not be the place."""
 _SPEAKERS: Final = frozenset({"i", "we", "you", "it", "they", "one", "the", "a", "an"})
+_ASKERS: Final = frozenset({"i", "we", "you", "one"})
 _HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "must", "may", "will", "would"})
 _BEING: Final = frozenset({"is", "are", "was", "were", "be", "been"})
 _OVERVIEWS: Final = frozenset({"relationship"})
@@ -141,6 +143,7 @@ class Coverage:
             return False
         asked_in = {self._question.sentences[i] for i in shown | by_key}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
+        left -= self._deeds
         if self._names(keys):
             left -= self._verbs
         words = {self._words[i] for i in shown | by_key}
@@ -148,6 +151,7 @@ class Coverage:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in _HAPPENING}
             left |= {i for i in self._question.asking if self._words[i] in _PASSING}
+        left |= self._owned - shown - by_key
         if left:
             spoken = {stem(word) for word in (*_words_of(fact, named), *fact.key.split("_"))}
             left = {i for i in left if self._stems[i] not in spoken}
@@ -171,6 +175,21 @@ class Coverage:
         return found
 
     @cached_property
+    def _owned(self) -> set[int]:
+        """Positions of words right after an entity's name with ``'s``: what is asked of it."""
+        words, asking = self._question.words, set(self._question.asking)
+        after = {i for i in asking if i and i - 1 not in asking and words[i - 1].endswith("'s")}
+        return {i for i in after if words[i] not in _PRESENT and words[i] not in STOP_WORDS}
+
+    @cached_property
+    def _deeds(self) -> set[int]:
+        """Positions of what the asker does: "should I dial", "can we use"."""
+        words = self._words
+        return {
+            i for i in self._content if i > 1 and words[i - 1] in _ASKERS and words[i - 2] in _HELPERS
+        }  # fmt: skip
+
+    @cached_property
     def _verbs(self) -> set[int]:
         """Positions of verbs and measures: "should I order", "is deployed", "how high"."""
         words, found = self._question.words, set[int]()
@@ -189,7 +208,7 @@ class Coverage:
         return found
 
     def _names(self, keys: tuple[str, ...]) -> bool:
-        return bool(keys) and set(self._stems).issuperset(keys)
+        return bool(keys) and {self._stems[i] for i in self._question.asking}.issuperset(keys)
 
     def _wanted(self, words: list[str]) -> list[str]:
         """Return what kinds of value are asked for."""
@@ -216,7 +235,7 @@ class Coverage:
         parts = fact.key.split("_")
         if not _PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
             return True
-        return parts[-1] not in STOP_WORDS and self._names(key_stems(fact.key))
+        return parts[-1] not in STOP_WORDS and self._names(key_stems(fact.key)) and not _FIGURE.fullmatch(value)
 
 
 def _words_of(fact: Fact, named: NamedEntity | None) -> Iterable[str]:

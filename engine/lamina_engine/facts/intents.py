@@ -78,7 +78,7 @@ SHIPPED: Final = (
 """The rows that the source system ships, mended: whole words only, and partners apart from "who is"."""
 
 ADDED: Final = (
-    Intent("status", ("status", "state", "stage", "progress", "going", "finished", "done yet", "live yet", "still active"),
+    Intent("status", ("status", "state", "stage", "progress", "how far along", "going", "finished", "done yet", "live yet", "still active"),
            ("status", "state", "stage", "phase")),
     Intent("timezone", ("timezone", "time zone", "time zone * live", "timezone * live", "what time is it"),
            ("timezone", "time_zone", "tz")),
@@ -94,6 +94,8 @@ ADDED: Final = (
                      "belong to", "belongs to", "owned by", "whose"),
            ("owner", "owned_by", "maintainer", "maintained_by", "lead", "led_by", "responsible", "pet_of"),
            ("owns", "maintains", "leads", "responsible_for")),
+    Intent("author", ("author", "authors", "who wrote", "written by", "writer"), ("author", "authors", "written_by", "writer"),
+           ("wrote",)),
     Intent("owned", ("does * own", "do * own", "did * own", "owned"), ("owns",), ("owned_by", "owner")),
     Intent("location", ("location", "where is", "where are", "where's", "located", "based", "where does * stand", "office",
                         "which city", "situated"),
@@ -129,15 +131,20 @@ ADDED: Final = (
     Intent("dependents", ("what depends on", "which * depend on", "who depends on"), (), ("depends_on", "requires")),
     Intent("users", ("who uses", "what uses", "which * use", "which * uses", "used by"), (), ("uses", "adopted")),
     Intent("date", ("when", "date", "which day", "what day", "since when"),
-           ("date", "started", "start_date", "launched", "launch_date", "deadline", "due", "happened_on", "released_on",
+           ("date", "started", "start_date", "launched", "launch_date", "deadline", "due", "happened_on", "released_on", "schedule",
             "joined", "since")),
+    Intent("length", ("how long is", "how long are", "how long was"), ("length", "duration")),
+    Intent("height", ("how tall", "how high"), ("height",)),
+    Intent("weight", ("how heavy", "how much does * weigh", "weigh", "weighs"), ("weight",)),
+    Intent("size", ("how big", "how large"), ("size", "capacity", "area")),
+    Intent("speed", ("how fast",), ("speed", "max_speed")),
     Intent("deadline", ("deadline", "due", "due date", "by when", "by when * finished", "by when * done", "by when * ready",
                         "must * finished",
                         "must * done", "must * ready"),
            ("deadline", "due", "due_date")),
     Intent("certification", ("certification", "certifications", "certificate", "certified", "licence", "license", "degree"),
            ("certification", "certifications", "certificate", "licence", "license", "degree")),
-    Intent("employer", ("work for", "works for", "work at", "works at", "employer", "which company"),
+    Intent("employer", ("work for", "works for", "work at", "works at", "employer", "company"),
            ("works_at", "works_for", "employer", "company"), ("employs",)),
     Intent("replaced", ("replace", "replaced", "instead of", "predecessor"), ("replaced",), ()),
     Intent("replacement", ("replaced by", "what replaced", "successor"), ("replaced_by",), ("replaced",)),
@@ -288,7 +295,7 @@ LIGHT: Final = LIGHT_NOUNS | frozenset(
         """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
     running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
     served put live lives living stored saved located found installed based listed named discussed mentioned noted written
-    needed required planned expected supposed send write open gives given done long far week month year""",
+    needed required planned expected supposed send write open gives given done best long far week month year""",
     )
 )
 """Words that ask for nothing beside what does."""

@@ -243,7 +243,7 @@ def _of_entities(
     """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""
     best: dict[int, _Candidate] = {}
     content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
-    stems = frozenset(stem(word.removesuffix("'s")) for word in question.words)
+    stems = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.asking)
     for place, named in enumerate(question.named[:_MOST_NAMED]):
         here = list(_of_entity(kg, named, place, question, coverage, content, stems, valid_at, tiers))
         if not tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):

@@ -16,7 +16,7 @@ from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
-    from lamina_engine.recall.factlane import FactHit
+    from lamina_engine.recall.factlane import FactHit, FactLane
     from lamina_engine.recall.lanes import Lane, Selection
     from lamina_engine.recall.request import Request
 
@@ -66,7 +66,7 @@ def score_candidates(
     query: F32 | None,
     share: float,
     selection: Selection,
-    fact_hits: Mapping[int, FactHit],
+    facts: FactLane,
 ) -> tuple[Candidates, list[int]]:
     """Score the rows of both lanes; return them and the positions above 0, best first."""
     # a short chunk was indexed with the words of the chunk before it, which receives part of its match
@@ -84,8 +84,8 @@ def score_candidates(
         rows, bm25, parts.coverage, cosine, joined.lexical_rank, joined.vector_rank, parts.own, parts.received,
         parts.semantic, _NO_SCORES, _NO_SCORES,
     )  # fmt: skip
-    if fact_hits:
-        found = _add_facts(view, request, words, query, share, found, fact_hits)
+    if any(facts):
+        found = _add_facts(view, request, words, query, share, found, facts.chunks)
     factor = row_factors(view, profile, found.rows)
     scale = age_scale(view, request, found.rows, found.semantic)
     score, order = score_rows(view, request, found.rows, found.semantic, factor, scale=scale)

@@ -18,7 +18,7 @@ from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.results import Hit, Terms
 
 if TYPE_CHECKING:
-    from lamina_engine.recall.factlane import FactHit
+    from lamina_engine.recall.factlane import FactLane
     from lamina_engine.recall.spelling import Corrections
 
 
@@ -32,7 +32,7 @@ def explain(
     share: float,
     linked: Mapping[int, LinkedHit],
     composite: Mapping[int, dict[str, Any]],
-    fact_hits: Mapping[int, FactHit],
+    facts: FactLane,
     by_time: bool,
     corrections: Corrections,
 ) -> list[Hit]:
@@ -101,9 +101,9 @@ def explain(
         via = None if lexical_rank or vector_rank else "following"
         if by_time:
             record["by_time"], via = True, "time" if request.window is not None else None
-        if fact_hits:
+        if any(facts):
             record |= {"facts_share": profile.facts.share, "fact": 0.0}
-        fact = fact_hits.get(int(c.rows[position]))
+        fact = facts.chunks.get(int(c.rows[position]))
         if fact is not None:
             record |= fact.terms
             via = fact.via if via else None

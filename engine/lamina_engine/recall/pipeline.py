@@ -137,7 +137,7 @@ def recall(
     ranked = _rank(memory, view, request)
     found = explain(
         view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
-        ranked.composite, ranked.facts.chunks, ranked.by_time, ranked.corrections,
+        ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
     )  # fmt: skip
     if ranked.facts.alone:
         found = add_facts(view, request, found, ranked.facts.alone)
@@ -218,7 +218,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         candidates, order = score_by_time(view, request, near)
         scored = 0
     else:
-        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, facts.chunks)
+        candidates, order = score_candidates(view, request, words, lanes, query, share, selection, facts)
         scored = len(candidates.rows)
     folded: dict[int, list[str]] = {}
     if not request.fill:  # who asks for k rows wants repeats too

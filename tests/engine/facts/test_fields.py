@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.fields import extract_notes
+from lamina_engine.facts.questions import ask
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.memory import Memory
@@ -179,3 +180,32 @@ def test_code_and_literal_blocks_hold_no_facts(memory: Memory, tmp_path: Path) -
     }  # fmt: skip
     assert facts(memory, "Wheels") == {("port", "1", False)}
     assert fact_view_at(memory).entities == 2
+
+
+PEP = """PEP: 572
+Title: Assignment Expressions
+Author: Ada Byron <ada@example.org>,
+    J. Q. Public
+Status: Final
+Python-Version: 3.8
+Created: 28-Feb-2018
+
+Abstract
+========
+
+A way to assign to variables within an expression.
+"""
+
+
+def test_the_head_of_a_document_becomes_facts_of_it(memory: Memory, tmp_path: Path) -> None:
+    (write(tmp_path / "peps", other="# Other\n\nstatus:: Draft\n") / "pep-0572.rst").write_text(PEP)
+    read(memory, tmp_path / "peps")
+    extract_notes(memory)
+    for question, key, value in (
+        ("what is the status of PEP 572", "status", "Final"), ("status of Assignment Expressions?", "status", "Final"),
+        ("who wrote PEP 572?", "author", "Ada Byron"), ("which python version has PEP 572?", "python_version", "3.8"),
+    ):  # fmt: skip
+        answers = ask(memory, question)
+        assert (answers.answered, answers[0].key, answers[0].value) == (True, key, value), question
+    assert not ask(memory, "what is the status of PEP 999").answered
+    assert not ask(memory, "what is the budget of PEP 572").answered

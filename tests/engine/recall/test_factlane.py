@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from lamina import FixedClock
-from lamina_engine.clock import format_instant
+from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.memory import Memory
@@ -24,6 +25,7 @@ TEXTS = {
     "c": "Port lists of all harbours, which port is where.",
     "d": "A recipe for soup.",
 }
+NOW_US = parse_instant("2026-01-01")
 QUESTION = "What port does Keystone run on?"
 
 
@@ -93,9 +95,9 @@ def test_a_file_as_source_leads_to_its_chunk(vault: Memory, source: str) -> None
     assert ids(asked(vault, profile="entity"))[0] == "b"
 
 
-def test_a_source_that_the_vault_does_not_hold_leads_nowhere(vault: Memory) -> None:
+def test_a_source_that_the_vault_does_not_hold_leads_to_no_chunk(vault: Memory) -> None:
     write(vault, [Draft("Keystone", "port", "3055", source="elsewhere.md")])
-    assert all("fact_score" not in hit.terms for hit in asked(vault, profile="entity"))
+    assert [hit.id for hit in asked(vault, profile="entity") if "fact_score" in hit.terms] == ["fact:0"]
 
 
 def test_a_filter_holds_for_facts_too(vault: Memory) -> None:
@@ -134,3 +136,46 @@ def test_a_hit_that_no_words_find_says_by_which_fact_it_came(vault: Memory) -> N
     write(vault, [Draft("Keystone", "port", "3055", source="d")])
     (hit,) = asked(vault, profile="entity", lanes=("facts",))
     assert hit.via == "fact: Keystone -port-> 3055"
+
+
+# ---------------------------------------------------------------------- facts that no chunk states
+
+
+@pytest.mark.parametrize("profile", ["entity", "default"])
+def test_a_fact_without_a_note_is_a_hit_by_itself(tmp_path: Path, clock: FixedClock, profile: str) -> None:
+    # findings, seeds-a gap 7
+    with closing(Memory(tmp_path / "vault", create=True, clock=clock)) as memory:
+        write(memory, [Draft("Keystone", "runs_on", "port 3055", source="beacon.md", valid_from=NOW_US)])
+        write(memory, [Draft("Keystone", "owner", "Ann")])
+        (hit,) = asked(memory, profile=profile)
+        assert (hit.id, hit.text, hit.source, hit.type) == ("fact:0", "Keystone runs on port 3055", "beacon.md", "fact")
+        assert hit.via == "fact: Keystone -runs_on-> port 3055"
+        assert (hit.metadata["fact"], hit.created_at_us) == (0, NOW_US)
+        assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9)
+        assert hit.terms["fact_asked"]
+        assert asked(memory, profile=profile, where={"type": "decision"}) == []
+        assert asked(memory, profile=profile, lanes=["lexical", "vector"]) == []
+        for nothing in ("Who owns the moon?", "What is the budget of Keystone?", "what is the weather"):
+            assert recall(memory, nothing, profile=profile).hits == []
+
+
+def test_facts_stand_among_chunks_by_their_score(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="facts.db"), Draft("Keystone", "status", "live")])
+    found = asked(vault, profile="entity", k=3)
+    assert ids(found)[0] == "fact:0"
+    assert len(found) == 3
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    assert ids(asked(vault, profile="entity", k=1)) == ["fact:0"]
+    assert ids(asked(vault, profile="entity", k=2, offset=1)) == ids(found)[1:3]
+    assert "fact:0" not in ids(asked(vault, profile="entity", token_budget=1))
+
+
+def test_what_is_known_of_a_thing_is_shown_where_all_is_asked_for(vault: Memory) -> None:
+    write(vault, [Draft("Beacon", key, "x", source="facts.db") for key in ("port", "status", "stack")])
+    hits = recall(vault, "tell me about Beacon", profile="entity").hits
+    assert {hit.id for hit in hits if hit.type == "fact"} == {"fact:0", "fact:1", "fact:2"}
+
+
+def test_where_a_chunk_states_the_fact_the_chunk_is_the_hit(vault: Memory) -> None:
+    write(vault, [Draft("Keystone", "port", "3055", source="b")])
+    assert all(hit.type != "fact" for hit in asked(vault, profile="entity"))
