@@ -31,9 +31,16 @@ class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """``[facts]``"""
 
     identity: str = ""
-    """The entity that "I" means in questions, by name or id; none if empty."""
+    """The agent, by name or id: whom "you" means in questions, and "I" too where no user is named; none if empty."""
+    user: str = ""
+    """The person whose agent it is: whom "I" and "my" mean in questions."""
     intents: dict[str, dict[str, list[str]]] = {}
     """``[facts.intents.<name>]`` with triggers, predicates and inverse; see `lamina_engine.facts.intents`."""
+
+    @property
+    def speaker(self) -> str | None:
+        """Whom "I" means."""
+        return self.user or self.identity or None
 
 
 class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):

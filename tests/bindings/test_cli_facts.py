@@ -39,7 +39,16 @@ def test_adding_and_asking(folder: Path) -> None:
     assert run(folder, "about", "KS", "--predicate", "owned_by").stdout.startswith("Keystone owned_by Ann")
     asked = read(folder, "ask", "what port does KS run on?")
     assert asked["answers"][0]["object"] == "port 3055"
-    assert run(folder, "ask", "who painted it?").stdout == "no fact answers this\n"
+    nothing = run(folder, "ask", "who painted it?")
+    assert nothing.exit_code == 1
+    assert nothing.stdout.splitlines() == [
+        "no fact answers this", "`lamina recall` searches the notes; `lamina facts entities` lists what facts are about",
+    ]  # fmt: skip
+    other = run(folder, "ask", "what is the budget of KS?")
+    assert (other.exit_code, other.stdout.splitlines()[0]) == (1, "no fact answers this")
+    assert "2 related facts: --related shows them" in other.stdout
+    assert "runs_on port 3055" in run(folder, "ask", "what is the budget of KS?", "--related").stdout
+    assert "'Zorblax'" in run(folder, "ask", "what port does Zorblax run on?").stdout
     assert run(folder, "close", "KS", "runs_on").stdout == "closed 1 fact\n"
     assert read(folder, "close", "KS", "runs_on") == {"closed": 0}
     assert read(folder, "alias", "KS", "--remove") == {"alias": "KS", "removed": 1}

@@ -240,12 +240,19 @@ def entity(call: Call, name: str, fuzzy: bool) -> None:
 @_AS_OF
 @click.option("--identity", metavar="NAME", help='Entity that "I" and "my" mean.')
 @click.option("--fuzzy", is_flag=True, help="Also match prefixes and names that differ by one letter.")
-def ask(call: Call, question: str, **options: Any) -> None:
-    """Answer a question from the facts alone."""
+@click.option("--related", is_flag=True, help="Also print facts that are related and do not answer.")
+def ask(call: Call, question: str, related: bool, **options: Any) -> None:
+    """Answer a question from the facts alone.
+
+    Where no fact answers it, the exit code is 1 and nothing is guessed. In JSON, "answered" says so, and "asked" of an
+    answer that it is what was asked for.
+    """
     with call.open(mode="r") as vault:
         found = vault.facts.ask(question, **options)
     document = {"question": question, "answered": found.answered, "answers": [answer.to_dict() for answer in found]}
-    call.answer(document, lambda: _answer_lines(found))
+    call.answer(document, lambda: _answer_lines(found, related=related))
+    if not found.answered:
+        raise click.exceptions.Exit(1)
 
 
 @command("seed", "lamina facts seed team.toml")
@@ -343,19 +350,30 @@ def _fact_line(fact: Fact) -> str:
     since, until = short_date(format_instant(fact.valid_from_us)), short_date(format_instant(fact.valid_to_us))
     interval = f"{since or ''} to {until or ''}".strip() if since or until else None
     doubt = None if fact.confidence == 1.0 else f"{fact.confidence:.0%}"
-    details = headline(interval, doubt, printable(fact.source))
+    wrong = headline(fact.status, fact.reason) if fact.is_doubted else None
+    details = headline(interval, doubt, printable(fact.source), wrong)
     near = fact.subject if fact.direction == "out" else fact.object
     return _line(f"{near} {fact.key} {fact.value}", details)
 
 
-def _answer_lines(found: Answers) -> Iterator[str]:
-    for answer in found:
+def _answer_lines(found: Answers, *, related: bool) -> Iterator[str]:
+    asked = [answer for answer in found if answer.asked]
+    if not found.answered:
+        yield "no fact answers this"
+        strange = ", ".join(map(repr, found.unknown))
+        yield from [dim(f"nothing here is called {printable(strange)}")] if strange else []
+    shown = found if related or (found.answered and not asked) else asked
+    for answer in shown:
         mark = "ambiguous" if answer.ambiguous else None
         disputed = "contradicted" if answer.contradicted else None
-        details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed)
+        wrong = None if answer.status == "active" else headline(answer.status, answer.reason)
+        details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed, wrong)
         yield _line(f"{answer.subject} {answer.predicate} {answer.object}", details)
-    if not found:
-        yield "no fact answers this"
+    others = len(found) - len(shown)
+    if others and not found.answered:
+        yield dim(f"{count_of(others, 'related fact')}: --related shows them; `lamina recall` searches the notes")
+    elif not found.answered and not found:
+        yield dim("`lamina recall` searches the notes; `lamina facts entities` lists what facts are about")
 
 
 def _dispute_lines(found: Sequence[Contradiction]) -> Iterator[str]:

@@ -82,6 +82,16 @@ _HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "mus
 _BEING: Final = frozenset({"is", "are", "was", "were", "be", "been"})
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
+_SELVES: Final = (
+    "who am i",
+    "what am i",
+    "who are you",
+    "what are you",
+    "about me",
+    "about myself",
+    "about you",
+    "about yourself",
+)
 _NOT_OVERVIEWS: Final = frozenset({"when", "where", "why", "how", "which", "whose", "can", "should", "could", "may"})
 
 
@@ -161,6 +171,9 @@ class Coverage:
         """Return whether the question asks for nothing particular: "tell me about Keystone"."""
         asked = [intent.name for intent in self._question.intents if intent.name not in _OVERVIEWS]
         opens = next((word for word in self._question.words if word not in FLUFF), "")
+        text = f" {' '.join(self._question.words)} "
+        if not any(named.words for named in self._question.named) and not any(f" {each} " in text for each in _SELVES):
+            return False  # "what should I do" names oneself by the way
         return not asked and not self._content and opens.removesuffix("'s") not in _NOT_OVERVIEWS
 
     def _shown(self, fact: Fact, keys: tuple[str, ...]) -> set[int]:

@@ -266,6 +266,8 @@ SELF_PHRASES: Final = (
     "did i", "have i", "my", "mine", "myself", "me", "i",
 )  # fmt: skip
 """Words for the speaker, such as "I" and "my", longest first; matched as whole words, ignoring case."""
+ADDRESS_PHRASES: Final = ("who are you", "what are you", "are you", "about you", "your", "yours", "yourself")
+"""Words for the agent that is asked; "you" alone is courtesy ("can you tell me")."""
 _NOT_OWNERS: Final = frozenset(
     {"who", "what", "where", "when", "why", "how", "it", "that", "this", "there", "here", "he", "she", "let", "which"}
 )
@@ -345,9 +347,18 @@ class Question(Struct, frozen=True):
 
 
 def parse_question(
-    kg: FactView, text: str, *, intents: Intents, identity: str | None = None, fuzzy: bool = False
+    kg: FactView,
+    text: str,
+    *,
+    intents: Intents,
+    identity: str | None = None,
+    addressed: str | None = None,
+    fuzzy: bool = False,
 ) -> Question:
-    """Parse a question. O(length of the text), for any number of names and aliases."""
+    """Parse a question. O(length of the text), for any number of names and aliases.
+
+    ``identity`` is whom "I" means, ``addressed`` whom "you" does.
+    """
     mentions = [mention for mention in kg.scan(text) if _may_name(mention)]
     words = words_of(text)
     shown = intents.find_triggers(words)
@@ -357,11 +368,12 @@ def parse_question(
     covered = _covered_words(words, [words_of(mention.text) for mention in mentions])
     kept = {place: at - covered for place, at in shown.items() if at - covered}
     named = list(_distinct_entities(mentions))
-    about_self = _mentions_self(words)
-    if about_self and identity:
-        found = kg.resolve(identity)
-        rows = {each.entity.row for each in named}
-        named += [NamedEntity(e, "identity", found.ambiguous, ()) for e in found.entities if e.row not in rows]
+    about_self = _mentions(words, SELF_PHRASES)
+    for who, is_meant in ((identity, about_self), (addressed, _mentions(words, ADDRESS_PHRASES))):
+        if who and is_meant:
+            found = kg.resolve(who)
+            rows = {each.entity.row for each in named}
+            named += [NamedEntity(e, "identity", found.ambiguous, ()) for e in found.entities if e.row not in rows]
     content = tuple(i for i, word in enumerate(words) if i not in covered and not is_function_word(word))
     asking = tuple(i for i in range(len(words)) if i not in covered)
     ordered = tuple((intents.table[place], frozenset(kept[place])) for place in sorted(kept))
@@ -460,6 +472,6 @@ def _distinct_entities(mentions: Sequence[Mention]) -> Iterable[NamedEntity]:
                 yield NamedEntity(entity, mention.how, ambiguous, tuple(words_of(mention.text)))
 
 
-def _mentions_self(words: Sequence[str]) -> bool:
+def _mentions(words: Sequence[str], phrases: Iterable[str]) -> bool:
     padded = f" {' '.join(words)} "
-    return any(f" {phrase} " in padded for phrase in SELF_PHRASES)
+    return any(f" {phrase} " in padded for phrase in phrases)

@@ -161,7 +161,8 @@ def ask(
     moment = valid_at_us if valid_at_us is not None else as_of_us
     return ask_view(
         view, question, k=k, valid_at_us=memory.clock.now_us() if moment is None else moment,
-        identity=identity if identity is not None else memory.config.facts.identity or None, tiers=TIERS[tiers],
+        identity=identity if identity is not None else memory.config.facts.speaker,
+        addressed=memory.config.facts.identity or identity, tiers=TIERS[tiers],
         intents=intents or intents_from(memory.config.facts.intents), fuzzy=fuzzy,
     )  # fmt: skip
 
@@ -173,6 +174,7 @@ def ask_view(
     k: int,
     valid_at_us: int,
     identity: str | None = None,
+    addressed: str | None = None,
     tiers: Tiers = TIERS["shipped"],
     intents: Intents | None = None,
     fuzzy: bool = False,
@@ -182,7 +184,9 @@ def ask_view(
     from lamina_engine.facts.view import fact_view
 
     kg = fact_view(view)
-    question = parse_question(kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, fuzzy=fuzzy)
+    question = parse_question(
+        kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
+    )
     coverage = Coverage(question)
     found = _of_entities(kg, question, coverage, valid_at_us, tiers)
     if not question.named and tiers.found_fact >= least:

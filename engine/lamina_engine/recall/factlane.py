@@ -96,8 +96,8 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
     from lamina_engine.facts.questions import ask_view
 
     found = ask_view(
-        view, request.text, k=_MOST, valid_at_us=request.now_us, identity=request.identity or config.identity or None,
-        intents=intents_from(config.intents), least=settings.least,
+        view, request.text, k=_MOST, valid_at_us=request.now_us, identity=request.identity or config.speaker,
+        addressed=config.identity or request.identity, intents=intents_from(config.intents), least=settings.least,
     )  # fmt: skip
     answers = [answer for answer in found if answer.score >= settings.least]
     fact_hits: dict[int, FactHit] = {}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -150,6 +151,26 @@ def test_i_am_who_the_vault_says(memory: Memory) -> None:
     assert list(ask(memory, "Who am I?")) == []
     assert found(ask(memory, "What are my principles?", identity="Lumen"))[0] == (95.0, "principles", "be plain")
     assert ask(memory, "Who is Dana?", identity="Lumen").entities == ()
+
+
+def test_you_are_the_agent_and_i_am_its_user(memory: Memory) -> None:
+    # findings, seeds-a table 3 row 14
+    say(memory, "Pepper | role | assistant", "Lena | timezone | Europe/Berlin", "Lena | full_name | Lena Brandt")
+    (memory.root / "vault.toml").write_text('[facts]\nidentity = "Pepper"\nuser = "Lena"\n')
+    with closing(Memory(memory.root, mode="r", embedder="none")) as told:
+        for question, entity, value in (
+            ("my timezone", "Lena", "Europe/Berlin"), ("Who am I?", "Lena", None), ("Who are you?", "Pepper", None),
+            ("What is your role?", "Pepper", "assistant"), ("what is my name", "Lena", "Lena Brandt"),
+        ):  # fmt: skip
+            answers = ask(told, question)
+            assert (answers.entities, answers.answered) == ((entity,), True), question
+            assert value is None or answers[0].value == value
+        assert not ask(told, "Could you tell me what I should do now?").answered
+        assert not ask(told, "What is your timezone?").answered
+        assert ask(told, "my role", identity="Pepper").answered, "the caller says who asks"
+    (memory.root / "vault.toml").write_text('[facts]\nidentity = "Pepper"\n')
+    with closing(Memory(memory.root, mode="r", embedder="none")) as told:
+        assert ask(told, "Who am I?").entities == ask(told, "Who are you?").entities == ("Pepper",)
 
 
 def test_the_identity_of_the_configuration(memory: Memory) -> None:
