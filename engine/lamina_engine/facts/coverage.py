@@ -1,4 +1,4 @@
-"""Coverage of a question by a fact: whether the fact answers what is asked, and nothing else is asked beside it.
+"""Coverage of a question by a fact: is it what is asked, and is nothing else asked?
 
 A question asks for one thing of an entity in a few words. A fact answers it where each of these words is accounted for: by the
 entity's name, by words that show an intent of the fact, by its predicate, its value or the types of its ends, or by being a word

@@ -115,7 +115,7 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
 
 
 def add_facts(view: View, request: Request, found: Sequence[Hit], answers: Sequence[Answer]) -> list[Hit]:
-    """Return hits with facts that no chunk states among them, each before the first that scores less."""
+    """Return hits with facts that no chunk states, each before the first that scores less."""
     from lamina_engine.facts.view import fact_view
 
     hits = list(found)
