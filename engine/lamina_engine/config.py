@@ -39,7 +39,7 @@ class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def speaker(self) -> str | None:
-        """Whom "I" means."""
+        """Entity that "I" means: the user, else the agent."""
         return self.user or self.identity or None
 
 

@@ -76,7 +76,7 @@ class FactHit(Struct, frozen=True):
 
 
 class FactLane(NamedTuple):
-    """What the facts of a vault add to a recall."""
+    """Answers of the facts to one recall."""
 
     chunks: Mapping[int, FactHit]
     """Chunks that hold answers, by row."""
