@@ -878,19 +878,19 @@ class AsyncVault:
             self.vault.stats,
         )
 
-    async def export(self, path: PathLike, format: ExportFormat = "jsonl", *, where: Where | None = None) -> int:
-        """Write the current chunks to a file; return how many.
+    async def export(self, path: PathLike, format: ExportFormat | None = None, *, where: Where | None = None) -> int:
+        """Write everything in the vault to a file; return the number of chunks.
 
         See `Vault.export`.
         """
         return await asyncio.to_thread(self.vault.export, path, format, where=where)
 
-    async def import_(self, path: PathLike) -> builtins.list[str]:
-        """Read a file that `export` wrote: ids, dates and metadata are kept.
+    async def import_(self, path: PathLike, *, forgotten: bool = False) -> builtins.list[str]:
+        """Read a file that `export` wrote: ids, dates, states and reasons are kept.
 
         See `Vault.import_`.
         """
-        return await asyncio.to_thread(self.vault.import_, path)
+        return await asyncio.to_thread(self.vault.import_, path, forgotten=forgotten)
 
 
 class AsyncFacts:

@@ -1446,18 +1446,22 @@ class Vault:
 
         return stats(self._memory)
 
-    def export(self, path: PathLike, format: ExportFormat = "jsonl", *, where: Where | None = None) -> int:
-        """Write the current chunks to a file; return how many.
+    def export(self, path: PathLike, format: ExportFormat | None = None, *, where: Where | None = None) -> int:
+        """Write everything in the vault to a file; return the number of chunks.
+
+        Chunks with what happened to them, sources, entities and facts, links, topics: `import_` restores them. Older
+        versions of chunks are left out; `snapshot` copies them too.
 
         Parameters
         ----------
         path : path
             The file; it appears complete or not at all.
         format : str
-            ``jsonl``, ``parquet`` or ``clawpy`` (tasks and their links) for chunks; ``facts`` (entities and facts) or
-            ``links`` as JSON lines; ``graph-json`` for the viewer. The last three return their own counts.
+            ``jsonl`` or ``parquet``, by default taken from the file's suffix; ``clawpy`` (tasks and their links);
+            ``facts`` (entities and facts) or ``links`` alone as JSON lines; ``graph-json`` for the viewer. The last
+            three return their own counts.
         where : mapping, optional
-            A filter.
+            A filter: only chunks it accepts are written, and the links between them.
 
         Returns
         -------
@@ -1473,22 +1477,27 @@ class Vault:
         >>> vault.export(tempfile.mkdtemp() + "/chunks.jsonl")
         3
         """
-        from lamina_engine.transfer import export
+        from lamina_engine.transfer.exporting import export
 
         return export(self._memory, path_of(path), format, where)
 
-    def import_(self, path: PathLike) -> builtins.list[str]:
-        """Read a file that `export` wrote: ids, dates and metadata are kept.
+    def import_(self, path: PathLike, *, forgotten: bool = False) -> builtins.list[str]:
+        """Read a file that `export` wrote: ids, dates, states and reasons are kept.
+
+        What this vault has seen before, its own chunks or those of an earlier import from the same vault, stays as it
+        is now: an older export brings nothing back that was forgotten or edited since.
 
         Parameters
         ----------
         path : path
             The file.
+        forgotten : bool
+            Bring back what was forgotten here.
 
         Returns
         -------
         list of str
-            Ids of the chunks; empty for facts and links.
+            Ids of the chunks in the file; empty for facts and links.
 
         Raises
         ------
@@ -1502,6 +1511,6 @@ class Vault:
         >>> len(vault.import_(path))
         3
         """
-        from lamina_engine.transfer import import_
+        from lamina_engine.transfer.importing import import_
 
-        return import_(self._memory, path_of(path))
+        return import_(self._memory, path_of(path), forgotten=flag_of(forgotten, "forgotten"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,10 +17,13 @@ _MAX_LINE_BYTES: Final = 1 << 28
 _MAX_FIRST_BYTES: Final = 1 << 24
 
 
-def read_json_lines(path: Path, kind: type[T], *, what: str, instead: str) -> Iterator[T]:
+def read_json_lines(
+    path: Path, kind: type[T], *, what: str, instead: str, convert: Callable[[Any], Any] | None = None
+) -> Iterator[T]:
     """Yield a file's records, skipping blank lines; a bad line raises InvalidArgument.
 
-    ``what`` and ``instead`` complete the message: "a.jsonl:3 is not ``what`` (…); ``instead``".
+    ``what`` and ``instead`` complete the message: "a.jsonl:3 is not ``what`` (…); ``instead``". ``convert`` makes of each
+    record what is yielded; it may raise `msgspec.ValidationError`.
     """
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
@@ -33,6 +36,7 @@ def read_json_lines(path: Path, kind: type[T], *, what: str, instead: str) -> It
                 if len(line) == _MAX_LINE_BYTES:
                     raise msgspec.DecodeError(f"line of {_MAX_LINE_BYTES >> 20} MiB or more")
                 record = decoder.decode(line)
+                record = record if convert is None else convert(record)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise InvalidArgument(f"{path}:{number} is not {what} ({error}); {instead}") from error
             yield record

@@ -39,6 +39,17 @@ def fill(vault: Vault, folder: Path) -> None:
     vault.pin(ids[5])
 
 
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """Return the records of an export without what says when and where it was made."""
+    import pyarrow.parquet as pq
+
+    if path.read_bytes()[:4] == b"PAR1":
+        found = pq.read_table(path).to_pylist()
+    else:
+        found = [json.loads(line) for line in path.read_text().split("\n") if line]
+    return [{**record, "recorded_at": None} for record in found if record.get("record") != "export"]
+
+
 def answers(vault: Vault) -> list[Any]:
     return [
         same_part(vault.recall(query, profile="temporal").to_dict())
@@ -55,7 +66,7 @@ def test_a_vault_carried_over_is_the_same_vault(opened: Open, tmp_path: Path, na
         n = one.export(first, format_)  # type: ignore[arg-type]
         assert len(two.import_(first)) == n == len(one.list({"status": {"in": ["active", "invalidated"]}}, limit=None))
         assert two.export(second, format_) == n  # type: ignore[arg-type]
-        assert second.read_bytes() == first.read_bytes()
+        assert records_of(second) == records_of(first)
         assert two.stats()["status"]["invalidated"] == 1
         assert [c.id for c in two.list({"pinned": True})] == [c.id for c in one.list({"pinned": True})]
         ref = {c.id: (c.version, c.ordinal, c.start, c.stop, c.headings) for c in one.list(limit=None)}
@@ -93,7 +104,7 @@ def test_records_in_the_file_are_what_add_takes_and_say_what_came_before(opened:
             ]
         )
         one.export(tmp_path / "x.jsonl")
-    got = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    got = [record for record in records_of(tmp_path / "x.jsonl") if "record" not in record]
     assert [(r["id"], r["text"], r["session"], r["after"], r["status"], r["pinned"]) for r in got] == [
         ("a", "a", "s", None, "active", False), ("b", "b", "s", "a", "active", False),
     ]  # fmt: skip
@@ -193,7 +204,7 @@ def test_awkward_values_and_every_state_are_carried_over_byte_for_byte(
         assert one.export(first, format_) == len(AWKWARD)  # type: ignore[arg-type]
         two.import_(first)
         two.export(second, format_)  # type: ignore[arg-type]
-        assert second.read_bytes() == first.read_bytes()
+        assert records_of(second) == records_of(first)
         assert two.stats()["status"] == {**one.stats()["status"], "superseded": 0}
         assert two.get("ünï/1 \u2028").metadata == AWKWARD[0]["metadata"]
 
@@ -210,7 +221,7 @@ def test_links_and_facts_are_carried_over_after_their_chunks(opened: Open, tmp_p
             counts[format_] = one.export(tmp_path / f"1.{format_}", format_)
             two.import_(tmp_path / f"1.{format_}")
             two.export(tmp_path / f"2.{format_}", format_)
-            assert (tmp_path / f"2.{format_}").read_bytes() == (tmp_path / f"1.{format_}").read_bytes(), format_
+            assert records_of(tmp_path / f"2.{format_}") == records_of(tmp_path / f"1.{format_}"), format_
         assert counts["links"] > 2
         said = [[{**link.to_dict(), "recorded_at": None} for link in vault.links(ids[0])] for vault in (one, two)]
         assert said[0] == said[1]
@@ -233,7 +244,7 @@ def test_links_of_forgotten_chunks_are_not_exported_and_bad_lines_are_named(open
             two.import_(tmp_path / "x")
         with (tmp_path / "x").open("a") as file:
             file.write('{"record": "link", "source": "a"}\n')
-        with pytest.raises(InvalidArgument, match=":2 is not a link"):
+        with pytest.raises(InvalidArgument, match=":2 is not a record"):
             one.import_(tmp_path / "x")
 
 
@@ -246,5 +257,163 @@ def test_a_line_that_is_not_utf_8_is_named(opened: Open, tmp_path: Path) -> None
         one.add([{"id": name, "text": name} for name in "ab"])
         with pytest.raises(InvalidArgument, match="chunks:2 is not a record"):
             one.import_(tmp_path / "chunks")
-        with pytest.raises(InvalidArgument, match="links:2 is not a link"):
+        with pytest.raises(InvalidArgument, match="links:2 is not a record"):
             one.import_(tmp_path / "links")
+
+
+# ---------------------------------------------------------------------- everything in one file
+
+
+COUNTED = ("chunks", "sources", "links", "facts", "entities", "topics", "rows", "status", "types", "embedding")
+
+
+def everything(vault: Vault, folder: Path) -> None:
+    """Fill a vault with something of each kind."""
+    notes = folder / "notes"
+    notes.mkdir()
+    for i in range(40):
+        text = f"# Note {i}\n\nThe {('pool', 'cache', 'queue', 'index')[i % 4]} of service {i} was mended, see [[Note {i // 2}]].\n"
+        (notes / f"n{i}.md").write_text(text)
+    vault.ingest(notes)
+    (notes / "n39.md").unlink()
+    vault.ingest(notes)
+    vault.add(records(30))
+    first, second, *rest = [chunk.id for chunk in vault.list(limit=None)]
+    vault.link(first, second, "causal", note="because")
+    vault.invalidate(first, "wrong at first")
+    vault.restore(first, "right again")
+    vault.invalidate(second, "wrong port")
+    vault.pin(rest[0])
+    vault.snooze(rest[1], "2099-01-01")
+    vault.review(rest[2], "ask Anna")
+    vault.facts.alias("Keystone", vault.facts.add("Keystone API", "port", "7411", source=rest[3]).subject)
+    vault.facts.add("Anna", "works_on", "Keystone API", valid_from="2025-01-01", valid_to="2026-01-01")
+    vault.freshness()
+    vault.cluster(min_cluster_size=3, threshold=1.0)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+def test_one_export_holds_everything_and_ingesting_the_folder_finds_nothing_new(
+    opened: Open, tmp_path: Path, name: str
+) -> None:
+    # findings, stranger 12; acceptance of issue: stats equal but for what files they lie in
+    with opened("one") as one, opened("two") as two:
+        everything(one, tmp_path)
+        one.export(tmp_path / name)
+        two.import_(tmp_path / name)
+        ref, got = one.stats(), two.stats()
+        assert {key: got[key] for key in COUNTED} == {key: ref[key] for key in COUNTED}  # type: ignore[literal-required]
+        assert ref["topics"] > 0
+        assert ref["sources"] == 39
+        for chunk in one.list({"status": {"in": ["active", "invalidated"]}}, limit=None):
+            mine, theirs = ({**vault.get(chunk.id).to_dict(), "recorded_at": 0, "row": 0} for vault in (one, two))
+            assert theirs == mine
+            history = [
+                [
+                    (event.kind, event.reason)
+                    for event in vault.history(chunk.id)
+                    if event.kind not in ("add", "version")
+                ]
+                for vault in (one, two)
+            ]
+            assert history[1] == history[0]
+        assert [fact.to_dict() | {"recorded_at": 0} for fact in two.facts.about("Anna")] == [
+            fact.to_dict() | {"recorded_at": 0} for fact in one.facts.about("Anna")
+        ]
+        assert [(topic.id, topic.name, topic.size) for topic in two.topics()] == [
+            (topic.id, topic.name, topic.size) for topic in one.topics()
+        ]
+        again = two.ingest(tmp_path / "notes")
+        assert (again.added, again.updated, again.unchanged) == (0, 0, 39)
+        before = two.stats()["snapshot"]
+        two.import_(tmp_path / name)
+        one.import_(tmp_path / name)
+        assert two.stats()["snapshot"] == before
+        two.export(tmp_path / f"again-{name}")
+        assert len(records_of(tmp_path / f"again-{name}")) == len(records_of(tmp_path / name))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_forgotten_chunks_come_back_only_when_told(opened: Open, tmp_path: Path, elsewhere: bool) -> None:
+    with opened("one") as one, opened("two") as two:
+        one.add([{"id": name, "text": f"text {name}"} for name in "abc"])
+        one.link("a", "b", "causal")
+        one.export(tmp_path / "old.jsonl")
+        vault = two if elsewhere else one
+        vault.import_(tmp_path / "old.jsonl")
+        vault.forget("a", dry_run=False)
+        vault.update("b", text="text b, edited")
+        vault.import_(tmp_path / "old.jsonl")
+        assert [chunk.id for chunk in vault.list({"status": "active"}, limit=None)] != []
+        assert vault.stats()["chunks"] == 2
+        assert vault.get("b").text == "text b, edited"
+        one.add("text d", id="d")
+        one.export(tmp_path / "newer.jsonl")  # of the vault that has "a" still, where it was forgotten elsewhere
+        vault.import_(tmp_path / "newer.jsonl")
+        assert sorted(chunk.id for chunk in vault.list(limit=None)) == ["b", "c", "d"]
+        assert vault.get("b").text == "text b, edited"
+        vault.import_(tmp_path / "old.jsonl", forgotten=True)
+        assert sorted(chunk.id for chunk in vault.list(limit=None)) == ["a", "b", "c", "d"]
+        assert vault.get("b").text == "text b, edited"
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "says"),
+    [
+        ("x.csv", None, "suffix '.csv', which is no format"),
+        ("x.csv", "jsonl", r"'.csv', and format='jsonl' writes .jsonl"),
+        ("x.parquet", "jsonl", "'.parquet', and format='jsonl'"),
+        ("x.jsonl", "parquet", "'.jsonl', and format='parquet'"),
+        ("x.json", None, "'.json', which is no format"),
+        ("x.jsonl", "graph-json", "'.jsonl', and format='graph-json'"),
+    ],
+)
+def test_a_suffix_of_another_format_is_refused(
+    opened: Open, tmp_path: Path, name: str, format_: Any, says: str
+) -> None:  # findings, stranger 12
+    with opened("one") as one:
+        with pytest.raises(InvalidArgument, match=says):
+            one.export(tmp_path / name, format_)
+        assert not (tmp_path / name).exists()
+
+
+HEAD = {"record": "export", "vault": "v", "until_us": 5}
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([HEAD | {"until_us": "x"}], "until_us"),
+        ([{"record": "spell"}], "spell"),
+        ([FINE | {"events": [{"kind": "forget"}]}], "event 'forget'"),
+        ([FINE | {"events": [{"kind": "snooze", "detail": {"until_us": "soon"}}]}], "'soon'"),
+        ([FINE | {"recorded_at": "never"}, HEAD], None),
+        ([HEAD, FINE | {"recorded_at": "never"}], "recorded_at='never'"),
+        ([{"record": "source", "source": "a", "root": "/r", "state": "gone"}], "state|digest"),
+        ([{"record": "clustering", "detail": {}}], "clustering"),
+        ([{"record": "member", "topic": "t", "chunk": "c", "probability": "x", "origin": "tree"}], "probability"),
+    ],
+)
+def test_damaged_records_are_typed_errors(
+    opened: Open, tmp_path: Path, lines: list[dict[str, Any]], says: str | None
+) -> None:
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with opened("one") as one:
+        if says is None:
+            one.import_(tmp_path / "x.jsonl")
+        else:
+            with pytest.raises(InvalidArgument, match=says):
+                one.import_(tmp_path / "x.jsonl")
+        assert one.verify().ok
+
+
+def test_an_export_cut_short_is_read_up_to_there_and_can_be_read_again(opened: Open, tmp_path: Path) -> None:
+    with opened("one") as one, opened("two") as two:
+        one.add(records(30))
+        one.export(tmp_path / "x.jsonl")
+        whole = (tmp_path / "x.jsonl").read_bytes()
+        (tmp_path / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
+        with pytest.raises(InvalidArgument, match="is not a record"):
+            two.import_(tmp_path / "cut.jsonl")
+        assert len(two.import_(tmp_path / "x.jsonl")) == 30
+        assert two.stats()["chunks"] == one.stats()["chunks"]

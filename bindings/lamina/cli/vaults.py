@@ -172,25 +172,31 @@ def _size(count: int) -> str:
 )  # fmt: skip
 @filter_options
 def export(call: Call, path: Path, format: ExportFormat | None, where: Where | None) -> None:
-    """Write chunks, facts or links to a file.
+    """Write everything in the vault to a file that import reads.
 
-    Facts and links go into files of their own, which are imported after the chunks.
+    Chunks with their states and reasons, sources, facts, links and topics; with a filter, chunks and the links between
+    them. The suffix says the format: .jsonl or .parquet; --format chooses the forms for other programs.
     """
-    kind: ExportFormat = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     with call.open(mode="r") as vault:
-        count = vault.export(path, kind, where=where)
+        count = vault.export(path, format, where=where)
+    kind = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     noun = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")
     document = {"path": str(path), "format": kind, f"{noun}s": count}
-    call.answer(document, lambda: [f"wrote {count_of(count, noun)} to {printable(str(path))} ({kind})"])
+    rest = " and all that is known of them" if kind in ("jsonl", "parquet") else ""
+    call.answer(document, lambda: [f"wrote {count_of(count, noun)}{rest} to {printable(str(path))} ({kind})"])
 
 
 @command("import", "lamina import notes.jsonl")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option("--forgotten", is_flag=True, help="Bring back what was forgotten here.")
 @embedder_option
-def import_(call: Call, path: Path, embedder: str | None) -> None:
-    """Read a file that export wrote; ids, dates and metadata are kept."""
+def import_(call: Call, path: Path, forgotten: bool, embedder: str | None) -> None:
+    """Read a file that export wrote; ids, dates, states and reasons are kept.
+
+    What this vault has seen before stays as it is now: an older export brings nothing back that was forgotten or edited.
+    """
     with call.open(embedder=embedder) as vault:
-        ids = vault.import_(path)
+        ids = vault.import_(path, forgotten=forgotten)
     document = {"path": str(path), "chunks": len(ids), "ids": ids}
     call.answer(document, lambda: [f"read {count_of(len(ids), 'chunk')} from {printable(str(path))}"])
 

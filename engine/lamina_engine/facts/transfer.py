@@ -82,10 +82,15 @@ def export_facts(memory: Memory, path: Path) -> int:
 
     Closed facts are included, retracted ones are not.
     """
+    lines = list(fact_lines(memory))
+    write_json_lines(path, lines)
+    return sum(isinstance(line, FactLine) for line in lines)
+
+
+def fact_lines(memory: Memory) -> Iterator[Line]:
+    """Yield predicates, entities and facts, each after what it names."""
     kg = fact_view_at(memory)
-    facts = _all_facts(kg)
-    write_json_lines(path, itertools.chain(_predicate_lines(kg), _entity_lines(kg), map(_fact_line, facts)))
-    return len(facts)
+    return itertools.chain(_predicate_lines(kg), _entity_lines(kg), map(_fact_line, _all_facts(kg)))
 
 
 def export_graph(memory: Memory, path: Path) -> int:
@@ -141,21 +146,38 @@ def import_facts(memory: Memory, path: Path) -> int:
     lines: list[Line] = [
         *read_json_lines(path, Line, what="a line of exported facts", instead="give what `lamina export` wrote")  # type: ignore[arg-type]
     ]
-    for line in lines:
-        if isinstance(line, PredicateLine):
-            declare(memory, line.name, functional=line.functional, inverse=line.inverse, object=_kind_of(line.object))
-    entities = [line for line in lines if isinstance(line, EntityLine)]
-    made = ensure_entities(
-        memory, [EntityDraft(line.name, line.type, line.aliases) for line in entities], origin="import"
-    )
-    kg = fact_view_at(memory)
-    ids = {line.id: kg.identity(row) for line, row in zip(entities, made.rows, strict=True) if line.id}
-    added = 0
-    facts = (line for line in lines if isinstance(line, FactLine))
-    for origin, same in itertools.groupby(facts, key=lambda line: line.origin):
-        drafts = [_draft_of_line(line, ids) for line in same]
-        added += write_columns(memory, to_columns(drafts), origin=origin).added
-    return added
+    reader = FactImport(memory)
+    reader.read(lines)
+    return reader.added
+
+
+class FactImport:
+    """Import of exported facts, part by part: what a part names must come with it or before it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.added = 0
+        self._memory = memory
+        self._ids: dict[str, str] = {}
+        """Canonical id here of each exported one."""
+
+    def read(self, lines: Sequence[Line]) -> None:
+        """Write some lines."""
+        memory = self._memory
+        for line in lines:
+            if isinstance(line, PredicateLine):
+                declare(
+                    memory, line.name, functional=line.functional, inverse=line.inverse, object=_kind_of(line.object)
+                )
+        entities = [line for line in lines if isinstance(line, EntityLine)]
+        if entities:
+            drafts = [EntityDraft(line.name, line.type, line.aliases) for line in entities]
+            made = ensure_entities(memory, drafts, origin="import")
+            kg = fact_view_at(memory)
+            self._ids |= {line.id: kg.identity(row) for line, row in zip(entities, made.rows, strict=True) if line.id}
+        facts = (line for line in lines if isinstance(line, FactLine))
+        for origin, same in itertools.groupby(facts, key=lambda line: line.origin):
+            columns = to_columns([_draft_of_line(line, self._ids) for line in same])
+            self.added += write_columns(memory, columns, origin=origin).added
 
 
 def _kind_of(text: str) -> Kind:

@@ -5,6 +5,7 @@ Exporting, importing into a vault that has the chunks and exporting again gives 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,7 +18,7 @@ from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.log import Draft, write
 from lamina_engine.index import nodes
 from lamina_engine.index.state import FORGOTTEN, REMOVED
-from lamina_engine.json_lines import read_json_lines, read_tag, write_json_lines
+from lamina_engine.json_lines import write_json_lines
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -44,10 +45,11 @@ def export_links(memory: Memory, path: Path) -> int:
 
     Links of removed chunks are left out, as those are.
     """
-    return write_json_lines(path, _lines(memory.view()))
+    return write_json_lines(path, link_lines(memory.view()))
 
 
-def _lines(view: View) -> list[LinkLine]:
+def link_lines(view: View) -> list[LinkLine]:
+    """Return all claims between chunks that are there, by origin, source, target and relation."""
     found = []
     names = ("source", "target", "relation", "weight", "note")
     for origin in sorted(nodes.state_of(view).graph.origins):
@@ -64,19 +66,11 @@ def _lines(view: View) -> list[LinkLine]:
     return sorted(found, key=lambda line: (line.origin, line.source, line.target, line.relation))
 
 
-def is_link_file(path: Path) -> bool:
-    """Return True if a file begins like one that `export_links` wrote."""
-    return read_tag(path) == "link"
-
-
-def import_links(memory: Memory, path: Path) -> int:
-    """Import exported links into a vault that has the chunks; return the number of new ones."""
+def write_links(memory: Memory, lines: Iterable[LinkLine]) -> int:
+    """Write exported links whose chunks the vault has; return the number of new ones."""
     added = 0
-    records = read_json_lines(
-        path, LinkLine, what="a link of an export", instead="give what `lamina export --format links` wrote"
-    )
-    for origin, lines in groupby(records, key=lambda line: line.origin):
-        while part := list(islice(lines, _AT_ONCE)):
+    for origin, same in groupby(lines, key=lambda line: line.origin):
+        while part := list(islice(same, _AT_ONCE)):
             added += write(memory, [_draft(line) for line in part], origin=origin).added
     return added
 

@@ -9,7 +9,8 @@ import pytest
 import lamina
 from lamina import InvalidArgument, Vault
 from lamina_engine.chunks.writing import previous_rows
-from lamina_engine.transfer import Exported, _batch
+from lamina_engine.transfer.importing import _batch
+from lamina_engine.transfer.records import Exported
 
 
 def test_an_invalidation_survives_new_labels_but_not_new_text(tmp_path: Path) -> None:

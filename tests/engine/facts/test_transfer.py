@@ -20,7 +20,8 @@ from lamina_engine.facts.questions import ask
 from lamina_engine.facts.transfer import export_facts, export_graph, import_facts, import_openclaw, is_fact_file
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
-from lamina_engine.transfer import export, import_
+from lamina_engine.transfer.exporting import export
+from lamina_engine.transfer.importing import import_
 
 
 @pytest.fixture
