@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Snippet,
         Story,
         Timeline,
+        UnresolvedLink,
     )
 
 __version__ = "0.1.0"
@@ -104,6 +105,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "SystemClock",
     "Timeline",
     "TopicNotFound",
+    "UnresolvedLink",
     "Vault",
     "VaultCorrupt",
     "VaultExists",
@@ -134,7 +136,7 @@ _LAZY = {
     **dict.fromkeys(
         (
             "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Project",
-            "Reconstruction", "Session", "Snippet", "Story", "Timeline",
+            "Reconstruction", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
         ),
         _RESULTS,
     ),

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         Session,
         Story,
         Timeline,
+        UnresolvedLink,
     )
     from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
@@ -524,9 +525,9 @@ class AsyncVault:
         self,
         kinds: Sequence[LinkKind] | None = None,
         *,
-        threshold: float = 0.7,
+        threshold: float | None = None,
         most: int = 10,
-        similar_threshold: float = 0.8,
+        similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
     ) -> BuildReport:
@@ -1250,9 +1251,9 @@ class AsyncLinks:
         self,
         kinds: Sequence[LinkKind] | None = None,
         *,
-        threshold: float = 0.7,
+        threshold: float | None = None,
         most: int = 10,
-        similar_threshold: float = 0.8,
+        similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
     ) -> BuildReport:
@@ -1268,6 +1269,15 @@ class AsyncLinks:
             similar_threshold=similar_threshold,
             judge=judge,
             budget=budget,
+        )
+
+    async def unresolved(self) -> Results[UnresolvedLink]:
+        """Return the links in texts whose note is missing or ambiguous, by source.
+
+        See `Links.unresolved`.
+        """
+        return await asyncio.to_thread(
+            self._sync.unresolved,
         )
 
     async def neighbors(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.graph.generators import BuildReport
     from lamina_engine.memory import Memory
-    from lamina_engine.results import Cause, Link, Neighbor, Timeline
+    from lamina_engine.results import Cause, Link, Neighbor, Timeline, UnresolvedLink
 
 
 class Links:
@@ -173,9 +173,9 @@ class Links:
         self,
         kinds: Sequence[LinkKind] | None = None,
         *,
-        threshold: float = 0.7,
+        threshold: float | None = None,
         most: int = 10,
-        similar_threshold: float = 0.8,
+        similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
     ) -> BuildReport:
@@ -185,12 +185,15 @@ class Links:
         ----------
         kinds : sequence of str, optional
             Any of ``sequence`` (consecutive chunks of a source), ``temporal`` (documents in order of time), ``semantic``
-            (chunks with similar vectors), ``entity`` (documents that name the same rare things), ``similar`` (similar
-            tasks), ``wikilinks`` and ``judged`` (by a language model). By default all, ``judged`` only with a judge.
+            (chunks with similar vectors), ``wikilinks``, ``markdown`` (all other links in texts: Markdown, references of
+            reStructuredText, URLs), ``mention`` (chunks that name another document, a file, a symbol or a known entity),
+            ``entity`` (documents that name the same imported entity), ``similar`` (similar tasks) and ``judged`` (by a
+            language model). By default all but ``temporal``, ``judged`` only with a judge.
         threshold, most : float, int
-            For ``semantic``: the least cosine, and the number of links per chunk.
+            For ``semantic``: the least cosine, by default one that fits the embedding model and the vault's size; and
+            the number of links per chunk.
         similar_threshold : float
-            For ``similar``: the least cosine.
+            For ``similar``: the least cosine, by default a stricter one of the same kind.
         judge : mapping or Chat, optional
             ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; by default ``$LAMINA_JUDGE_URL`` and
             ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``).
@@ -200,7 +203,8 @@ class Links:
         Returns
         -------
         BuildReport
-            ``kinds``: links added, updated, withdrawn and left unchanged by each kind, and its seconds.
+            ``kinds``: links added, updated, withdrawn and left unchanged by each kind, and its seconds; ``unresolved``:
+            links in texts whose note is missing or ambiguous.
 
         Raises
         ------
@@ -216,7 +220,6 @@ class Links:
         0
         """
         from lamina_engine.graph.generators import build
-        from lamina_engine.ingest.wikilinks import resolve_stored_links
         from lamina_engine.judging.queue import resolve_judge
 
         if not (kinds is None or isinstance(kinds, Iterable)) or isinstance(kinds, str):
@@ -226,8 +229,32 @@ class Links:
         judge = resolve_judge(judge) if kinds is None or "judged" in kinds else None
         return build(
             self._memory, kinds, threshold=threshold, most=most, similar_threshold=similar_threshold,
-            resolve=resolve_stored_links, judge=judge, budget=budget,
+            judge=judge, budget=budget,
         )  # fmt: skip
+
+    def unresolved(self) -> Results[UnresolvedLink]:
+        """Return the links in texts whose note is missing or ambiguous, by source.
+
+        A link becomes one of the vault's as soon as its note is ingested. Web pages, images and other attachments are
+        no notes and not listed.
+
+        Returns
+        -------
+        Results of UnresolvedLink
+
+        Raises
+        ------
+        VaultCorrupt
+
+        Examples
+        --------
+        >>> vault.links.unresolved()
+        []
+        """
+        from lamina_engine.graph.references import resolve
+        from lamina_engine.results import UnresolvedLink
+
+        return Results(resolve(self._memory.view()).unresolved, UnresolvedLink)
 
     def neighbors(
         self,

@@ -23,7 +23,9 @@ SourceKind: TypeAlias = Literal[
     "auto", "markdown", "text", "rst", "code", "html", "notebook", "pdf", "docx", "jsonl", "csv", "tsv", "parquet", "arrow",
     "sessions", "beads", "tasks", "github", "jira", "gitlog", "diff",
 ]  # fmt: skip
-LinkKind: TypeAlias = Literal["sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged"]
+LinkKind: TypeAlias = Literal[
+    "sequence", "temporal", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged"
+]
 ExportFormat: TypeAlias = Literal["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]
 IndexName: TypeAlias = Literal["lexical", "vectors", "keys"]
 Tier: TypeAlias = Literal["fresh", "aging", "stale", "expired", "unknown"]

@@ -1007,9 +1007,9 @@ class Vault:
         self,
         kinds: Sequence[LinkKind] | None = None,
         *,
-        threshold: float = 0.7,
+        threshold: float | None = None,
         most: int = 10,
-        similar_threshold: float = 0.8,
+        similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
     ) -> BuildReport:

@@ -104,7 +104,9 @@ class IngestReport(Report):
     unread: dict[str, int] = field(default_factory=dict)
     """Files of kinds that are not read, by suffix."""
     links: int = 0
-    """Wikilinks and embeds that were found to lead to a source."""
+    """Links made, of every kind."""
+    unresolved: int = 0
+    """Links written in the vault's texts whose note is missing or ambiguous; `Links.unresolved` lists them."""
     chunks: int = 0
     """Chunks written: new ones and new versions."""
     embedded: int = 0

@@ -443,6 +443,26 @@ class Link(Struct, frozen=True):
         }
 
 
+class UnresolvedLink(Struct, frozen=True):
+    """A link written in a text whose note is missing or ambiguous."""
+
+    chunk: str
+    """Id of the chunk that holds it."""
+    source: str
+    root: str
+    """Folder that the source's path begins at."""
+    target: str
+    """Note, path or label as written."""
+    form: str
+    """``wiki``, ``path`` or ``label``."""
+    candidates: tuple[str, ...] = ()
+    """Sources that fit alike; empty where none does."""
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return {**structs.asdict(self), "candidates": list(self.candidates)}
+
+
 class Step(Struct, frozen=True):
     """One link of a path."""
 

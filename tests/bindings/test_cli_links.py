@@ -79,7 +79,7 @@ def test_build(run: Run) -> None:
     code, out, err = run("links", "build")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == [
-        "sequence", "semantic", "entity", "similar", "wikilinks", "judged",
+        "sequence", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged",
     ]  # fmt: skip
     assert "no language model is configured" in out.splitlines()[-1]
     assert "2 unchanged" in run("links", "build", "temporal")[1]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PROBLEMS_SHOWN: Final = 20
 _COUNTS: Final = ("added", "updated", "unchanged", "moved", "removed", "skipped")
-_WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "found"), "redactions": ("secret", "masked")}
+_WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "redactions": ("secret", "masked")}
 
 
 @command(
@@ -114,6 +114,8 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if written:
         yield dim(", ".join(written))
     yield from _unread_lines(report["unread"])
+    if report["unresolved"]:
+        yield dim(f"{count_of(report['unresolved'], 'link')} lead to no note: lamina links unresolved")
     problems = report["problems"]
     if not problems:
         return

@@ -29,9 +29,11 @@ from lamina_engine.profiles import INTENTS
 if TYPE_CHECKING:
     from lamina.options import CauseDirection, Direction, LinkKind
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.results import Cause, Link, Neighbor, Timeline
+    from lamina_engine.results import Cause, Link, Neighbor, Timeline, UnresolvedLink
 
-KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
+KINDS: Final = (
+    "sequence", "temporal", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged",
+)  # fmt: skip
 _ID: Final = click.argument("id", metavar="ID")
 _RELATION: Final = click.option(
     "--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated."
@@ -46,7 +48,7 @@ _RELATION: Final = click.option(
 )
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
 @click.option(
-    "--threshold", type=float, default=0.7, show_default=True, metavar="X", help="Minimum cosine of semantic links."
+    "--threshold", type=float, metavar="X", help="Minimum cosine of semantic links. [default: by model and vault]"
 )
 @click.option(
     "--most", type=int, default=10, show_default=True, metavar="N", help="Maximum number of semantic links per chunk."
@@ -54,20 +56,18 @@ _RELATION: Final = click.option(
 @click.option(
     "--similar-threshold",
     type=float,
-    default=0.8,
-    show_default=True,
     metavar="X",
-    help="Minimum cosine of similar tasks.",
+    help="Minimum cosine of similar tasks. [default: by model and vault]",
 )
 @click.option(
     "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Token budget of judged links."
 )
 @click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests to the language model.")
 def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
-    """Generate links of some kinds, or of all.
+    """Generate links of some kinds, or of all but temporal.
 
-    KIND is sequence, temporal, semantic, entity, similar, wikilinks or judged. Judged links are made by a language model
-    behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
+    KIND is sequence, temporal, semantic, wikilinks, markdown, mention, entity, similar or judged. Judged links are made by a
+    language model behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
     """
     from lamina_engine.judging.queue import Budget
 
@@ -75,7 +75,7 @@ def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests
     with call.open() as vault:
         report = vault.build_links(list(kinds) or None, budget=budget, **options)
     document = {"kinds": {kind: asdict(found) for kind, found in report.kinds.items()}, "seconds": report.seconds}
-    call.answer(document, lambda: _build_lines(report))
+    call.answer(document | {"unresolved": report.unresolved}, lambda: _build_lines(report))
 
 
 def _build_lines(report: BuildReport) -> Iterator[str]:
@@ -85,6 +85,29 @@ def _build_lines(report: BuildReport) -> Iterator[str]:
         said = ", ".join(f"{count:,} {name}" for name, count in counts if count or name == "added")
         rows.append((kind, f"{said}  {found.seconds:.1f} s" + (f"  ({printable(found.note)})" if found.note else "")))
     yield from table(rows)
+    if report.unresolved:
+        yield f"{count_of(report.unresolved, 'link')} lead to no note: lamina links unresolved"
+
+
+@command("unresolved", "lamina links unresolved", "lamina links unresolved --json")
+def unresolved(call: Call) -> None:
+    """List the links in texts whose note is missing or ambiguous."""
+    with call.open(mode="r") as vault:
+        found = vault.links.unresolved()
+    document = {"count": len(found), "links": [link.to_dict() for link in found]}
+    call.answer(document, lambda: _unresolved_lines(found))
+
+
+def _unresolved_lines(found: Sequence[UnresolvedLink]) -> Iterator[str]:
+    if not found:
+        yield "every link in the vault's texts leads to its note, or out of the vault"
+    source = None
+    for link in found:
+        if link.source != source:
+            source = link.source
+            yield bold(printable(source))
+        why = f"fits {', '.join(link.candidates[:5])}" if link.candidates else "no such note"
+        yield f"  {printable(link.target)}  {dim(clip(printable(why), columns() - 6))}"
 
 
 @command("add", "lamina links add 4f1c09a2b7 9be2 causal", 'lamina links add 4f1c 9be2 contradicts --note "16 is out"')
@@ -157,7 +180,7 @@ def _group(**given: Any) -> None:
 
 
 links: click.Group = click.Group(
-    "links", callback=_group, help=_group.__doc__, commands=[build, add, used, show], params=call_options(),
+    "links", callback=_group, help=_group.__doc__, commands=[build, add, used, show, unresolved], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
 )  # fmt: skip
 

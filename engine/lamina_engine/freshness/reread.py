@@ -135,9 +135,8 @@ class FileRereader:
         writer.flush()
         if report.chunks:
             from lamina_engine.graph.generators import after_ingest
-            from lamina_engine.ingest.wikilinks import resolve_stored_links
 
-            after_ingest(self._memory, report.chunks, resolve_stored_links)
+            after_ingest(self._memory, report.chunks)
         return report
 
     def _reader(
@@ -149,9 +148,7 @@ class FileRereader:
             run = _CollectingRun(self._memory, overrides, kind, self._memory.clock.now_us())
             readings: dict[str, Reading] = {}
             former: dict[str, Source] = {}
-            root = folder.as_posix()
-            paths = [s.source for s in self._everything.values() if s.root == root and s.state == sources.PRESENT]
-            reader = SourceReader(run, folder, self._everything, former, readings, paths)
+            reader = SourceReader(run, folder, self._everything, former, readings)
             self._readers[key] = run, reader, readings, former
         return self._readers[key]
 

@@ -1,15 +1,20 @@
-"""Entity links: pairs of documents that name the same rare things."""
+"""Entity links: pairs of documents that name the same rare thing which the vault's facts know.
+
+An entity that a chunk told of first is mentioned by the others (`lamina_engine.graph.mentions`); these links are for those
+that came without one, from an import or a seed file.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.log import Draft, LinkCounts, sync
+from lamina_engine.graph.naming import Name, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,55 +22,16 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-_WIKILINK: Final = re.compile(r"\[\[([^\]\[|#\n]{1,120})")
-_TICKED: Final = re.compile(r"`([^`\n]{2,80})`")
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|/|-)[A-Za-z0-9_]+)*(?:\(\))?")
-_CODE_WORD: Final = re.compile(r"\b(?:[a-z0-9]+_[a-z0-9_]+|[a-z]+[A-Z][A-Za-z0-9]+|[A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+)\b")
-_WORD: Final = r"[^\W\d_a-z][\w&'’-]*"
-_NAME: Final = re.compile(rf"(?<![\w.]){_WORD}(?:[ \t]+{_WORD}){{0,3}}", re.UNICODE)
-_SENTENCE_END: Final = re.compile(r"(?:^|[.!?:;\n]|\n[#>*\-\d. ]*)[\s\"'(*_#>-]*$")
-_SHORTEST, _LONGEST = 2, 80
-
-
-def entities_of(text: str, tags: Iterable[str] = ()) -> set[str]:
-    """Return the entities of a text, folded: no case, spaces for runs of spaces.
-
-    A single capitalised word at the start of a sentence does not count as a name: every sentence has one.
-    Scripts without capitals give names by tags, wikilinks and code only.
-    """
-    found = {_fold(name) for name in (*tags, *_marked_names(text), *_names(text))}
-    return {name for name in found if _SHORTEST <= len(name) <= _LONGEST and not name.isdigit()}
-
-
-def _marked_names(text: str) -> Iterator[str]:
-    yield from _WIKILINK.findall(text)
-    for ticked in _TICKED.findall(text):
-        if _IDENTIFIER.fullmatch(ticked):
-            yield ticked.removesuffix("()")
-    yield from _CODE_WORD.findall(text)
-
-
-def _names(text: str) -> Iterator[str]:
-    for match in _NAME.finditer(text):
-        words = match.group().split()
-        if _SENTENCE_END.search(text[max(0, match.start() - 12) : match.start()]):
-            words = words[1:] if len(words) < 3 else words
-        if words and (len(words) > 1 or len(words[0]) > _SHORTEST):
-            yield " ".join(words)
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().replace("’", "'").removesuffix("'s").split())
-
-
 ORIGIN: Final = "entity"
 RELATION: Final = "entity"
 LEAST_IDF: Final = 3.0
 OTHERS: Final = 20
+UNSPECIFIC: Final = ("concept",)
+"""Types of entities that are values of facts more often than things."""
 
 
 def build(memory: Memory) -> LinkCounts:
-    """Link documents by the rare things they name, through their representatives."""
+    """Link documents by the known things they name, through their representatives."""
     named, created = _documents(memory.view())
     return sync(memory, shared(named, created), origin=ORIGIN, relations=[RELATION], redacted=True)
 
@@ -119,12 +85,36 @@ def _entity_draft(first: str, second: str, named: Mapping[str, frozenset[str]], 
 def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
     """Return the entities of each document, over all its chunks."""
     found = documents_of(view)
-    texts = view.snapshot.values("chunks", "text", found.rows)
-    tags = view.snapshot.values("chunks", "tags", found.rows)
     named: list[set[str]] = [set() for _ in found.ids]
-    for document, text, tagged in zip(found.documents.tolist(), texts, tags, strict=True):
-        named[document] |= entities_of(text, tagged or ())
+    names = {Name(name): () for name, chunk in known_entities(view) if chunk is None}
+    if names:
+        texts = view.snapshot.values("chunks", "text", found.rows)
+        for name, places in Texts(texts, names).find().items():
+            for i in places:
+                named[int(found.documents[i])].add(name.text)
     return (
         {name: frozenset(entities) for name, entities in zip(found.ids, named, strict=True)},
         dict(zip(found.ids, found.created_at.tolist(), strict=True)),
     )
+
+
+def known_entities(view: View) -> list[tuple[str, str | None]]:
+    """Return names and aliases of people, projects and things, each with the chunk that told of it first."""
+    snapshot, past = view.snapshot, view.as_of_us
+    stops = [snapshot.rows(log) if past is None else snapshot.watermark(log, past) for log in ("entities", "aliases")]
+    if not stops[0]:
+        return []
+    columns = ("kind", "entity", "into", "name", "type", "chunk")
+    entities = snapshot.records("entities", np.arange(stops[0]), columns)
+    merged = {each["entity"]: each["into"] for each in entities if each["kind"] == "merge"}
+    known = {
+        row: each["chunk"]
+        for row, each in enumerate(entities)
+        if each["kind"] == "entity" and each["name"] and each["type"] not in UNSPECIFIC
+    }
+    aliases: dict[tuple[str, int], bool] = {}
+    for each in snapshot.records("aliases", np.arange(stops[1]), ("alias", "entity", "active")) if stops[1] else ():
+        aliases[each["alias"], each["entity"]] = each["active"]
+    found = [(entities[row]["name"], chunk) for row, chunk in known.items() if row not in merged]
+    found += [(alias, known[row]) for (alias, row), active in aliases.items() if active and row in known]
+    return [(name, chunk) for name, chunk in found if name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -9,31 +10,29 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.graph import entity, semantic, sequence, wikilinks
+from lamina_engine.graph import entity, mentions, references, semantic, sequence
 from lamina_engine.graph import sequence as temporal
 from lamina_engine.graph.log import LinkCounts
+from lamina_engine.profiles import TASK_TYPES
 from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
-    from lamina_engine.graph.wikilinks import Resolve
     from lamina_engine.judging.queue import Budget, Judge
     from lamina_engine.memory import Memory
 
 logger = logging.getLogger(__name__)
 
-KINDS: Final = ("sequence", "temporal", "semantic", "entity", "similar", "wikilinks", "judged")
+KINDS: Final = (
+    "sequence", "temporal", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged",
+)  # fmt: skip
 """In the order in which they run."""
 ON_REQUEST: Final = ("temporal",)
 """Made only when they are named: that one came after the other says little of what led to what."""
-TASK_TYPES: Final = ("agent_task", "task")
-"""Types of chunks that ``similar`` compares with each other."""
-
 MOST_ADDED: Final = 1_024
 """An `add` of more chunks makes no links by itself."""
 MOST_ROWS: Final = 4_096
-"""An `add` to a vault whose log has more chunks makes none either; of entities, where it has more than a quarter of that."""
-_GROWTH_ENTITY: Final = 2.0
-_MOST_ENTITY: Final = MOST_ROWS // 4
+"""An `add` to a vault whose log has more chunks makes none either, but for tasks."""
+_GROWTH: Final = 2.0
 _MOST_INGESTED: Final = 20_000
 _SHARE: Final = 8
 
@@ -57,6 +56,8 @@ class BuildReport(Report):
 
     kinds: dict[str, KindReport] = field(default_factory=dict)
     seconds: float = 0.0
+    unresolved: int = 0
+    """Written links whose note is missing or ambiguous, where such links were built."""
 
     @property
     def added(self) -> int:
@@ -78,11 +79,10 @@ def build(
     memory: Memory,
     kinds: Sequence[str] | None = None,
     *,
-    threshold: float = semantic.THRESHOLD,
+    threshold: float | None = None,
     most: int = semantic.MOST,
-    similar_threshold: float = semantic.SIMILAR,
+    similar_threshold: float | None = None,
     task_types: Sequence[str] = TASK_TYPES,
-    resolve: Resolve | None = None,
     judge: Judge | None = None,
     budget: Budget | None = None,
 ) -> BuildReport:
@@ -102,19 +102,27 @@ def build(
         counts, report = judged.judge_links(memory, judge, budget=budget)
         return _report_of(counts, note=report.summary())
 
+    @functools.cache
+    def written() -> references.WrittenLinks:
+        return references.resolve(memory.view())
+
     generators: dict[str, Callable[[], LinkCounts | KindReport]] = {
         "sequence": lambda: sequence.build(memory),
         "temporal": lambda: temporal.build_temporal(memory),
         "semantic": lambda: semantic.build(memory, threshold=threshold, most=most),
         "entity": lambda: entity.build(memory),
         "similar": lambda: semantic.build(
-            memory, threshold=similar_threshold, most=most, relation="similar_to", origin="similar",
-            types=tuple(task_types),
+            memory, threshold=similar_threshold, most=most, origin=semantic.SIMILAR, types=tuple(task_types)
         ),
-        "wikilinks": lambda: wikilinks.build(memory, resolve),
+        "wikilinks": lambda: references.build(memory, references.WIKI, written()),
+        "markdown": lambda: references.build(memory, references.MARKDOWN, written()),
+        "mention": lambda: mentions.build(memory),
         "judged": judged_links,
     }  # fmt: skip
-    return _run({kind: generators[kind] for kind in wanted})
+    report = _run({kind: generators[kind] for kind in wanted})
+    if {"wikilinks", "markdown"} & set(wanted):
+        report.unresolved = len(written().unresolved)
+    return report
 
 
 def _run(generators: dict[str, Callable[[], LinkCounts | KindReport]]) -> BuildReport:
@@ -152,50 +160,50 @@ def _check_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
 # ---------------------------------------------------------------------- after a write
 
 
-def after_add(memory: Memory, added: int) -> BuildReport | None:
+def after_add(memory: Memory, added: Sequence[str], *, links: bool = True) -> BuildReport | None:
     """Make the links that `add` is worth waiting for; None where there are none to make now.
 
-    Entities are made again when the rows of the chunks log pass a power of 2: all the passes together cost two of the
-    last one. What came since waits: for a later `add`, an
-    `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS` (for
-    entities: a quarter of that), leave all of it to those.
+    Tasks are linked to similar ones at once. With ``links``, mentions and entities are made again when the rows of the
+    chunks log pass a power of 2: all the passes together cost two of the last one. What came since waits for a later
+    `add`, an `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS`,
+    leave all of it to those.
     """
-    if not 0 < added <= MOST_ADDED:
+    if not 0 < len(added) <= MOST_ADDED:
         return None
-    after = memory.view().rows
-    if after > MOST_ROWS:
-        return None
-    before = max(after - added, 0)
-    kinds = ["entity"] if after <= _MOST_ENTITY and _crosses_power(before, after, _GROWTH_ENTITY) else []
-    return _build_or_warn(memory, kinds) if kinds else None
+    view = memory.view()
+    after, before = view.rows, max(view.rows - len(added), 0)
+    generators: dict[str, Callable[[], LinkCounts | KindReport]] = {}
+    if view.vector_rows and semantic.has_types(view, added, TASK_TYPES):
+        generators["similar"] = lambda: semantic.link_new(memory, added, TASK_TYPES)
+    if links and after <= MOST_ROWS and _crosses_power(before, after, _GROWTH):
+        generators |= {"mention": lambda: mentions.build(memory), "entity": lambda: entity.build(memory)}
+    return _run_or_warn(memory, lambda: _run(generators)) if generators else None
 
 
-def after_ingest(memory: Memory, changed: int, resolve: Resolve | None = None) -> BuildReport | None:
-    """Generate links after ingest; None if nothing changed, or too little of a large vault.
+def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> BuildReport | None:
+    """Generate links after ingest; None if nothing changed.
 
-    Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. In a log of
-    more than `MOST_ROWS` chunks entities wait until an eighth of it changes at once (one more document gives every entity
-    another weight), and semantic links wait in any case (their cost grows with the square). In one of more than 20,000
-    all kinds wait until an eighth changes.
+    Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. Written links
+    never wait. In a log of more than 20,000 chunks sequences, mentions and entities wait until an eighth of it changes at
+    once, in one of more than `MOST_ROWS` semantic links wait in any case: their cost grows with the square.
     """
     if not changed:
         return None
     view = memory.view()
-    much = changed * _SHARE >= view.rows
-    if view.rows > _MOST_INGESTED and not much:
-        return None
-    kinds = ["sequence", "wikilinks"]
-    if view.rows <= MOST_ROWS or much:
-        kinds.append("entity")
+    if tasks_only:
+        return _run_or_warn(memory, lambda: build(memory, ["similar"])) if view.vector_rows else None
+    kinds = ["wikilinks", "markdown"]
+    if view.rows <= _MOST_INGESTED or changed * _SHARE >= view.rows:
+        kinds += ["sequence", "mention", "entity"]
     if view.rows <= MOST_ROWS and view.vector_rows:
-        kinds.append("semantic")
-    return _build_or_warn(memory, kinds, resolve)
+        kinds += ["semantic", "similar"]
+    return _run_or_warn(memory, lambda: build(memory, kinds))
 
 
-def _build_or_warn(memory: Memory, kinds: Sequence[str], resolve: Resolve | None = None) -> BuildReport | None:
+def _run_or_warn(memory: Memory, run: Callable[[], BuildReport]) -> BuildReport | None:
     """Build, and only warn on failure: the chunks are committed and must not be added twice."""
     try:
-        return build(memory, kinds, resolve=resolve)
+        return run()
     except (LaminaError, OSError) as error:
         logger.warning("%s: links were not made, the next build makes them: %r", memory.root, error)
         return None

@@ -181,7 +181,7 @@ TURNED: Final[Mapping[str, Mapping[str, tuple[bool, bool]]]] = {
 
 PASSED: Final[Mapping[str, float]] = {
     "causal": 0.3, "supporting": 0.3, "blocks": 0.3, "derived_from": 0.3, "related_to": 0.3, "similar_to": 0.3,
-    "related": 0.4, "mention": 0.4, "entity": 0.2, "semantic": 0.2, "usage": 0.2, "contradicts": 0.3,
+    "related": 0.5, "mention": 0.5, "entity": 0.2, "semantic": 0.1, "usage": 0.2, "contradicts": 0.3,
 }  # fmt: skip
 """Share of a hit's match that a recall passes along a link of weight 1, any intent; 0 where it is not listed.
 

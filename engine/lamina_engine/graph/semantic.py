@@ -11,49 +11,75 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph.log import Draft, LinkCounts, sync
+from lamina_engine.graph import background
+from lamina_engine.graph.log import Draft, LinkCounts, sync, write
 from lamina_engine.index.state import ACTIVE
 from lamina_kernels.distances import exact_dots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-THRESHOLD: Final = 0.7
-SIMILAR: Final = 0.8
-"""Threshold for ``similar_to`` between tasks; Lamina's choice, the source system states none."""
 MOST: Final = 10
+SEMANTIC: Final = "semantic"
+SIMILAR: Final = "similar"
+"""Origins: of chunks of all types, and of tasks."""
+_RELATIONS: Final = {SEMANTIC: "semantic", SIMILAR: "similar_to"}
 _BLOCK: Final = 512
 
 
 def build(
     memory: Memory,
     *,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     most: int = MOST,
-    relation: str = "semantic",
-    origin: str = "semantic",
+    origin: str = SEMANTIC,
     types: tuple[str, ...] = (),
 ) -> LinkCounts:
     """Link chunks whose cosine is strictly above a threshold, each to its nearest ones.
 
-    O(n² d / block) products for n chunks: exact at any n, meant for up to 100,000.
+    Without a threshold it is that of the embedding space; see `lamina_engine.graph.background`. O(n² d / block) products
+    for n chunks: exact at any n, meant for up to 100,000.
     """
-    if not isinstance(threshold, (int, float)) or not 0.0 <= threshold < 1.0:
+    if threshold is not None and (not isinstance(threshold, (int, float)) or not 0.0 <= threshold < 1.0):
         raise InvalidArgument(f"threshold={threshold!r} must be at least 0 and below 1")
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 1_000:
         raise InvalidArgument(f"most={most!r} must be a whole number from 1 to 1000")
     view = memory.view()
     rows = _rows_of(view, types)
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
+    relation = _RELATIONS[origin]
+    if threshold is None:
+        threshold = background.threshold(memory, view, rows, strict=origin == SIMILAR)
     drafts = [
         Draft(names[i], names[j], relation, min(cosine, 1.0)) for i, j, cosine in pairs(view, rows, threshold, most)
     ]
     return sync(memory, drafts, origin=origin, relations=[relation], redacted=True)
+
+
+def link_new(memory: Memory, identities: Sequence[str], types: tuple[str, ...]) -> LinkCounts:
+    """Link new tasks to those alike, as `build` does, and look at no other pair. O(new · tasks · d)."""
+    view = memory.view()
+    rows = _rows_of(view, types)
+    new = np.flatnonzero(np.isin(rows, view.rows_of_ids(list(identities))))
+    if not new.size:
+        return LinkCounts()
+    names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
+    least = background.threshold(memory, view, rows, strict=True)
+    found = pairs(view, rows, least, MOST, wanted=new)
+    drafts = [Draft(names[i], names[j], _RELATIONS[SIMILAR], min(cosine, 1.0)) for i, j, cosine in found]
+    return write(memory, drafts, origin=SIMILAR)
+
+
+def has_types(view: View, identities: Sequence[str], types: Sequence[str]) -> bool:
+    """Return whether any of some chunks has one of these types."""
+    rows = view.rows_of_ids(list(identities))
+    found = view.categories.gather(view.snapshot, "type", rows[rows >= 0])
+    return bool(np.isin(found, [view.categories.code("type", name) for name in types]).any())
 
 
 def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
@@ -64,24 +90,27 @@ def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
     return rows[view.vectors.present(rows)] if len(rows) else rows
 
 
-def pairs(view: View, rows: NDArray[np.int64], threshold: float, most: int) -> Iterator[tuple[int, int, float]]:
-    """Yield (i, j, cosine) of each row's nearest above a threshold, as positions; ties by id."""
+def pairs(
+    view: View, rows: NDArray[np.int64], threshold: float, most: int, wanted: NDArray[np.int64] | None = None
+) -> Iterator[tuple[int, int, float]]:
+    """Yield (i, j, cosine) of each wanted row's nearest above a threshold, as positions; ties by id."""
     matrix = view.vectors.gather(rows)
-    n, d = matrix.shape
+    d = matrix.shape[1]
+    wanted = np.arange(len(rows)) if wanted is None else wanted
     names = view.snapshot.values("chunks", "id", rows)
     # a product of d terms is off by at most d u / (1 − d u), u = 2^-24, times the norms, which are 1
     margin = 2.0 * d * 2.0**-24 + 1e-6
-    for start in range(0, n, _BLOCK):
-        products = matrix[start : start + _BLOCK] @ matrix.T
-        block = np.arange(start, min(start + _BLOCK, n))
-        products[block - start, block] = -2.0
+    for start in range(0, len(wanted), _BLOCK):
+        block = wanted[start : start + _BLOCK]
+        products = matrix[block] @ matrix.T
+        products[np.arange(len(block)), block] = -2.0
         owners, others = np.nonzero(products > threshold - margin)
         bounds = np.searchsorted(owners, np.arange(len(block) + 1))
-        for i, begin, end in zip(block.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            near = others[begin:end]
+        for at, i in enumerate(block.tolist()):
+            near = others[bounds[at] : bounds[at + 1]]
             if len(near) > most:
-                cut = np.partition(products[i - start, near], len(near) - most)[len(near) - most]
-                near = near[products[i - start, near] >= cut - 2.0 * margin]
+                cut = np.partition(products[at, near], len(near) - most)[len(near) - most]
+                near = near[products[at, near] >= cut - 2.0 * margin]
             if len(near):
                 cosines = exact_dots(matrix[near], matrix[i]).tolist()
                 best = sorted((-cosine, names[j], j) for cosine, j in zip(cosines, near.tolist(), strict=True))

@@ -20,8 +20,8 @@ from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import F32, I32, I64, U8
 
 ORIGINS: Final = (
-    "user", "beads", "clawpy", "import", "judged", "wikilink", "sequence", "within-session",
-    "cross-session", "brief", "debrief", "team", "temporal", "entity", "semantic", "similar",
+    "user", "beads", "clawpy", "import", "judged", "wikilink", "markdown", "sequence", "within-session",
+    "cross-session", "brief", "debrief", "team", "temporal", "mention", "entity", "semantic", "similar",
     "usage",
 )  # fmt: skip
 """Origins by priority, highest first; others come after these, by name."""

@@ -17,6 +17,7 @@ from lamina_engine.index.tables import BulkHint
 from lamina_engine.ingest.classify import COLLECTION_OF_TYPE, clean_type
 from lamina_engine.ingest.origins import note_origins, origin_of_row
 from lamina_engine.ingest.records import FIELDS, NAME_FIELDS, Record, normalise_record
+from lamina_engine.profiles import TASK_TYPES
 from lamina_engine.redact.search import prepare_kernel
 from lamina_engine.store.segments import SEGMENT_ROWS
 
@@ -59,14 +60,16 @@ def add(
     total = ChunkCounts()
     batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
+    tasks = False
     for batch in _one_ahead(batches) if _is_long(records) else batches:
+        tasks = tasks or not set(TASK_TYPES).isdisjoint(batch.types)
         left = max(rows - len(total.ids) - len(batch), 0)
         total.add(writing.write(memory, batch, BulkHint(left, left > 0), on_conflict=on_conflict))
         handoffs.yield_to_written(memory, set(batch.types), set(batch.sessions))
-    if links and total.added:
+    if total.added and (links or tasks):
         from lamina_engine.graph.generators import after_add
 
-        after_add(memory, total.added)
+        after_add(memory, total.ids, links=links)
     return total.ids
 
 

@@ -18,6 +18,7 @@ from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.sources import SourceRows
 
 if TYPE_CHECKING:
+    from lamina_engine.graph.references import SourceLink
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.reports import IngestReport
@@ -94,7 +95,7 @@ class Document:
     blob: str | None
     row: dict[str, Any]
     """Its row of the sources log, without chunks, starts, stops and links."""
-    links: list[dict[str, Any]] = field(default_factory=list)
+    links: list[SourceLink] = field(default_factory=list)
     released: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the sources log to commit with it: the place it was at before no longer has its chunks."""
 

@@ -14,7 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest import code, markdown, plaintext, walk
+from lamina_engine.graph.references import SourceLink
+from lamina_engine.ingest import code, hyperlinks, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, Converted, convert, outline_pages
@@ -25,21 +26,6 @@ from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
 from lamina_engine.time.dates import date_in_path, date_span, date_value
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLink:
-    """Wikilink or embed as written in a source."""
-
-    target: str
-    """Note name or path as written, without heading, block and alias; empty for a link inside the same note."""
-    heading: str | None
-    alias: str | None
-    embed: bool
-    chunk: int
-    """Index of the chunk it stands in."""
-    block: str | None = None
-    """Name of the block it points at, without ``^``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +165,7 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
             texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
         )
     ]
-    if draft.kind in _INLINE_KINDS:
-        _take_inline(draft, masked, found, pieces)
+    _take_inline(draft, masked, found, pieces)
 
 
 def _title_of_code(draft: SourceDraft, piece: Piece) -> str | None:
@@ -252,14 +237,21 @@ def _without_title(found: Outline, title: str | None) -> list[Any]:
 
 
 def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Sequence[Piece]) -> None:
-    ranges = markdown.code_ranges(masked.text, found.code)
-    draft.tags = _distinct([*draft.tags, *markdown.find_tags(masked.text, ranges)])
+    ranges = list(found.code)
+    if draft.kind in _INLINE_KINDS:
+        ranges = markdown.code_ranges(masked.text, found.code)
+        draft.tags = _distinct([*draft.tags, *markdown.find_tags(masked.text, ranges)])
     starts = [piece.start for piece in pieces]
-    for link in markdown.find_links(masked.text, ranges):
+    links: dict[SourceLink, None] = {}
+    for link in hyperlinks.find_links(masked.text, "markdown" if draft.kind in _INLINE_KINDS else draft.kind, ranges):
         # a link whose name was a secret leads nowhere
         if not masked.touches(link.start, link.stop):
             chunk = bisect_right(starts, link.start) - 1
-            draft.links.append(SourceLink(link.target, link.heading, link.alias, link.embed, chunk, link.block))
+            kept = SourceLink(
+                link.target, chunk, link.heading, link.alias, link.embed, link.block, link.form, link.relation
+            )
+            links[kept] = None
+    draft.links = list(links)
 
 
 def _take_fields(

@@ -1,4 +1,4 @@
-"""Markdown outlines, tags, wikilinks and embeds (Obsidian's conventions), code exempt.
+"""Markdown outlines and tags (Obsidian's conventions), code exempt.
 
 A scanner of its own instead of a parser: offsets come for free, it never fails, and it takes a few microseconds a
 line. It follows CommonMark for what decides where to cut (headings, fences, lists, tables, raw HTML); the tests hold
@@ -216,7 +216,6 @@ def _heading_text(source: str) -> str:
 
 
 _TICKS = re.compile(r"`+")
-_LINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _TAG = re.compile(
     r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3001-\u3003\u3008-\u3011\uff01-\uff0f\uff1a-\uff20'\"!#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
 )
@@ -225,18 +224,6 @@ _BEFORE_TAG = frozenset("(,;\u3001\u3002\uff0c\uff08\u300c")
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S*|\bwww\.\S+", re.IGNORECASE)
 
 Range = tuple[int, int]
-
-
-class WrittenLink(NamedTuple):
-    """Wikilink or embed, and its span."""
-
-    start: int
-    stop: int
-    target: str
-    heading: str | None
-    block: str | None
-    alias: str | None
-    embed: bool
 
 
 def code_ranges(text: str, fenced: Sequence[Range]) -> list[Range]:
@@ -284,45 +271,6 @@ def _code_spans(text: str, start: int, stop: int) -> list[Range]:
     return spans
 
 
-def find_links(text: str, code: Sequence[Range]) -> list[WrittenLink]:
-    """Return the wikilinks and embeds outside code, in order.
-
-    Understood are ``[[note]]``, ``[[note|alias]]``, ``[[note#heading]]``, ``[[note#^block]]``, ``[[note^block]]``,
-    ``[[#heading]]`` and each with ``!`` before it. In tables the bar may have a backslash before it.
-    """
-    if "[[" not in text:
-        return []
-    links: list[WrittenLink] = []
-    for match in _LINK.finditer(text):
-        if not _inside(code, match.start()):
-            link = _parse(match[2], match.span(), embed=bool(match[1]))
-            if link is not None:
-                links.append(link)
-    return links
-
-
-def _parse(inner: str, span: Range, *, embed: bool) -> WrittenLink | None:
-    place, bar, alias = inner.partition("|")
-    if bar and place.endswith("\\"):
-        place = place[:-1]
-    target, sharp, heading = place.partition("#")
-    block = ""
-    if sharp:
-        heading, caret, block = heading.partition("^")
-    else:
-        target, caret, block = target.partition("^")
-    if not (target.strip() or heading.strip() or block.strip()):
-        return None
-    return WrittenLink(
-        *span,
-        target.strip(),
-        heading.strip().strip("#").strip() or None,
-        block.strip() or None if caret else None,
-        alias.strip() or None,
-        embed,
-    )
-
-
 def find_tags(text: str, code: Sequence[Range]) -> list[str]:
     """Return the tags outside code and addresses, in order; digits alone are no tag."""
     if "#" not in text:
@@ -331,11 +279,11 @@ def find_tags(text: str, code: Sequence[Range]) -> list[str]:
     addresses: list[Range] | None = None
     for match in _TAG.finditer(text):
         tag = clean_tag(match[1])
-        if tag is None or not _may_begin_tag(text, match.start()) or _inside(code, match.start()):
+        if tag is None or not _may_begin_tag(text, match.start()) or is_inside(code, match.start()):
             continue
         if addresses is None:
             addresses = [found.span() for found in _ADDRESS.finditer(text)]
-        if not _inside(addresses, match.start()):
+        if not is_inside(addresses, match.start()):
             tags.append(tag)
     return tags
 
@@ -351,6 +299,7 @@ def clean_tag(word: str) -> str | None:
     return tag if tag and not tag.replace("/", "").isdigit() else None
 
 
-def _inside(ranges: Sequence[Range], position: int) -> bool:
+def is_inside(ranges: Sequence[Range], position: int) -> bool:
+    """Return whether a position lies in one of some ascending ranges."""
     i = bisect_left(ranges, (position + 1, 0)) - 1
     return i >= 0 and position < ranges[i][1]

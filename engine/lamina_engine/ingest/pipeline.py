@@ -87,12 +87,13 @@ def ingest(
                 chains += _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
     # chunks of sessions have got their links, and are no documents to be linked otherwise
     changed = report.chunks + report.moved + report.removed - chains
-    if links and kind not in trackers.IMPORTERS and changed:
+    if links and changed:
         from lamina_engine.graph.generators import after_ingest
-        from lamina_engine.ingest.wikilinks import resolve_stored_links
 
         with _stage(progress, "linking"):
-            after_ingest(memory, changed, resolve_stored_links)
+            built = after_ingest(memory, changed, tasks_only=kind in trackers.IMPORTERS)
+        report.links += built.added if built is not None else 0
+        report.unresolved = built.unresolved if built is not None else 0
     if facts:
         from lamina_engine.facts.fields import extract_notes
 
@@ -212,7 +213,7 @@ class _Run:
         taken = {source.path for source in former.values()}
         former |= sources.continued_sources(everything, folder, changes.added, readings, taken)
         self._write_unchanged(known, changes, {e.path: e for e in plan.to_read}, readings)
-        reader = SourceReader(self, folder, everything, former, readings, [entry.path for entry in entries])
+        reader = SourceReader(self, folder, everything, former, readings)
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
         self._import(folder)
 

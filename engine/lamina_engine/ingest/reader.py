@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +18,6 @@ from lamina_engine.ingest.origins import Repositories
 from lamina_engine.ingest.recordfiles import LINE_KINDS, RecordWriter
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SKIPPED, Reading, Source
 from lamina_engine.ingest.walk import RECORD_KINDS, FileEntry, read_entry
-from lamina_engine.ingest.wikilinks import LinkResolver
 from lamina_engine.reports import Problem, summarise
 
 if TYPE_CHECKING:
@@ -58,13 +56,11 @@ class SourceReader:
         everything: Mapping[str, Source],
         former: Mapping[str, Source],
         readings: Mapping[str, Reading],
-        paths: Sequence[str],
     ) -> None:
         self._run, self._folder, self._everything = run, folder, everything
-        self._former, self._readings, self._paths = former, readings, paths
+        self._former, self._readings = former, readings
         self._repositories = Repositories()
         self._unreadable: set[Path] = set()
-        self._resolvers: dict[str, LinkResolver] = {}
 
     def read(self, entry: FileEntry) -> bool:
         """Read one source and pass it on; return whether it has content."""
@@ -94,9 +90,7 @@ class SourceReader:
         # the bytes read now, not those hashed before
         reading = Reading(_digest(data), self._readings[entry.path].settings)
         row = run.row(root, source, entry, reading, PRESENT if draft.chunks else SKIPPED)
-        targets, problems = self._resolver(root).resolve(source, draft.links)
-        report.problems += (*draft.problems, *problems)
-        report.links += sum(target is not None for target in targets)
+        report.problems += draft.problems
         return Document(
             draft=draft,
             former=self._former_chunks(entry),
@@ -104,7 +98,7 @@ class SourceReader:
             commit=commit,
             blob=blob,
             row=row | {"commit": commit, "blob": blob},
-            links=[{**asdict(link), "source": to} for link, to in zip(draft.links, targets, strict=True)],
+            links=draft.links,
             released=self._released(entry),
         )
 
@@ -155,15 +149,6 @@ class SourceReader:
         if former is None or former.path == sources.absolute_path(self._folder.as_posix(), entry.path):
             return []
         return [sources.removal_row(former) | {"chunks": []}]
-
-    def _resolver(self, root: str) -> LinkResolver:
-        if root not in self._resolvers:
-            here = self._folder.as_posix()
-            paths = {path for path in self._paths if root == here}
-            known = (s.source for s in self._everything.values() if s.root == root and s.state == PRESENT)
-            gone = {s.source for s in self._former.values() if s.root == root}
-            self._resolvers[root] = LinkResolver(paths if root == here else {*known} - gone | paths)
-        return self._resolvers[root]
 
     def _provenance(self, entry: FileEntry, data: bytes) -> tuple[str | None, str | None, int | None]:
         """Return commit, blob and first commit date of a file, from the innermost repository."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from lamina import Vault
 from lamina_engine.chunks import lifecycle
 from lamina_engine.graph import entity
-from lamina_engine.graph.entity import entities_of
 from lamina_engine.graph.links import claims_of
 from lamina_engine.graph.log import LinkCounts
 from lamina_engine.memory import Memory
-from tests.engine.graph.filling import claimed, fill
+from tests.engine.graph.filling import fill
 
 
 def test_golden_weight() -> None:
@@ -52,61 +50,35 @@ def test_at_most_twenty_others_each_newer_ones_first() -> None:
     assert ("d010", "d029") in got
 
 
-def test_in_a_vault(memory: Memory) -> None:
-    texts = ["About PostgreSQL here."] * 2 + ["nothing to name"] * 70
-    fill(memory, [f"d{i:02}" for i in range(72)], texts=texts)
+def test_documents_that_name_an_imported_entity(lexical_vault: Vault) -> None:
+    memory = lexical_vault._memory
+    lexical_vault.facts.add_entity("Keystone", type="project")
+    lexical_vault.facts.alias("the broker", "Keystone")
+    texts = ["About Keystone here.", "Calls Keystone twice, and I've done it with the rest."]
+    texts += ["nothing to name, and I've done it with the rest"] * 70
+    fill(memory, [f"d{i:02}" for i in range(72)], texts=[f"{text} {i}" for i, text in enumerate(texts)])
     assert entity.build(memory) == LinkCounts(added=1)
     (link,) = claims_of(memory.view(), "entity")
-    assert (link.source, link.target, link.note) == ("d00", "d01", "postgresql")
+    assert (link.source, link.target, link.note) == ("d00", "d01", "Keystone")
     assert link.weight == pytest.approx(0.3 + 0.12 * math.log(73 / 3))
     assert entity.build(memory) == LinkCounts(unchanged=1)
     lifecycle.invalidate(memory, "d01", "no")
     assert entity.build(memory) == LinkCounts(withdrawn=1)
 
 
-def test_chunks_of_one_file_name_things_together(memory: Memory) -> None:
-    n = 70
-    texts = ["x"] * n
-    texts[1], texts[5] = "the `parse_all` function", "calls parse_all twice"
-    sources = ["f", "f", *[None] * (n - 2)]
-    ordinals = [0, 1, *[-1] * (n - 2)]
-    fill(memory, [f"d{i:02}" for i in range(n)], texts=texts, sources=sources, ordinals=ordinals)
-    entity.build(memory)
-    assert set(claimed(memory, "entity")) == {("d00", "d05", "entity")}
+def test_words_alone_are_no_entities(memory: Memory) -> None:
+    # findings, stranger 6: I've, with, true, users
+    text = "I've used PostgreSQL with `true` and users. I'll see. README and users, user_name."
+    fill(memory, [f"d{i:02}" for i in range(72)], texts=[f"{text if i < 4 else 'else'} {i}" for i in range(72)])
+    assert entity.build(memory) == LinkCounts()
 
 
-def test_a_document_more_moves_no_weight_of_a_large_vault(memory: Memory) -> None:
-    texts = [f"About PostgreSQL and {'Keystone' if i < 3 else 'the rest'}." for i in range(6)] + ["nothing"] * 200
+def test_a_document_more_moves_no_weight_of_a_large_vault(lexical_vault: Vault) -> None:
+    memory = lexical_vault._memory
+    lexical_vault.facts.add_entity("Keystone", type="project")
+    texts = [f"About Keystone, number {i}." for i in range(3)] + [f"nothing {i}" for i in range(203)]
     fill(memory, [f"d{i:03}" for i in range(206)], texts=texts)
     first = entity.build(memory)
-    assert first.added
+    assert first.added == 3
     fill(memory, ["new"], texts=["nothing to name"])
     assert entity.build(memory) == LinkCounts(unchanged=first.added)
-
-
-@pytest.mark.parametrize(
-    ("text", "ref"),
-    [
-        ("", set()),
-        ("We moved to PostgreSQL and then asked Ada Lovelace.", {"postgresql", "ada lovelace"}),
-        ("Yesterday it rained. Then nothing.", set()),
-        ("see [[Meeting Notes|the notes]] and [[a#b]]", {"meeting notes"}),
-        ("call `store.open()` or `run_all`; not `rm -rf x`", {"store.open", "run_all"}),
-        ("the parseLine and snake_case names", {"parseline", "snake_case"}),
-        ("we love Ada’s work", {"ada"}),
-        ("会议记录 plus `名前`", set()),
-    ],
-)
-def test_what_is_named(text: str, ref: set[str]) -> None:
-    assert entities_of(text) >= ref
-    if not ref:
-        assert entities_of(text) == set()
-
-
-def test_tags_count() -> None:
-    assert entities_of("x", ["Project/Alpha", "7", "a"]) == {"project/alpha"}
-
-
-@given(st.text(max_size=300))
-def test_any_text(text: str) -> None:
-    assert all(2 <= len(name) <= 80 and name == " ".join(name.split()) for name in entities_of(text))

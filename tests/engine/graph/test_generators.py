@@ -7,9 +7,8 @@ import pytest
 from lamina import FixedClock, Vault
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument, InvalidConfig, VaultLocked
-from lamina_engine.graph import entity, generators
+from lamina_engine.graph import generators, mentions
 from lamina_engine.graph.generators import KINDS, after_add, after_ingest, build
-from lamina_engine.ingest.wikilinks import resolve_stored_links
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 from tests.engine.graph.test_semantic import at
@@ -22,8 +21,8 @@ CHEAP = [kind for kind in KINDS if kind not in ("judged", "temporal")]
 def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     for i in range(70):
-        named = "We use `shared_thing` here." if i < 2 else ""
-        write(folder, f"n{i:02}.md", f"# n{i}\n\n{prose(f'word{i}')} [[n{(i + 1) % 70:02}]] {named}\n")
+        named = "As n69 Extra says." if i < 2 else ""
+        write(folder, f"n{i:02}.md", f"# n{i} Extra\n\n{prose(f'word{i}')} [[n{(i + 1) % 70:02}]] {named}\n")
     return folder
 
 
@@ -32,7 +31,7 @@ def test_all_kinds_by_default_and_a_second_run_changes_nothing(lexical_vault: Va
     report = build(lexical_vault._memory)
     assert list(report.kinds) == [kind for kind in KINDS if kind != "temporal"]  # findings, seeds-a gap 2
     assert report.kinds["wikilinks"].added == 70
-    assert report.kinds["entity"].added == 1
+    assert report.kinds["mention"].added == 2
     assert report.kinds["judged"].note is not None
     assert "LAMINA_JUDGE_URL" in report.kinds["judged"].note
     assert "\n" not in report.kinds["judged"].note
@@ -55,7 +54,7 @@ def test_removing_notes_leaves_no_dangling_link(lexical_vault: Vault, notes: Pat
     build(memory)
     build(memory, ["temporal"])
     alive = {chunk.id for chunk in lexical_vault.list(limit=None)}
-    for origin in ("sequence", "temporal", "entity", "wikilink"):
+    for origin in ("sequence", "temporal", "mention", "wikilink"):
         assert {end for key in claimed(memory, origin) for end in key[:2]} <= alive
     assert len(claimed(memory, "temporal")) == 19
 
@@ -66,7 +65,9 @@ def test_kinds_run_in_one_order_whatever_was_asked(memory: Memory) -> None:
 
 @pytest.mark.parametrize("kinds", [["nothing"], [], "temporal", ["temporal", "semantics"], 3])
 def test_unknown_kinds_are_refused_and_the_allowed_named(memory: Memory, kinds: list[str]) -> None:
-    with pytest.raises(InvalidArgument, match="sequence, temporal, semantic, entity, similar, wikilinks, judged"):
+    with pytest.raises(
+        InvalidArgument, match="sequence, temporal, semantic, wikilinks, markdown, mention, entity, similar, judged"
+    ):
         build(memory, kinds)
 
 
@@ -79,11 +80,11 @@ def test_judged_by_name_without_a_model_says_so_in_one_line(memory: Memory) -> N
     assert "semantic" in build(memory).kinds  # everything else works
 
 
-def test_similar_links_tasks_above_a_cosine_of_0_8(tmp_path: Path) -> None:
+def test_similar_links_tasks_and_nothing_else(tmp_path: Path) -> None:
     embedder = CallableEmbedder(CountingEmbedder(), 8, identity="axes")
     memory = Memory(tmp_path / "vault", create=True, clock=FixedClock(0), embedder=embedder)
     fill(memory, list("abcd"), types=["agent_task"] * 3 + ["note"], vectors=at(0.8, 0.81, 0.99))
-    assert build(memory, ["similar"]).kinds["similar"].added == 1
+    assert build(memory, ["similar"], similar_threshold=0.8).kinds["similar"].added == 1
     assert claimed(memory, "similar") == {("a", "c", "similar_to"): pytest.approx(0.81)}
     assert build(memory, ["similar"], similar_threshold=0.7).kinds["similar"].added == 1
     assert claimed(memory, "semantic") == {}
@@ -94,22 +95,22 @@ def test_similar_links_tasks_above_a_cosine_of_0_8(tmp_path: Path) -> None:
 
 
 def origins(memory: Memory) -> dict[str, object]:
-    return {name: claimed(memory, name) for name in ("sequence", "temporal", "semantic", "entity", "wikilink")}
+    return {name: claimed(memory, name) for name in ("sequence", "temporal", "semantic", "mention", "wikilink")}
 
 
 def test_after_an_ingest_a_full_build_changes_nothing(vault: Vault, notes: Path) -> None:
     report = vault.ingest(notes, links=False)
     memory = vault._memory
-    assert after_ingest(memory, report.chunks, resolve_stored_links) is not None
+    assert after_ingest(memory, report.chunks) is not None
     before = origins(memory)
     kinds = [kind for kind in CHEAP if kind != "similar"]
-    full = build(memory, kinds, resolve=resolve_stored_links)
+    full = build(memory, kinds)
     assert (full.added, full.withdrawn, origins(memory)) == (0, 0, before)
     (notes / "n03.md").unlink()
     write(notes, "later.md", f"# later\n\n{prose('later')} [[n05]]\n")
     report = vault.ingest(notes, links=False)
-    after_ingest(memory, report.chunks + report.removed, resolve_stored_links)
-    full = build(memory, kinds, resolve=resolve_stored_links)
+    after_ingest(memory, report.chunks + report.removed)
+    full = build(memory, kinds)
     assert (full.added, full.updated, full.withdrawn) == (0, 0, 0)
 
 
@@ -117,46 +118,40 @@ def test_after_an_ingest_that_changed_nothing_nothing_is_done(memory: Memory) ->
     assert after_ingest(memory, 0) is None
 
 
-def test_a_small_change_of_a_large_vault_waits(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_large_vault_written_links_never_wait_and_others_for_a_large_change(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(memory, list("abcdefghijklmnopqrst"))
     monkeypatch.setattr(generators, "_MOST_INGESTED", 10)
-    assert after_ingest(memory, 2) is None
-    report = after_ingest(memory, 3)
-    assert report is not None
-    assert list(report.kinds) == ["sequence", "entity", "wikilinks"]
-
-
-def test_entities_of_a_larger_vault_wait_for_a_large_change(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(memory, list("abcdefghijklmnopqrst"))
-    monkeypatch.setattr(generators, "MOST_ROWS", 10)
     for changed, kinds in (
-        (2, ["sequence", "wikilinks"]),
-        (3, ["sequence", "entity", "wikilinks"]),
+        (2, ["wikilinks", "markdown"]),
+        (3, ["sequence", "wikilinks", "markdown", "mention", "entity"]),
     ):
         report = after_ingest(memory, changed)
         assert report is not None
         assert list(report.kinds) == kinds
 
 
-def test_entities_come_as_the_vault_doubles(memory: Memory) -> None:
-    fill(memory, [f"n{i:02}" for i in range(63)], texts=["About PostgreSQL here."] * 2 + ["nothing to name"] * 61)
-    report = after_add(memory, 63)
+def test_mentions_come_as_the_vault_doubles(memory: Memory) -> None:
+    names = [f"n{i:02}" for i in range(63)]
+    fill(memory, names, titles=["Harbour Light"] + [None] * 62, texts=["a lamp", "by Harbour Light"] + ["none"] * 61)
+    report = after_add(memory, names)
     assert report is not None
-    assert list(report.kinds) == ["entity"]
+    assert list(report.kinds) == ["mention", "entity"]
+    assert claimed(memory, "mention") == {("n01", "n00", "mention"): 1.0}
     fill(memory, ["x"])
-    report = after_add(memory, 1)
-    assert report is not None
-    assert "entity" in report.kinds
+    assert after_add(memory, ["x"]) is not None
     fill(memory, ["y"])
-    assert after_add(memory, 1) is None
+    assert after_add(memory, ["y"]) is None
+    assert after_add(memory, names, links=False) is None
 
 
 def test_many_at_once_and_large_vaults_wait(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory, list("abcdef"))
-    assert after_add(memory, generators.MOST_ADDED + 1) is None
-    assert after_add(memory, 0) is None
+    assert after_add(memory, ["a"] * (generators.MOST_ADDED + 1)) is None
+    assert after_add(memory, []) is None
     monkeypatch.setattr(generators, "MOST_ROWS", 5)
-    assert after_add(memory, 6) is None
+    assert after_add(memory, list("abcdef")) is None
 
 
 def test_links_that_cannot_be_made_do_not_undo_an_add(
@@ -166,8 +161,8 @@ def test_links_that_cannot_be_made_do_not_undo_an_add(
         raise VaultLocked("another writer")
 
     fill(memory, list("ab"))
-    monkeypatch.setattr(entity, "build", locked)
-    assert after_add(memory, 2) is None
+    monkeypatch.setattr(mentions, "build", locked)
+    assert after_add(memory, list("ab")) is None
     assert after_ingest(memory, 2) is None
     assert "the next build makes them" in caplog.text
 
@@ -182,7 +177,8 @@ def test_ingest_links_what_it_reads_and_a_later_full_build_adds_nothing(vault: V
 
 
 def test_add_links_only_where_it_is_told_to(lexical_vault: Vault) -> None:
-    records = [{"text": f"Note {i}." if i > 1 else f"Job {i} needs `shared_thing`."} for i in range(70)]
+    titles = ["Harbour Light", *(f"Entry {i}" for i in range(8))]
+    records = [{"text": f"Note {i} on Harbour Light.", "title": title} for i, title in enumerate(titles)]
     lexical_vault.add(records[:3])
     lexical_vault.add(records[3:4], links=False)
     assert lexical_vault.stats()["links"] == 0

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from lamina_engine.ingest.chunking import Block
-from lamina_engine.ingest.markdown import WrittenLink, clean_tag, code_ranges, find_links, find_tags, outline_markdown
+from lamina_engine.ingest.hyperlinks import WrittenLink, find_wikilinks
+from lamina_engine.ingest.markdown import clean_tag, code_ranges, find_tags, outline_markdown
 from tests.engine.ingest.test_chunking import MARKDOWNISH
 
 FAST = settings(max_examples=60, deadline=None)
@@ -168,7 +169,7 @@ def tags(text: str) -> list[str]:
 
 
 def links(text: str) -> list[WrittenLink]:
-    return find_links(text, code_ranges(text, outline_markdown(text).code))
+    return find_wikilinks(text, code_ranges(text, outline_markdown(text).code))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_tags(text: str, ref: list[str]) -> None:
 )
 def test_links(text: str, target: str, heading: str | None, block: str | None, alias: str | None, embed: bool) -> None:
     (got,) = links(text)
-    assert got[2:] == (target, heading, block, alias, embed)
+    assert got[2:7] == (target, heading, block, alias, embed)
     assert text[got.start : got.stop].endswith("]]")
 
 

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina import FixedClock, Vault
+from lamina_engine.graph import mentions
+from lamina_engine.graph.log import LinkCounts
+from lamina_engine.graph.naming import Name, Texts
+from lamina_engine.memory import Memory
+from tests.conftest import NOW
+from tests.engine.graph.filling import claimed, fill
+from tests.notes import prose, write
+
+
+def holds(name: str, text: str, *, exact: bool = False, others: tuple[str, ...] = ()) -> bool:
+    wanted = Name(name, exact)
+    return wanted in Texts([text, *others], {wanted: ()}).find()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ref"),
+    [
+        ("Harbour Light", "seen from Harbour Light.", True),
+        ("Harbour Light", "seen from Harbour\n  Light.", True),
+        ("Harbour Light", "a harbour light blinked", False),  # two ordinary words
+        ("Harbour Light", "Harbour. Light was dim", False),
+        ("Harbour Light", "the Harbour Lights", False),
+        ("Retry policy for queues", "see our retry policy for queues", True),
+        ("Retry policy for queues", "see the Retry Policy For Queues", True),
+        ("Simon & Simon", "in Simon & Simon he", True),
+        ("of the", "of the", False),
+        ("the end", "at the end", False),
+        ("Metallica", "a band, Metallica, played", True),
+        ("Twins", "the Minnesota Twins won", False),  # part of a longer name
+        ("Twins", "the duo Twins won", True),
+        ("README", "", False),
+        ("x", "x", False),
+    ],
+)
+def test_names_as_written(name: str, text: str, ref: bool) -> None:
+    assert holds(name, text) is ref
+
+
+def test_a_name_of_one_word_that_is_an_ordinary_word_is_none() -> None:
+    others = ("we hope so", "in hope", "hope dies")
+    assert holds("Hope", "said Hope and left")
+    assert not holds("Hope", "said Hope and left", others=others)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ref"),
+    [
+        ("memory.py", "open memory.py first", True),
+        ("memory.py", "open inmemory.py", False),
+        ("memory.py", "open memory.pyc", False),
+        ("memory.py", "engine/memory.py: line 3", True),
+        ("parse_all", "calls parse_all() twice", True),
+        ("parse_all", "calls Parse_all", False),
+        ("PEP 572", "as PEP 572 says", True),
+        ("PEP 572", "as pep 572 says", False),
+        ("PEP 572", "as PEP 5721 says", False),
+    ],
+)
+def test_files_and_symbols_letter_by_letter(name: str, text: str, ref: bool) -> None:
+    assert holds(name, text, exact=True) is ref
+
+
+def test_what_a_longer_name_holds_is_not_named() -> None:
+    long, short = Name("Clear The Screen In Psql"), Name("Clear The Screen")
+    texts = ["Clear The Screen In Psql", "how to Clear The Screen"]
+    assert Texts(texts, {long: (), short: ()}).find() == {long: [0], short: [1]}
+    assert Texts(texts, {long: {0}, short: ()}).find() == {short: [1]}  # its own title
+
+
+def named(memory: Memory) -> set[tuple[str, str]]:
+    return {key[:2] for key in claimed(memory, "mention")}
+
+
+def test_titles_aliases_and_labels(memory: Memory) -> None:
+    fill(
+        memory, list("abcdef"), titles=["Harbour Light", "ADR-006: Signed tokens", None, "Twin", "Twin", None],
+        metadata=['{"aliases":["The Old Lamp"]}', None, None, None, None, None],
+        texts=["x", "y", "From Harbour Light, by ADR-006.", "z", "w", "The Old Lamp and Twin."],
+    )  # fmt: skip
+    assert mentions.build(memory) == LinkCounts(added=3)
+    assert named(memory) == {("c", "a"), ("c", "b"), ("f", "a")}  # Twin may be two things
+    assert mentions.build(memory) == LinkCounts(unchanged=3)
+
+
+def test_a_name_that_many_hold_tells_nothing_and_rare_ones_weigh_more(memory: Memory) -> None:
+    names = [f"n{i:03}" for i in range(40)]
+    titles = ["Harbour Light", "Northern Pier"] + [None] * 38
+    texts = [f"text {i} " + ("Harbour Light " * (i in (5, 6)) + "Northern Pier" * (i > 9)) for i in range(40)]
+    fill(memory, names, titles=titles, texts=texts)
+    mentions.build(memory)
+    assert claimed(memory, "mention") == {
+        ("n005", "n000", "mention"): pytest.approx(0.8), ("n006", "n000", "mention"): pytest.approx(0.8),
+    }  # fmt: skip
+
+
+def test_known_people_and_projects_lead_to_the_chunk_that_told_of_them(lexical_vault: Vault) -> None:
+    memory = lexical_vault._memory
+    fill(memory, ["a", "b", "c"], texts=["Ada Lovelace owns it.", "asked Ada Lovelace", "asked nobody"])
+    lexical_vault.facts.add_many(
+        [{"subject": "Ada Lovelace", "predicate": "owns", "object": "it", "subject_type": "person", "source": "a"}]
+    )
+    mentions.build(memory)
+    assert named(memory) == {("b", "a")}
+
+
+def test_files_and_symbols_of_a_folder(lexical_vault: Vault, tmp_path: Path) -> None:
+    write(tmp_path / "p", "src/queue_worker.py", "def drain_queue():\n    return 1\n\n\ndef main():\n    pass\n")
+    write(tmp_path / "p", "doc.md", f"# Doc\n\n{prose('x')} Call drain_queue in queue_worker.py from main.\n")
+    write(tmp_path / "p", "pep-0572.rst", "Assignment\n==========\n\nBody of it.\n")
+    write(tmp_path / "p", "other.rst", "Other\n=====\n\nSee PEP 572 and PEP 999.\n")
+    lexical_vault.ingest(tmp_path / "p")
+    view = lexical_vault._memory.view()
+    found = [
+        tuple(view.snapshot.values("chunks", "source", view.rows_of_ids([source, target])))
+        for source, target in sorted(named(lexical_vault._memory))
+    ]
+    assert sorted(found) == [("doc.md", "src/queue_worker.py"), ("other.rst", "pep-0572.rst")]
+
+
+def test_a_written_link_is_not_told_twice_and_an_edit_is_followed(lexical_vault: Vault, tmp_path: Path) -> None:
+    write(tmp_path / "n", "light.md", f"# Harbour Light\n\n{prose('x')}\n")
+    write(tmp_path / "n", "a.md", f"# A\n\n{prose('y')} [Harbour Light](light.md)\n")
+    note = write(tmp_path / "n", "b.md", f"# B\n\n{prose('z')} Harbour Light\n")
+    lexical_vault.ingest(tmp_path / "n")
+    assert len(named(lexical_vault._memory)) == 1
+    write(tmp_path / "n", note.name, f"# B\n\n{prose('z')} nothing\n")
+    lexical_vault.ingest(tmp_path / "n")
+    assert named(lexical_vault._memory) == set()
+    write(tmp_path / "n", "c.md", f"# Nothing Else Matters\n\n{prose('c')}\n")
+    write(tmp_path / "n", "d.md", f"# D\n\n{prose('d')} Nothing Else Matters\n")
+    lexical_vault.ingest(tmp_path / "n")
+    assert len(named(lexical_vault._memory)) == 1
+
+
+HOTPOT = Path(__file__).parents[4] / "shared" / "data" / "multihop-dev" / "hotpotqa_train.json.gz"
+
+
+@pytest.mark.skipif(not HOTPOT.exists(), reason="the multi-hop questions are not there")
+def test_causal_with_built_links_finds_more_of_questions_over_two_documents(tmp_path: Path) -> None:
+    # acceptance: never below default, and above .91 recall@10
+    from lamina_engine.evaluation.hotpot import load_hotpot
+    from lamina_engine.evaluation.sets import read_json
+
+    questions = load_hotpot(HOTPOT, read_json(HOTPOT))  # type: ignore[arg-type]
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add([dict(record) for record in questions.records])
+        vault.build_links()
+        found = {
+            (profile, k): sum(
+                len({hit.id for hit in vault.recall(query.text, k=k, profile=profile)} & set(query.gold))
+                / len(query.gold)
+                for query in questions.queries
+            )
+            / len(questions.queries)
+            for profile in ("default", "causal")
+            for k in (5, 10)
+        }
+    assert found["causal", 5] >= found["default", 5] + 0.08
+    assert found["causal", 10] > 0.94
+    assert found["causal", 10] >= found["default", 10] + 0.05
