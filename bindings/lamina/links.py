@@ -248,8 +248,8 @@ class Links:
 
         Examples
         --------
-        >>> vault.links.unresolved()
-        []
+        >>> len(vault.links.unresolved())
+        0
         """
         from lamina_engine.graph.references import resolve
         from lamina_engine.results import UnresolvedLink

@@ -1,7 +1,7 @@
-"""Entity links: pairs of documents that name the same rare thing which the vault's facts know.
+"""Entity links: pairs of documents that name the same rare thing.
 
-An entity that a chunk told of first is mentioned by the others (`lamina_engine.graph.mentions`); these links are for those
-that came without one, from an import or a seed file.
+The things are those that the vault's facts know. An entity that a chunk told of first is mentioned by the others
+(`lamina_engine.graph.mentions`); these links are for those that came without one, from an import or a seed file.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
 
 
 def known_entities(view: View) -> list[tuple[str, str | None]]:
-    """Return names and aliases of people, projects and things, each with the chunk that told of it first."""
+    """Return names and aliases of known things, each with the chunk that told of it first."""
     snapshot, past = view.snapshot, view.as_of_us
     stops = [snapshot.rows(log) if past is None else snapshot.watermark(log, past) for log in ("entities", "aliases")]
     if not stops[0]:

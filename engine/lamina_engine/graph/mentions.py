@@ -1,6 +1,7 @@
-"""Mention links: from a chunk to the document whose title, alias, file, number or symbol it names.
+"""Mention links: from a chunk to the document that it names.
 
-A known entity is mentioned too: the link leads to the chunk that told of it first.
+It names a title, an alias, a number, a file or a symbol. A known entity is mentioned too: the link leads to the chunk that
+told of it first.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _DISTINCT: Final = re.compile(
 
 
 def build(memory: Memory) -> LinkCounts:
-    """Link chunks to what they name; where a chunk holds a written link to it too, that is enough."""
+    """Link chunks to what they name; a written link to the same is enough."""
     view = memory.view()
     written = _written_pairs(view)
     drafts = [draft for draft in mention_drafts(view) if draft[:2] not in written]

@@ -1,4 +1,4 @@
-"""Names in texts: where chunks name titles, aliases, files, symbols and entities that the vault knows.
+"""Names in texts: titles, aliases, files, symbols and entities that the vault knows.
 
 A name is found by its rarest word, and then compared as written: all its words, with nothing between them but what stands
 between them in the name. What a longer name holds is not named by itself. A name of one word that texts also use as an
@@ -66,7 +66,7 @@ class Texts:
                 self._small[word] += word in seen
 
     def find(self) -> dict[Name, list[int]]:
-        """Return the positions of the texts that hold each name, ascending; names without any are left out."""
+        """Return the positions of the texts that hold each name, ascending; at least one."""
         met: dict[int, list[tuple[int, int, Name]]] = defaultdict(list)
         later: dict[int, list[Name]] = defaultdict(list)
         for name, words in self._names.items():

@@ -145,7 +145,7 @@ class _Roots:
             return _Resolved()
         found = resolver.find(link.form, link.target, name)
         if len(found.sources) != 1:
-            if not found.sources and _leads_out(link, resolver, name):
+            if not found.sources and _is_outside(link, resolver, name):
                 return _Resolved()
             return _Resolved(MARKDOWN, missing=UnresolvedLink(here, name, root, link.target, link.form, found.sources))
         there = [identity for identity in sources[found.sources[0]].chunks if self._heading_path(identity) is not None]
@@ -188,8 +188,8 @@ class _Roots:
         return Note(title, tuple(aliases), tuple(urls), labels)
 
 
-def _leads_out(link: SourceLink, resolver: TargetResolver, source: str) -> bool:
-    """Return whether a link that no source answers leads out of the vault, or to what is no text."""
+def _is_outside(link: SourceLink, resolver: TargetResolver, source: str) -> bool:
+    """Return whether a link without a source leads out of the vault, or to what is no text."""
     if link.form in ("url", "hosted", "number"):
         return True
     if link.form == "path":

@@ -54,7 +54,7 @@ def build(
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
     relation = _RELATIONS[origin]
     if threshold is None:
-        threshold = background.threshold(memory, view, rows, strict=origin == SIMILAR)
+        threshold = background.threshold(view, rows, strict=origin == SIMILAR)
     drafts = [
         Draft(names[i], names[j], relation, min(cosine, 1.0)) for i, j, cosine in pairs(view, rows, threshold, most)
     ]
@@ -62,14 +62,14 @@ def build(
 
 
 def link_new(memory: Memory, identities: Sequence[str], types: tuple[str, ...]) -> LinkCounts:
-    """Link new tasks to those alike, as `build` does, and look at no other pair. O(new · tasks · d)."""
+    """Link new tasks to those alike, as `build` does, and nothing else. O(new · tasks)."""
     view = memory.view()
     rows = _rows_of(view, types)
     new = np.flatnonzero(np.isin(rows, view.rows_of_ids(list(identities))))
     if not new.size:
         return LinkCounts()
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
-    least = background.threshold(memory, view, rows, strict=True)
+    least = background.threshold(view, rows, strict=True)
     found = pairs(view, rows, least, MOST, wanted=new)
     drafts = [Draft(names[i], names[j], _RELATIONS[SIMILAR], min(cosine, 1.0)) for i, j, cosine in found]
     return write(memory, drafts, origin=SIMILAR)
@@ -93,7 +93,7 @@ def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
 def pairs(
     view: View, rows: NDArray[np.int64], threshold: float, most: int, wanted: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield (i, j, cosine) of each wanted row's nearest above a threshold, as positions; ties by id."""
+    """Yield (i, j, cosine) of wanted rows' nearest above a threshold, as positions; ties by id."""
     matrix = view.vectors.gather(rows)
     d = matrix.shape[1]
     wanted = np.arange(len(rows)) if wanted is None else wanted

@@ -22,7 +22,7 @@ _NUMBERED: Final = re.compile(r"(?:^|/)(pep|rfc)-?0*(\d+)\.[a-z]+\Z", re.IGNOREC
 
 
 class Note(NamedTuple):
-    """What a source may be called beside its path."""
+    """Names of a source beside its path."""
 
     title: str | None = None
     aliases: tuple[str, ...] = ()
@@ -196,6 +196,6 @@ def slug(heading: str) -> str:
 
 
 def url_key(url: str) -> str:
-    """Return 12 digits that stand for a URL, whatever its scheme, ``www.``, anchor and last slash."""
+    """Return 12 digits for a URL, whatever its scheme, ``www.``, anchor and last slash."""
     bare = re.sub(r"^https?://(?:www\.)?", "", url.strip().casefold()).partition("#")[0].rstrip("/")
     return hashlib.blake2b(bare.encode(), digest_size=6).hexdigest()

@@ -1,6 +1,6 @@
-"""Links that a text holds: wikilinks, Markdown links, references of reStructuredText, URLs; code exempt.
+"""Links in texts: wikilinks, Markdown links, references of reStructuredText, URLs.
 
-Scanners instead of parsers, as in `lamina_engine.ingest.markdown`: offsets come for free and they never fail. The tests
+Code is exempt. Scanners instead of parsers, as in `lamina_engine.ingest.markdown`: offsets come for free and they never fail. The tests
 hold the Markdown links against markdown-it-py over a real vault.
 """
 
@@ -138,7 +138,7 @@ def _markdown_links(text: str, code: Sequence[Range]) -> Iterator[WrittenLink]:
 
 
 def _opening(text: str, close: int) -> int:
-    """Return the position of the bracket that a closing one belongs to; -1 if it is too far away."""
+    """Return the position of a closing bracket's opening one; -1 if it is too far away."""
     depth = 0
     for at in range(close, max(close - _FARTHEST, 0) - 1, -1):
         if text[at] == "]" and (at == 0 or text[at - 1] != "\\"):

@@ -130,11 +130,11 @@ def test_the_threshold_follows_the_background_of_the_space(tmp_path: Path) -> No
     memory = Memory(tmp_path / "vault", create=True, clock=FixedClock(0), embedder=embedder)
     fill(memory, [f"n{i:03}" for i in range(600)], vectors=vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     view, rows = memory.view(), [np.arange(300), np.arange(300, 600)]
-    narrow, broad = (background.threshold(memory, view, part, strict=False) for part in rows)
+    narrow, broad = (background.threshold(view, part, strict=False) for part in rows)
     assert 0.4 < broad < 0.5
     assert narrow > 0.65
-    assert background.threshold(memory, view, rows[1], strict=True) > broad
-    assert background.threshold(memory, view, rows[1], strict=False) == broad
+    assert background.threshold(view, rows[1], strict=True) > broad
+    assert background.threshold(view, rows[1], strict=False) == broad
     memory.close()
 
 

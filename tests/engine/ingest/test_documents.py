@@ -197,7 +197,8 @@ def test_a_file_ingested_by_itself_keeps_the_name_it_has_below_its_root(lexical_
     lexical_vault.ingest(folder)
     write(folder, "deep/a.md", "New words, see [[b]].")
     got = lexical_vault.ingest(folder / "deep" / "a.md")
-    assert (got.updated, got.removed, got.links) == (1, 0, 1)
+    assert (got.updated, got.removed, got.unresolved) == (1, 0, 0)
+    assert lexical_vault.stats()["links"] == 1
     assert lexical_vault.recall("new words", k=1)[0].source == "deep/a.md"
 
 
