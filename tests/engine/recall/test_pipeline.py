@@ -129,7 +129,7 @@ def answers(vault: Vault) -> str:
     ]
     for document in found:
         for hit in document["hits"]:
-            del hit["recorded_at"]  # a commit of tasks writes their links too, and each row takes a stamp
+            hit.pop("recorded_at", None)  # a commit of tasks writes their links too, and each row takes a stamp
     return json.dumps(found)
 
 
