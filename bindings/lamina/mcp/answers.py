@@ -21,6 +21,8 @@ SNIPPET: Final = 160
 _TITLE: Final = 48
 _WORD: Final = 20
 _LINE_TOKENS: Final = 60
+_TOKEN_CHARACTERS: Final = 10
+"""A text with more characters a token than this is not counted: hardly any has."""
 _HEX: Final = re.compile("[0-9a-f]{32}")
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
@@ -107,8 +109,10 @@ def fill(
     lines, taken, used = [head], list[int](), count(head)
     reserve = count(advise(len(items))) + 1
     for forms in items:
-        costs = ((place, form, count(form) + 1) for place, form in enumerate(forms))
-        fitting = next(((place, form, cost) for place, form, cost in costs if used + cost + reserve <= limit), None)
+        room = limit - used - reserve
+        likely = ((place, form) for place, form in enumerate(forms) if len(form) <= _TOKEN_CHARACTERS * room)
+        costs = ((place, form, count(form) + 1) for place, form in likely)
+        fitting = next(((place, form, cost) for place, form, cost in costs if cost <= room), None)
         if fitting is None:
             break
         place, form, cost = fitting
