@@ -69,6 +69,7 @@ _TALK = _words(
 )
 _WORK = _words(
     """
+    bump squash stick pull latest sup unused scratch
     add added adjust amend apply applied approach approve approved argument assert attempt branch branches break
     breaking broke broken bug bugs build builds built change changed changes check checked checks checkout class
     classes clean cleaner cleanup code coding command commands comment commented comments commit commits
@@ -216,7 +217,7 @@ def continues_work(prompt: str) -> bool:
 
 
 def content_words(prompt: str) -> list[str]:
-    """Return the words of a prompt that are no talk, in order, folded, words for work among them."""
+    """Return the words of a prompt that are no talk, in order, folded."""
     found = []
     for token in _TOKEN.findall(prompt):
         if _UNSPACED.search(token):

@@ -9,7 +9,8 @@ each candidate there are three measures:
 * *cosine* between the sentence and the chunk, and its words of content alone and the chunk. Of a model other than the two that
   Lamina knows, less the lower quartile over a fixed sample of the vault, since the vectors of some all point one way.
 
-Their weighted sum is the evidence, on the scale of confidences from 0 to 1; see decision 0032 for what was measured.
+The best of their weighted sums is the evidence, on the scale of confidences. It opens the gate; the match of the whole prompt,
+as a recall scores it, orders what comes through. See decision 0032 for what was measured.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_kernels.layouts import F32, F64, I64
 
+PART_WEIGHT: Final = 0.6
+"""Weight of the best sentence's evidence beside the whole prompt's match."""
 SURPRISE_WEIGHT: Final = 0.05
 SHARE_WEIGHT: Final = 0.3
 WORDS_COSINE: Final = 0.6
 """Without vectors a share of 1 stands for this cosine."""
-OFFSET: Final = 0.05
+OFFSET: Final = 0.02
 """Subtracted from the sum, so that the documented thresholds of confidence part answers from noise."""
 CANDIDATES: Final = 20
 """Candidates of each sentence."""
@@ -66,7 +69,9 @@ class Evidence(Struct, frozen=True):
 
     rows: I64
     values: F64
-    """Evidence of each row, 0 and more; confidence is what of it is below 1."""
+    """Evidence of each row, for the gate; confidence is what of it is below 1."""
+    scores: F64
+    """Evidence and match of the whole prompt, for the rank and the floor of an item, on the same scale."""
     vector: F32 | None
     """Of the whole prompt; None without vectors."""
 
@@ -92,7 +97,7 @@ def gather_evidence(
     """
     view = memory.view()
     parts = _parts(memory, prompt, meaning=meaning)
-    found: set[int] = set()
+    matches: dict[int, float] = {}
     for part in parts:
         options: dict[str, Any] = {"where": dict(where)} if where else {}
         options |= {"vector": part.vectors[0]} if part.vectors else {"lanes": ("lexical",)}
@@ -100,14 +105,15 @@ def gather_evidence(
             memory, part.text, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", counted=part is parts[0],
             **options,
         )  # fmt: skip
-        found.update(hits.rows.tolist())
-    rows = np.array(sorted(found), np.int64)
+        for row, match in zip(hits.rows.tolist(), hits.matches.tolist(), strict=True):
+            matches.setdefault(row, match if part is parts[0] else 0.0)
+    rows = np.array(sorted(matches), np.int64)
     values = np.zeros(len(rows))
-    if rows.size:
-        for part in parts:
-            np.maximum(values, _weigh(view, part, rows), out=values)
+    for part in parts if rows.size else ():
+        np.maximum(values, _weigh(view, part, rows), out=values)
+    matched = np.array([matches[row] for row in rows.tolist()], np.float64)
     vector = next((part.vectors[0] for part in parts if part.text == prompt and part.vectors), None)
-    return Evidence(rows, values, vector)
+    return Evidence(rows, values - OFFSET, PART_WEIGHT * values + matched - OFFSET, vector)
 
 
 def _parts(memory: Memory, prompt: str, *, meaning: bool) -> list[_Part]:
@@ -154,7 +160,7 @@ def _weigh(view: View, part: _Part, rows: I64) -> F64:
         near = sum(_above_background(view, vector, rows) for vector in part.vectors) / len(part.vectors)
     else:
         near = WORDS_COSINE * share
-    evidence: F64 = near + SURPRISE_WEIGHT * (mass - chance) + SHARE_WEIGHT * share - OFFSET
+    evidence: F64 = near + SURPRISE_WEIGHT * (mass - chance) + SHARE_WEIGHT * share
     return evidence
 
 

@@ -39,7 +39,8 @@ _OPEN: Final = ("full", "soft_gate")
 _CODE: Final = "code-patterns"
 _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
-_STEEP: Final = 1.5
+_STEEP: Final = 1.6
+"""An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
 _EQUAL: Final = 0.05
 """Results whose evidence differs by less count as equals: the newer comes first."""
 _LINK_LINE: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[\[[^\]]+\]\]|\[[^\]]+\]\([^)]+\))\s*$")
@@ -47,11 +48,11 @@ _LEAST_LINES: Final = 4
 
 
 class Result(Struct, frozen=True):
-    """A hit that may be shown."""
+    """A memory that may be shown."""
 
     item: Item
     score: float
-    """Evidence, steeper: an item needs the documented 0.7 of the best one's score, so 0.79 of its evidence."""
+    """Evidence and match: the rank, and the floor of the item."""
     confidence: float
     """Evidence alone, at most 1: the gate."""
 
@@ -93,7 +94,7 @@ def _inject(
     found = _results(memory, evidence, settings, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
-    results = [each for each in found if gates.gate(each.confidence, each.item.collection, settings) in _OPEN]
+    results = [each for each in found if gates.gate(each.score, each.item.collection, settings) in _OPEN]
     facts = fact_items(memory, prompt, now_us)
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
     moved = gates.drift(evidence.vector, state.vector)
@@ -108,7 +109,7 @@ def _inject(
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
         if mode in _OPEN:
-            kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
+            kept = cut_score_gap([result.score**_STEEP for result in results], settings.score_gap_threshold)
             fill.take(results[i].item for i in kept)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
@@ -124,7 +125,7 @@ def _inject(
 def _gather(memory: Memory, prompt: str, scope: Scope, now_us: int) -> Evidence:
     """Return the candidates, by words alone where the model fails; none without content."""
     if not has_content(prompt):
-        return Evidence(np.empty(0, np.int64), np.empty(0), None)
+        return Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), None)
     where = scope.filter({})
     try:
         return gather_evidence(memory, prompt, where, now_us)
@@ -139,17 +140,17 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     A stale memory about code ranks lower and is told with its tier; a penalty of 0, where one is set, leaves it out.
     """
     penalties = _penalties(memory)
-    first = np.lexsort((evidence.rows, -evidence.values))[: _OVERFETCH * settings.max_retrievals]
+    first = np.lexsort((evidence.rows, -evidence.scores))[: _OVERFETCH * settings.max_retrievals]
     chunks = chunks_at(memory.view(), evidence.rows[first])
     found = []
-    for chunk, value in zip(chunks, evidence.values[first].tolist(), strict=True):
+    for chunk, value, score in zip(chunks, evidence.values[first], evidence.scores[first], strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
         if chunk.type == TASK or factor <= 0.0 or _is_list_of_links(chunk.text):
             continue
-        confidence = min(value, 1.0)
-        result = Result(item_of_chunk(chunk, "search", now_us, confidence), value**_STEEP, confidence)
+        confidence = min(max(float(value), 0.0), 1.0)
+        result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
-        found.append((-math.floor(value * factor / _EQUAL), -created, chunk.id, result))
+        found.append((-math.floor(score * factor / _EQUAL), -created, chunk.id, result))
     return [each[-1] for each in sorted(found, key=lambda each: each[:-1])[: settings.max_retrievals]]
 
 

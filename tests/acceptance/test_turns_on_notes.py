@@ -1,0 +1,51 @@
+"""Turns over a real notes vault: who should be told something is, who should not is not; findings, stranger 3, seeds-b gap 2."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina import Vault
+
+BUNDLE = Path(__file__).parents[2] / ".." / "shared" / "data" / "notes-vault" / "til.bundle"
+PROMPTS = Path(__file__).parents[1] / "engine" / "context" / "prompts"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not BUNDLE.exists(), reason="the notes vault til.bundle is not on this machine"),
+]
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
+    folder = tmp_path_factory.mktemp("notes")
+    subprocess.run(["git", "clone", "-q", str(BUNDLE), str(folder / "til")], check=True)
+    with lamina.open(folder / "vault", create=True) as vault:
+        vault.ingest(folder / "til")
+        yield vault
+
+
+def read(name: str) -> list[str]:
+    return (PROMPTS / name).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(("name", "most"), [("everyday.txt", 0), ("everyday-unseen.txt", 4)])
+def test_everyday_prompts_get_nothing(notes: Vault, name: str, most: int) -> None:
+    told = [prompt for n, prompt in enumerate(read(name)) if notes.inject(prompt, f"{name}{n}").items]
+    assert len(told) <= most, told
+
+
+def test_prompts_whose_answer_is_in_the_vault_receive_it(notes: Vault) -> None:
+    lines = [line.split("\t") for name in ("answered.tsv", "answered-unseen.tsv") for line in read(name)]
+    assert len(lines) == 100
+    answers = items = 0
+    for n, (source, prompt) in enumerate(lines):
+        told = [item.source for item in notes.inject(prompt, f"a{n}").items]
+        answers += source in told
+        items += len(told)
+    assert answers >= 78
+    assert answers / items >= 0.45  # the note that was meant; others may be relevant as well

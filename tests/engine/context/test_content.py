@@ -1,0 +1,78 @@
+"""Prompts without content, in many languages; findings, stranger 3 and seeds-b gap 9."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lamina.prompts import needs_context
+from lamina_engine.context.content import content_words, continues_work, has_content
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+def read(name: str) -> list[str]:
+    return (PROMPTS / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_everyday_prompts_have_no_content() -> None:
+    prompts = read("everyday.txt")
+    assert len(prompts) >= 200
+    assert [prompt for prompt in prompts if has_content(prompt)] == []
+
+
+def test_most_that_were_written_after_the_words_have_none_either() -> None:
+    """The rest is left to the gate, which sees that the vault knows nothing of them."""
+    prompts = read("everyday-unseen.txt")
+    assert len(prompts) >= 300
+    assert sum(map(has_content, prompts)) <= len(prompts) / 4
+
+
+@pytest.mark.parametrize("name", ["answered.tsv", "answered-unseen.tsv"])
+def test_prompts_that_ask_for_something_have_content(name: str) -> None:
+    assert sum(not has_content(line.partition("\t")[2]) for line in read(name)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ref"),
+    [
+        ("what port does Beacon run on", True), ("PgBouncer?", True), ("TICKET-8841", True), ("rename foo_bar", True), ("fix src/a.py", True),
+        ("how do we run the tests", True), ("run the tests", False), ("where are our docs?", True), ("error 4711", True), ("option 2", False),
+        ("数据库连接池为什么耗尽", True), ("再试一次", False), ("", False), ("👍", False), ("...", False), ("C++", True),
+    ],
+)  # fmt: skip
+def test_a_name_a_number_and_a_question_of_ours_are_content(prompt: str, ref: bool) -> None:
+    assert has_content(prompt) is ref
+
+
+def test_words_are_those_that_say_something() -> None:
+    assert content_words("Please add a column for the price, I'd use float for now.") == [
+        "add",
+        "column",
+        "price",
+        "float",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ref"),
+    [
+        ("continue where we left off", True), ("what's next?", True), ("what was I working on", True), ("weiter geht's", True), ("继续", True),
+        ("thanks", False), ("continue the PgBouncer migration", False), ("commit this", False),
+    ],
+)  # fmt: skip
+def test_going_on_is_told_from_the_rest(prompt: str, ref: bool) -> None:
+    assert continues_work(prompt) is ref
+    if ref:
+        assert needs_context(prompt)
+
+
+def test_a_hook_decides_before_anything_heavy_is_imported() -> None:
+    code = (
+        "import sys; from lamina.prompts import needs_context; assert not needs_context('commit this');"
+        "print(sorted({'numpy', 'pyarrow', 'msgspec', 'click', 'numba'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
