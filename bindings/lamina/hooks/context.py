@@ -39,7 +39,7 @@ def context_of(request: Request) -> str:
             ).text  # fmt: skip
         if request.event == events.PROMPT:
             floor = _half_floor() if request.is_subagent else None
-            return vault.inject(request.prompt, request.session, floor).text
+            return vault.inject(request.prompt, request.session, floor, repo=request.folder).text
         return _about_file(vault, request) if request.file_read else ""
 
 

@@ -5,7 +5,8 @@ each candidate there are three measures:
 
 * *surprise*, in nats: the inverse document frequencies of the shared words, less the logarithm of the number of chunks. A chunk
   shares words of so much weight by chance about once in exp(surprise) vaults of this size: so the demand grows with the vault.
-* *share*: the part of the sentence's weight that these words are, counted as far as they are surprising at all.
+* *share*: the part of the sentence's weight that these words are, counted as far as they are surprising, and three or more: all
+  of "kill it" is one word.
 * *cosine* between the sentence and the chunk, and its words of content alone and the chunk. Of a model other than the two that
   Lamina knows, less the lower quartile over a fixed sample of the vault, since the vectors of some all point one way.
 
@@ -39,10 +40,9 @@ PART_WEIGHT: Final = 0.6
 """Weight of the best sentence's evidence beside the whole prompt's match."""
 SURPRISE_WEIGHT: Final = 0.05
 SHARE_WEIGHT: Final = 0.3
+ENOUGH_WORDS: Final = 3
 WORDS_COSINE: Final = 0.6
 """Without vectors a share of 1 stands for this cosine."""
-OFFSET: Final = 0.02
-"""Subtracted from the sum, so that the documented thresholds of confidence part answers from noise."""
 CANDIDATES: Final = 20
 """Candidates of each sentence."""
 _PARTS: Final = 5
@@ -113,7 +113,7 @@ def gather_evidence(
         np.maximum(values, _weigh(view, part, rows), out=values)
     matched = np.array([matches[row] for row in rows.tolist()], np.float64)
     vector = next((part.vectors[0] for part in parts if part.text == prompt and part.vectors), None)
-    return Evidence(rows, values - OFFSET, PART_WEIGHT * values + matched - OFFSET, vector)
+    return Evidence(rows, values, PART_WEIGHT * values + matched, vector)
 
 
 def _parts(memory: Memory, prompt: str, *, meaning: bool) -> list[_Part]:
@@ -155,7 +155,8 @@ def _weigh(view: View, part: _Part, rows: I64) -> F64:
     held = view.forward.contributions(rows, words.query, _BODY, 1.0) > 0.0
     mass = held @ words.query.idf if words.query.idf.size else np.zeros(len(rows))
     chance = math.log(max(view.statistics.rows, 2))
-    share = mass / max(total, 1e-9) * np.minimum(mass / chance, 1.0)
+    whole = np.minimum(mass / chance, 1.0) * np.minimum(held.sum(axis=1) / ENOUGH_WORDS, 1.0)
+    share = mass / max(total, 1e-9) * whole
     if part.vectors:
         near = sum(_above_background(view, vector, rows) for vector in part.vectors) / len(part.vectors)
     else:
