@@ -168,3 +168,31 @@ def test_fields_of_notes_become_facts_with_an_option_of_ingest(
         assert opened.facts.ask("What port does Keystone run on?")[0].object == "3055"
         assert opened.recall("What port does Keystone run on?", profile="entity")[0].source == "k.md"
     assert main(["ingest", str(tmp_path / "notes"), *vault, "--facts", "--follow"]) == 2
+
+
+def test_a_vault_measures_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # findings, seeds-b 003 #40
+    place = tmp_path / "vault"
+    with lamina.open(place, create=True) as vault:
+        texts = ["The kiln cracks pots.", "The kiln heats too fast.", "A slower ramp mends the pots.", "Glaze is blue."]
+        vault.add(
+            [{"text": text, "session": "s", "created_at": f"2026-05-01T09:0{i}:00Z"} for i, text in enumerate(texts)]
+        )
+        vault.add("Somebody bought a ladder.")
+        vault.build_links(["sequence"])
+    assert main(["eval", "vault", "--vault", str(place), "--sample", "3", "--json"]) == 0
+    got = json.loads(capsys.readouterr().out)
+    assert (got["chunks"], got["in_sessions"], got["in_chains"], got["asked"]) == (5, 4, 1.0, 3)
+    assert (got["topics"], got["in_topics"]) == (0, None)
+    assert got["chains_told"] > 0
+    shares = [got[name] for name in ("by_words", "by_meaning", "by_both", "by_links")]
+    assert sum(shares) == pytest.approx(1.0, abs=1e-3)
+    assert 0 < got["recall_ms"][0] <= got["recall_ms"][1]
+    assert main(["eval", "vault", "--vault", str(place)]) == 0
+    assert "5, 4 of them in sessions" in capsys.readouterr().out
+
+
+def test_an_empty_vault_measures_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lamina.open(tmp_path / "vault", create=True).close()
+    assert main(["eval", "vault", "--vault", str(tmp_path / "vault"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["in_chains"] is None

@@ -78,3 +78,19 @@ def test_text_of_a_vault_cannot_steer_a_terminal(tmp_path: Path, capsys: pytest.
         vault.link("a0", "a1", "next")
     for words in (["chain", "red 1"], ["reconstruct", "--days", "3"], ["sessions"]):
         assert "\x1b" not in run(capsys, place, *words)
+
+
+def test_projects_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # findings, seeds-b 003 #41
+    place = tmp_path / "vault"
+    with lamina.open(place, create=True, embedder="none") as vault:
+        vault.add("a kiln", project="pottery", created_at="2026-05-01")
+        vault.add("a glaze", project="pottery", created_at="2026-05-09")
+        vault.add("a lathe", project="wood", created_at="2026-04-01")
+    assert main(["projects", "--vault", str(place), "--json"]) == 0
+    got = json.loads(capsys.readouterr().out)["projects"]
+    assert [(p["project"], p["chunks"], p["first_at"][:10], p["last_at"][:10]) for p in got] == [
+        ("pottery", 2, "2026-05-01", "2026-05-09"), ("wood", 1, "2026-04-01", "2026-04-01"),
+    ]  # fmt: skip
+    assert main(["projects", "--vault", str(place)]) == 0
+    assert "2026-05-01 to 2026-05-09" in capsys.readouterr().out

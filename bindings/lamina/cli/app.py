@@ -33,6 +33,7 @@ GROUPS: Final = {
     },
     "Sessions and topics": {
         "sessions": "sessions:sessions",
+        "projects": "sessions:projects",
         "handoff": "sessions:handoff",
         "chain": "sessions:chain",
         "reconstruct": "sessions:reconstruct",

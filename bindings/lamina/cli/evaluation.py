@@ -1,4 +1,4 @@
-"""``lamina eval``: recall on labelled sets, and questions about people, projects and things."""
+"""``lamina eval``: recall on labelled sets, questions about people and things, and one's own vault."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet
     from lamina_engine.evaluation.kg import KgReport, QuestionSet
     from lamina_engine.evaluation.report import Search
+    from lamina_engine.evaluation.vault import VaultReport
     from lamina_engine.reports import ProgressListener
 
 _ALL: Final = "all"
@@ -215,25 +216,67 @@ def _kg_lines(reports: Sequence[KgReport], *, verbose: bool) -> Iterator[str]:
         yield from printable(report.table(verbose=verbose), lines=True).splitlines()
 
 
+@command("vault", "lamina eval vault", "lamina eval vault --sample 200 --json")
+@click.option(
+    "--sample", type=click.IntRange(1, 100_000), default=50, show_default=True, metavar="N", help="Chunks to ask."
+)
+@embedder_option
+def own_vault(call: Call, sample: int, embedder: str | None) -> None:
+    """Measure the vault itself: how chains and topics cover it, which lanes find, how long answers take.
+
+    Beginnings of evenly spaced chunks are the questions; no labels are needed and nothing is written.
+    """
+    from lamina_engine.evaluation.vault import evaluate_vault
+    from lamina_engine.reports import Progress
+
+    bar: bool | ProgressListener = True
+    with call.open(mode="r", embedder=embedder) as vault, reporter(bar) as progress:
+        report = evaluate_vault(
+            vault._memory, sample=sample, counter=time.perf_counter,
+            progress=lambda stage, done, total: None if progress is None else progress(Progress(stage, done, total)),
+        )  # fmt: skip
+    call.answer(report.to_dict(), lambda: _vault_lines(report))
+
+
+def _vault_lines(report: VaultReport) -> Iterator[str]:
+    def percent(share: float | None) -> str:
+        return "-" if share is None else f"{100 * share:.0f} %"
+
+    length = "-" if report.chain_chunks is None else f"{report.chain_chunks:.1f}"
+    rows = [
+        ("chunks", f"{report.chunks}, {report.in_sessions} of them in sessions"),
+        ("chains", f"{percent(report.in_chains)} of these have a step"),
+        ("", f"{percent(report.chains_told)} of {report.chains_asked} questions got a chain, of {length} chunks"),
+        ("topics", f"{report.topics}; {percent(report.in_topics)} of the chunks have one"),
+        ("hits", f"by words {percent(report.by_words)}, by meaning {percent(report.by_meaning)}, by both "
+                 f"{percent(report.by_both)}, by links {percent(report.by_links)}"),
+        ("recall", f"p50 {report.recall_ms[0]:.1f} ms, p95 {report.recall_ms[1]:.1f} ms over {report.asked} questions"),
+        ("chain", f"p50 {report.chain_ms[0]:.1f} ms, p95 {report.chain_ms[1]:.1f} ms"),
+    ]  # fmt: skip
+    yield from (f"{bold(f'{name:<7}')} {text}" for name, text in rows)
+
+
 class EvalCommand(click.Command):
-    """``eval SET``, or ``eval kg`` where the first argument is ``kg``."""
+    """``eval SET``, or ``eval kg`` and ``eval vault`` where that is the first argument."""
 
     def __init__(self) -> None:
         super().__init__(
-            "eval", params=eval_set.params, help=eval_set.help, epilog=f"{eval_set.epilog}\n  lamina eval kg --method facts",
-            callback=eval_set.callback, context_settings=eval_set.context_settings,
+            "eval", params=eval_set.params, help=eval_set.help,
+            epilog=f"{eval_set.epilog}\n  lamina eval kg --method facts\n  lamina eval vault", callback=eval_set.callback, context_settings=eval_set.context_settings,
         )  # fmt: skip
 
     def command_for(self, args: list[str]) -> click.Command:
         """Return the command for some arguments."""
-        return kg if args[:1] == ["kg"] and not Path("kg").exists() else self
+        named = {"kg": kg, "vault": own_vault}.get(args[0]) if args else None
+        return self if named is None or Path(args[0]).is_file() else named
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Make the context of the command for the arguments."""
-        if self.command_for(args) is kg:
-            return kg.make_context(f"{info_name} kg", args[1:], parent, **extra)
+        command = self.command_for(args)
+        if command is not self:
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

@@ -27,7 +27,7 @@ from lamina.cli.terminal import (
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
-    from lamina_engine.results import Chunk, Reconstruction, Session, Story
+    from lamina_engine.results import Chunk, Project, Reconstruction, Session, Story
 
 _SNIPPET_LINES = 2
 _LEAD: Final = 60
@@ -155,6 +155,27 @@ def _session_row(session: Session) -> tuple[str, ...]:
         count_of(session.chunks, "chunk"),
         session.summary or "",
     )
+
+
+@command("projects", "lamina projects", "lamina projects --json")
+def projects(call: Call) -> None:
+    """List projects with their chunks, the date of the first and of the last."""
+    with call.open(mode="r") as vault:
+        found = vault.projects()
+    document = {"count": len(found), "projects": [project.to_dict() for project in found]}
+    call.answer(document, lambda: _project_lines(found))
+
+
+def _project_lines(found: Sequence[Project]) -> Iterator[str]:
+    wide = min(max((width(printable(project.project)) for project in found), default=0), 40)
+    for project in found:
+        name = clip(printable(project.project), wide)
+        first, last = (short_date(format_instant(us)) for us in (project.first_at_us, project.last_at_us))
+        span = first if first == last else f"{first} to {last}"
+        count = f"{count_of(project.chunks, 'chunk'):>13}"
+        yield f"{bold(name)}{' ' * (wide - width(name))}  {dim(headline(count, span))}"
+    if not found:
+        yield "no chunk names a project; `lamina add --project`, and transcripts with a working folder, do"
 
 
 @command("handoff", "lamina handoff", "lamina handoff 0198c2d4-session", "lamina handoff --project api --json")
