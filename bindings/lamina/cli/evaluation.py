@@ -261,8 +261,9 @@ class EvalCommand(click.Command):
 
     def __init__(self) -> None:
         super().__init__(
-            "eval", params=eval_set.params, help=eval_set.help,
-            epilog=f"{eval_set.epilog}\n  lamina eval kg --method facts\n  lamina eval vault", callback=eval_set.callback, context_settings=eval_set.context_settings,
+            "eval", params=eval_set.params, help=eval_set.help, callback=eval_set.callback,
+            epilog=f"{eval_set.epilog}\n  lamina eval kg --method facts\n  lamina eval vault",
+            context_settings=eval_set.context_settings,
         )  # fmt: skip
 
     def command_for(self, args: list[str]) -> click.Command:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from lamina_engine.index.analysis import STOP_WORDS
+
 _FENCE: Final = re.compile(r"(?:^|\n) {0,3}(```|~~~).*?(?:\n {0,3}\1[^\n]*|\Z)", re.DOTALL)
 _INSERTED: Final = re.compile(
     r"<(system-reminder|ide_[a-z_]+|task-notification|teammate-message|local-command-[a-z]+|bash-[a-z]+|command-[a-z]+|"
@@ -19,7 +21,9 @@ _IDE_REQUEST: Final = re.compile(r"## My request for [\w ]+:\s*\n")
 _ACKNOWLEDGED: Final = re.compile(
     r"(?:ok(?:ay)?|yes|yep|yeah|no|nope|sure|thanks?|thank you|thx|great|perfect|nice|cool|good|awesome|lgtm|done|right|correct|"
     r"continue|go on|go ahead|proceed|next|retry|try again|again|resume|keep going|please|do it|commit(?: this| it)?|push(?: it)?|"
-    r"hi|hello|hey|warmup|stop|wait|hm+|ja|nein|danke|weiter|mach weiter|so|then|it|that|this|looks?|and|now|very|well|much|job|work)"
+    r"hi|hello|hey|warmup|stop|wait|hm+|ja|nein|danke|weiter|mach weiter|so|then|it|that|this|looks?|and|now|very|well|much|"
+    r"job|work|run|rerun|"
+    r"everything|all|tests?|finish|fine|start)"
 )
 _MENU: Final = re.compile(
     r"/(?:"
@@ -48,7 +52,8 @@ def is_substantial(text: str) -> bool:
     words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lower())
     if any(ord(letter) > 0x2E80 for letter in text):
         return len(text) >= 6
-    return len(words) >= 3 and len([word for word in words if not _ACKNOWLEDGED.fullmatch(word)]) >= 2
+    subject = [word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word)]
+    return len(words) >= 3 and len(subject) >= 2
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
@@ -87,6 +92,7 @@ _USER_DECISION: Final = _any(
     r"\bgo (?:with|for) (?:the |option |plan |approach |variant |a |an )",
     r"\bi'?d rather\b|\bi would rather\b|\bwe (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
     r"\b(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
+    r"^(?:(?:no|wait|actually|please|and|but|also|ok|hm+)[,.]? )*(?:don't|do not|stop|avoid|never)\b .{8,}",
     r"\b(?:must (?:not|stay|keep|remain|be)|has to stay|have to stay)\b",
     r"\b(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
 )
@@ -101,13 +107,13 @@ _AGENT_DECISION: Final = _any(
 _RULE: Final = _any(
     r"(?:^|[,;:–—] ?|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
     r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
-    r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember (?:that|to)\b|keep in mind|by convention)\b",
+    r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
     r"\bour (?:convention|policy|rule|standard)\b",
     r"\b(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
     r"\b(?:immer|niemals|ab jetzt|ab sofort)\b",
 )
 _CAUSE: Final = _any(
-    r"\b(?:root cause|culprit|turns? out|turned out|the trick)\b",
+    r"\b(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
     r"\bthe (?:real |actual |underlying )?(?:problem|issue|bug|cause|reason|error|failure) (?:is|was|here|lies|comes|came)\b",
     r"\b(?:is|was|were|are) caused by\b|\bbecause\b|\bdue to\b",
     r"\b(?:happens|happened|fail(?:s|ed)?|failing|breaks|broke|crashe[sd]) (?:when|since|as)\b",
@@ -142,6 +148,20 @@ _OPEN_HEADING: Final = re.compile(
 )
 
 
+_OFFER: Final = re.compile(
+    r"(?:is there )?any(?:thing)? else|let me know|how can i|what(?:'s| is) next|"
+    r"(?:shall|should|can|may) i (?:proceed|continue|go ahead|go on|start|begin|run|commit|push|apply)|"
+    r"(?:do you want|would you like) me to (?:proceed|continue|go ahead|go on|start|begin|run|commit|push|apply)",
+    re.IGNORECASE,
+)
+
+
+def closing_question(reply: str) -> str:
+    """Return the question that a reply ends with; an offer to help or to go on is none."""
+    last = next(iter([*sentences(reply)][::-1]), "")
+    return last if last.endswith("?") and not _OFFER.match(last) else ""
+
+
 def is_user_decision(sentence: str) -> bool:
     """Return whether a person's sentence settles something."""
     return _USER_DECISION.search(sentence) is not None and not _is_question(sentence)
@@ -167,12 +187,18 @@ def is_put_off(sentence: str) -> bool:
     return _LATER.search(sentence) is not None
 
 
-def open_points(text: str) -> Iterator[str]:
-    """Yield what a reply leaves open: by a sentence's words, or below a heading of open points."""
+def is_open_heading(line: str) -> bool:
+    """Return whether a line heads a list of what is left open."""
+    bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
+    return _OPEN_HEADING.match(bare.lstrip("#").rstrip(":")) is not None
+
+
+def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
+    """Yield what a reply leaves open: by its words, or, ``headed``, in lists of open points."""
     below = False
     for line in without_code(text).splitlines():
         bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
-        if _OPEN_HEADING.match(bare.lstrip("#").rstrip(":")):
+        if is_open_heading(line):
             below = True
             continue
         if not bare or line.lstrip().startswith("#"):
@@ -180,7 +206,7 @@ def open_points(text: str) -> Iterator[str]:
             continue
         is_item = _BULLET.match(line) is not None
         for sentence in sentences(line):
-            if not _SETTLED.search(sentence) and ((below and is_item) or _OPEN.search(sentence)):
+            if not _SETTLED.search(sentence) and ((below and is_item) or (not headed and _OPEN.search(sentence))):
                 yield sentence
         below = below and is_item
 

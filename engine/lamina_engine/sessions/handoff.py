@@ -24,6 +24,8 @@ MOST_TOKENS: Final = 700
 """Of a handoff, in tokens of 3.5 characters."""
 MOST_INSIGHTS: Final = 6
 _GOAL, _ASKED, _ANSWER, _LAST, _POINT = 420, 130, 170, 520, 220  # characters
+_KEPT: Final = ("first:", "last reply:", "not finished:", "changed:")
+"""Lines begin so that are not left out where all is too long."""
 _DONE: Final = frozenset({"completed", "done", "cancelled", "canceled"})
 _FILLER: Final = re.compile(
     r"(?:perfect|great|excellent|done|good|ok(?:ay)?|sure|absolutely|you['\u2019]re (?:absolutely )?right|all (?:done|set|good)|got it|"
@@ -90,12 +92,16 @@ def _write_handoff(thread: Thread, notes: SessionNotes, title: str) -> str:
         text = _render(head, sections)
         if estimate_tokens(len(text)) <= MOST_TOKENS:
             return text
-        longest = max(
-            (lines for name, lines in sections if len(lines) > 1), key=lambda lines: sum(map(len, lines)), default=None
-        )
-        if longest is None:
+        loose = [[line for line in lines if not line.startswith(_KEPT)] for _, lines in sections]
+        lengths = [
+            sum(map(len, lines)) if len(some) > 1 and lines else 0
+            for lines, (_, some) in zip(loose, sections, strict=True)
+        ]
+        longest = max(range(len(sections)), key=lengths.__getitem__)
+        if not lengths[longest]:
             return text
-        longest.pop(len(longest) // 2)  # the first and the last of a list say most
+        some = [line for line in loose[longest] if line.startswith("asked:")] or loose[longest]
+        sections[longest][1].remove(some[len(some) // 2])  # the first and the last of a list say most
 
 
 def _render(head: Sequence[str], sections: Iterable[tuple[str, Sequence[str]]]) -> str:
@@ -132,7 +138,7 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
         yield f"not finished: {_ending(notes)}"
     elif notes.is_interrupted:
         yield "not finished: the person interrupted the agent"
-    answered = [ask for ask in notes.asks if ask.reply]
+    answered = list({ask.text: ask for ask in notes.asks if ask.reply}.values())
     last = _last_reply(notes)
     for ask in _most_important(answered, 5):
         gist = _gist(ask.reply)
@@ -185,9 +191,10 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
     ]
     found += [f'"{_quote(remark.text, _POINT)}"' for remark in notes.put_off[-4:]]
     last = notes.asks[-1].reply if notes.is_answered else ""
-    for point in cues.open_points(last or _last_reply(notes)):
-        found.append(_quote(point, _POINT))
-    question = _closing_question(last)
+    replies = [ask.reply for ask in notes.asks[-3:-1]] + [last or _last_reply(notes)]
+    found += [_quote(point, _POINT) for reply in replies[:-1] for point in cues.open_points(reply, headed=True)]
+    found += [_quote(point, _POINT) for point in cues.open_points(replies[-1])]
+    question = cues.closing_question(last)
     if question:
         found.append(f'the agent asked: "{_quote(question, _POINT)}"')
     for failure in notes.failures:
@@ -196,13 +203,6 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
                 f"`{failure.command}` still fails" + (f": {_quote(failure.error, 140)}" if failure.error else "")
             )
     yield from list(dict.fromkeys(found))[:7]
-
-
-def _closing_question(reply: str) -> str:
-    """Return the question that a reply ends with; an offer of more help is none."""
-    last = next(iter([*cues.sentences(reply)][::-1]), "")
-    offered = re.match(r"(?:is there )?(?:anything|any(?:thing)? else|let me know|how can i)", last, re.IGNORECASE)
-    return last if last.endswith("?") and not offered else ""
 
 
 def _decided(notes: SessionNotes) -> Iterator[str]:
@@ -219,13 +219,13 @@ def _ends(remarks: Sequence[Remark], most: int) -> Sequence[Remark]:
 
 
 def _files(thread: Thread, notes: SessionNotes) -> Iterator[str]:
-    names = [(_relative(name, thread.facts.get("cwd")), count) for name, count in notes.edits.most_common(10)]
+    names = [(_relative(name, thread.facts.get("cwd")), count) for name, count in notes.edits.most_common(7)]
     if names:
         more = len(notes.edits) - len(names)
         listed = ", ".join(f"{name} ({count}×)" if count > 1 else name for name, count in names)
         yield f"changed: {listed}" + (f" and {more} more" if more > 0 else "")
     for about, answer in notes.findings[-2:]:
-        gist = _gist(answer)
+        gist = _excerpt(answer, _POINT)
         if gist:
             yield f"found by an agent{f' ({_quote(about, 60)})' if about else ''}: {gist}"
 
@@ -250,12 +250,25 @@ def _mend(failure: Failure) -> str:
 
 
 def _explanation(failure: Failure) -> str:
-    """Return the sentence in which the agent said why it failed."""
+    """Return how the agent said why it failed: the sentence with a cause, else the first it said about it."""
+    first = ""
     for remark in failure.remarks:
+        before = ""
         for sentence in cues.sentences(remark):
             if 25 <= len(sentence) <= 400 and cues.is_cause(sentence):
-                return sentence
-    return ""
+                return f"{before} {sentence}" if before and _REFERS_BACK.match(sentence) else sentence
+            before = sentence
+            if (
+                not first
+                and 40 <= len(sentence) <= 300
+                and not _FILLER.match(sentence)
+                and not sentence.endswith((":", "?"))
+            ):
+                first = sentence
+    return first
+
+
+_REFERS_BACK: Final = re.compile(r"(?:that|this|so|it|which|therefore)\b", re.IGNORECASE)
 
 
 # ---------------------------------------------------------------------- insights
@@ -269,11 +282,11 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     for failure in notes.failures:
         why = _explanation(failure)
-        if failure.mended and failure.error and (why or failure.edited):
+        if failure.mended and failure.error and why:
             changed = ", ".join(_relative(name, thread.facts.get("cwd")) for name in list(failure.edited)[-4:])
             lines = [
                 f"`{failure.command}` failed{project}: {failure.error}",
-                f"Why: {_quote(why, 400)}" if why else "",
+                f"Why: {_quote(why, 400)}",
                 f"It ran well after a change of {changed}." if changed else "It ran well later.",
             ]
             text = "\n".join(line for line in lines if line)
@@ -305,16 +318,17 @@ def _excerpt(reply: str, most: int) -> str:
     """Return the beginning of a reply on one line, without code, headings and fillers."""
     kept: list[str] = []
     room = most
-    for sentence in cues.sentences(reply):
-        if _FILLER.fullmatch(sentence):
-            continue
-        if len(sentence) > room:
-            if not kept:
-                kept.append(_quote(sentence, most))
-            break
-        kept.append(sentence)
-        room -= len(sentence) + 1
-    return " ".join(kept)
+    for line in cues.without_code(reply).splitlines():
+        if cues.is_open_heading(line):
+            break  # these points have a place of their own
+        for sentence in cues.sentences(line):
+            if _FILLER.fullmatch(sentence):
+                continue
+            if len(sentence) > room:
+                return " ".join(kept) or _quote(sentence, most)
+            kept.append(sentence if sentence.endswith((".", "!", "?", ":", ";")) else f"{sentence};")
+            room -= len(kept[-1]) + 1
+    return " ".join(kept).rstrip(";")
 
 
 def _quote(text: str, most: int) -> str:

@@ -38,6 +38,8 @@ _REASON_GIVEN: Final = re.compile(r"(?:the user said|reason)[^\n:]*:\s*(.+)", re
 _MOST: Final = 400  # of each list: a session of a week has bounds, too
 _SAID_CHARS: Final = 20_000
 _KEPT_REMARKS: Final = 4
+_TELLING_CHARS: Final = 120
+"""A shorter reply to "thanks" or "run it again" does not take the place of the reply to the request before."""
 
 
 class Ask(msgspec.Struct):
@@ -112,6 +114,8 @@ class SessionNotes:
         self._now_us: int | None = None
         self._turn = -1
         self._places = 0
+        self._question = ""
+        """Asked by the agent, and not answered yet."""
         self._tools: dict[str, tuple[str, str, str]] = {}
         self._tasks: dict[str, tuple[str, str]] = {}
         self._just_mended: list[Failure] = []
@@ -151,6 +155,9 @@ class SessionNotes:
             return
         self._tools.clear()
         self._just_mended = []
+        question, self._question = self._question, ""
+        if question and len(answer := next(iter(cues.sentences(text)), "")) <= 160:
+            self._remark(self.decisions, f"{question} → {answer}", by_user=True)
         if not cues.is_substantial(text):
             self.is_answered = self.is_answered and not text.startswith("continue")
             return
@@ -180,8 +187,9 @@ class SessionNotes:
     def _reply(self, text: str) -> None:
         text = text[:_SAID_CHARS]
         self.is_answered, self.is_interrupted = True, False
-        if self.asks:
+        if self.asks and (self.asks[-1].turn == self._turn or len(text) >= _TELLING_CHARS):
             self.asks[-1].reply = text
+        self._question = cues.closing_question(text)
         self.replies = [*self.replies[-(_KEPT_REMARKS - 1) :], text]
         for failure in (*(f for f in self.failures if not f.mended), *self._just_mended):
             failure.remarks = [*failure.remarks[-(_KEPT_REMARKS - 1) :], text]

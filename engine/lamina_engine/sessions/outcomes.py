@@ -17,9 +17,10 @@ _REASONS: Final = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^E {2,}(?=\S*(?:Error|Exception)\b).+",
-        r"^(?:[\w.]*(?:Error|Exception|Panic|Interrupt)\b(?:\s*\[[^\]\n]*\])?: ).+",
+        r"^(?:[\w.]*(?:Error|Exception|Panic|Interrupt)\b(?:\s*\[[^\]\n]*\])?: |[A-Z]\w*(?:::[A-Z]\w*)+: ).+",
         r"^.*\berror(?:\[\w+\]| TS\d+)?: .+",
         r"^E {2,}\S.*",
+        r"^\s*(?:\d+\)|●) \S.{8,}",
         r"^FAILED \S+.*",
         r"^(?:panic|fatal|FATAL|ERROR|Error|error|npm (?:ERR!|error))\b.*",
         r"^.*(?:panicked at|command not found|No such file or directory|Cannot find module|[Pp]ermission denied|"
