@@ -1,4 +1,4 @@
-"""``lamina eval``: recall on labelled sets, questions about people and things, and one's own vault."""
+"""``lamina eval``: labelled sets, questions about people and things, one's own vault."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _kg_lines(reports: Sequence[KgReport], *, verbose: bool) -> Iterator[str]:
 )
 @embedder_option
 def own_vault(call: Call, sample: int, embedder: str | None) -> None:
-    """Measure the vault itself: how chains and topics cover it, which lanes find, how long answers take.
+    """Measure the vault itself: coverage by chains and topics, lanes of the hits, latency.
 
     Beginnings of evenly spaced chunks are the questions; no labels are needed and nothing is written.
     """

@@ -1,4 +1,4 @@
-"""Coverage of a vault of one's own, without labels: chains, topics, lanes of the hits, and how long answers take.
+"""Coverage of one's own vault, without labels: chains, topics, lanes of the hits, latency.
 
 Beginnings of evenly spaced chunks are asked; a chunk that was asked does not count among its own hits.
 """

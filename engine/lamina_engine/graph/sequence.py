@@ -63,7 +63,7 @@ def sequences(view: View) -> list[Draft]:
 
 
 def _session_drafts(view: View, rows: I64) -> Iterator[Draft]:
-    """Yield the steps of chunks added by one agent in one session, by date, and those from session to session."""
+    """Yield the steps of added chunks within a session and agent, and across sessions."""
     session, agent = (view.categories.gather(view.snapshot, name, rows) for name in ("session", "agent"))
     some = np.flatnonzero((session >= 0) & (view.snapshot.numbers("chunks", "ordinal", rows) < 0))
     rows, session, agent = rows[some], session[some], agent[some]

@@ -375,7 +375,7 @@ def build(memory: Memory, sessions: Collection[str] | None = None) -> LinkCounts
 
 
 def claim_sets(view: View, everything: Collection[Thread], chosen: Collection[Thread]) -> list[ClaimSet]:
-    """Return each origin's claims for some threads, and for the steps between sessions that they may change."""
+    """Return each origin's claims for some threads and for steps that these may change."""
     drafts: dict[str, list[Draft]] = {origin: [] for origin in ORIGINS}
     pages = Pages(view)
     for thread in chosen:
@@ -418,7 +418,7 @@ def _pause_us(before: ThreadChunk, after: ThreadChunk) -> float:
 def _cross_session_drafts(
     view: View, everything: Iterable[Thread], chosen: Collection[Thread], pages: Pages
 ) -> tuple[list[Draft], frozenset[str]]:
-    """Return the steps between sessions of a project that chosen ones may change, and all chunks these may begin at.
+    """Return steps between sessions that chosen ones may change, and where such may begin.
 
     Sessions are ordered by their beginning, equal ones by name.
     """

@@ -1,4 +1,4 @@
-"""Doubtful steps of sessions: after a pause, after "by the way", and from one session of a project to another.
+"""Doubtful steps of sessions: after a pause, after "by the way", and across sessions.
 
 A pause weakens a step and does not cut it: its weight halves with every eight hours past the first half. Likeness can
 only lift it. From session to session nothing but likeness counts: what a session begins with is compared with the ends of
@@ -106,7 +106,7 @@ class Step(NamedTuple):
 
 
 def find_step(after: int, head: Matter, tail_of: Callable[[int], Matter]) -> Step | None:
-    """Return the step to a session from the most alike of those before it; of equals from the last."""
+    """Return the step to a session from the most alike one before it; of equals the last."""
     best: Step | None = None
     for before in range(after - 1, max(after - 1 - LOOK_BACK, -1), -1):
         weight = likeness_weight(tail_of(before), head)

@@ -1,4 +1,4 @@
-"""Relevance of rows to a question: whether they are about it at all, on one scale for all vaults.
+"""Relevance of rows to a question, on one scale for all vaults.
 
 A rank says which hit is the best, never that it is good. Two measures say that: the *share* of the question's words that a
 row holds, weighed by rarity, words that the vault lacks counted as the rarest; and its cosine *above the background*, the

@@ -201,7 +201,7 @@ def _query_vector(memory: Memory, query: str | None, vector: ArrayLike | None) -
 def _find_seeds(
     memory: Memory, query: str, profile: Profile, options: Mapping[str, Any]
 ) -> tuple[View, I64, str | None]:
-    """Return a view, and the first hits by match alone that are strong beside the best, or the reason for none."""
+    """Return a view and the first hits by match alone, or the reason why there are none."""
     plain = replace(profile, boosts=Boosts(), siblings=Siblings(), diversity=Diversity())
     where = options["where"]
     moments = _ABOUT_WHOLE_SESSIONS if where is None else {"AND": [where, _ABOUT_WHOLE_SESSIONS]}
@@ -372,7 +372,7 @@ class _Findings:
         self._codes = None if agent is None else agent_codes(view, agent)
 
     def add(self, rows: list[int], hops: list[int], used: int, direction: Way) -> tuple[list[int], list[int]]:
-        """Return a chain's rows and hops with the last chunks of agents that reported to one of them, as far as fits.
+        """Return a chain's rows and hops with the reports of called agents, as far as these fit.
 
         In the order of the walk: a report stands before the chunk that it went to, so behind it on a way backward.
         """
@@ -409,7 +409,7 @@ class _Findings:
 
 
 def _worth(found: Chains, values: F64, nothing: float) -> F64:
-    """Return the mean of each chain's best matches; a chain of fewer chunks has ``nothing`` for the rest."""
+    """Return the mean of each chain's best matches, ``nothing`` standing for missing ones."""
     out = np.empty(found.seeds.size)
     for i in range(found.seeds.size):
         best = np.full(_BEST, nothing)

@@ -250,7 +250,7 @@ def _mend(failure: Failure) -> str:
 
 
 def _explanation(failure: Failure) -> str:
-    """Return how the agent said why it failed: the sentence with a cause, else the first it said about it."""
+    """Return the agent's sentence with the cause, else the first that it said about it."""
     first = ""
     for remark in failure.remarks:
         before = ""

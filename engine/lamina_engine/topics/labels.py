@@ -151,9 +151,9 @@ def _best(counts: WordCounts, total: Counter[str], spread: Counter[str], mean: f
 
 
 def _written(forms: Counter[str]) -> str:
-    """Return the form in which people write a word: the commonest, but for capitals that only begin a sentence.
+    """Return the form in which people write a word.
 
-    One with capitals inside is a name and is chosen from a fifth of the uses on; a capitalised one gives way to the same in
+    The commonest; one with capitals inside is a name and is chosen from a fifth of the uses on; a capitalised one gives way to the same in
     lower case in the same way.
     """
     enough = forms.total() / 5
