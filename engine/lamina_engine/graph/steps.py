@@ -54,7 +54,7 @@ def likeness_weight(a: Matter, b: Matter) -> float:
 
 
 class Pages:
-    """What chunks of sessions are about, read once each."""
+    """Words of the beginnings and ends of runs of chunks, read once each."""
 
     def __init__(self, view: View) -> None:
         self._view = view

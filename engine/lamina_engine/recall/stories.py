@@ -365,7 +365,7 @@ def hop_weights(hops: I32, curve: str, direction: Way) -> F64:
 
 
 class _Findings:
-    """What agents found that were called on the way of a chain."""
+    """Reports of agents that were called on the way of a chain."""
 
     def __init__(self, view: View, budget: int, agent: str | None) -> None:
         self._view, self._budget = view, budget
