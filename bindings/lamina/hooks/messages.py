@@ -1,21 +1,18 @@
 """Messages that an agent without transcript files hands over, written as a transcript.
 
-Secrets are masked and blocks of context taken out before anything is on disk; the file lies in the queue until it is captured.
+Secrets are masked before anything is on disk; the file lies in the queue until it is captured.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import lamina
 from lamina.hooks.queue import Queue, key_of
-
-_CONTEXT: Final = re.compile(r"\s*<lamina-context[^>]*>.*?</lamina-context>\s*", re.DOTALL)
 
 
 def write_transcript(queue: Queue, session: str, folder: str, messages: list[object]) -> str:
@@ -57,8 +54,7 @@ def _lines(session: str, folder: str, messages: list[object], clean: Any) -> Ite
 
 def _blocks(part: dict[str, Any], clean: Any) -> Iterator[dict[str, object]]:
     if part.get("type") == "text" and isinstance(part.get("text"), str) and not part.get("synthetic"):
-        if said := _CONTEXT.sub("", part["text"]):
-            yield {"type": "text", "text": clean(said)}
+        yield {"type": "text", "text": clean(part["text"])}
     elif part.get("type") == "tool":
         state = part.get("state")
         given = state.get("input") if isinstance(state, dict) else None

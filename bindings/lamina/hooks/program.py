@@ -33,7 +33,7 @@ def main(words: list[str]) -> int:
     try:
         _answer(event, agent, options.get("vault", ""), deadline_s, reply)
     except BaseException:  # whatever it is: a memory never breaks its user's work
-        if os.environ.get("LAMINA_HOOKS") == "debug":
+        if _is_debugged():
             sys.excepthook(*sys.exc_info())
     reply.send({})
     return 0
@@ -61,6 +61,11 @@ class _Reply:
             with contextlib.suppress(OSError):
                 os.kill(self.child, signal.SIGKILL)
         os._exit(0)
+
+
+def _is_debugged() -> bool:
+    """Return True where the user wants to see what goes wrong, on stderr."""
+    return os.environ.get("LAMINA_HOOKS") == "debug"
 
 
 def _options(words: list[str]) -> dict[str, str]:
@@ -205,8 +210,8 @@ def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str
             signal.setitimer(signal.ITIMER_REAL, deadline_s + 0.5)  # should the parent be killed
             os.close(out)
             nothing = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nothing, 0)
-            os.dup2(nothing, 1)
+            for stream in (0, 1) if _is_debugged() else (0, 1, 2):
+                os.dup2(nothing, stream)
             rest = b"%s\0" % build().encode("utf-8", "replace")  # the last byte says that it is whole
             while rest:
                 rest = rest[os.write(into, rest) :]

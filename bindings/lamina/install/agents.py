@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What is known of one agent."""
+    """One agent: its events, its files and its patience."""
 
     name: str
     title: str

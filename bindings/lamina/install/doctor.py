@@ -1,4 +1,4 @@
-"""The doctor: what is installed is run as its agent runs it; a fault is named with its remedy."""
+"""The doctor: what is installed is run as by its agent; a fault is named with its remedy."""
 
 from __future__ import annotations
 

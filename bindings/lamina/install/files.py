@@ -30,7 +30,7 @@ _LARGEST: Final = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to become of one file."""
+    """Change of one file."""
 
     path: Path
     before: bytes | None
@@ -100,7 +100,7 @@ class Installed:
 
 
 def plan_install(target: Target, installed: Installed) -> Change:
-    """Return what a file becomes with our entries in it, whatever of ours it held before."""
+    """Plan our entries in a file, whatever of ours it held before."""
     current = _read(target.path)
     if target.content is not None:
         return Change(target.path, current, target.content.encode())
@@ -132,7 +132,7 @@ def apply_install(target: Target, change: Change, agent: str, installed: Install
 
 
 def plan_uninstall(path: Path, agent: str, installed: Installed) -> Change:
-    """Return what a file becomes without our entries: its former bytes, if ours is the last edit."""
+    """Plan the removal of our entries: the former bytes come back, if ours is the last edit."""
     current, note = _read(path), installed.note(path)
     if set(note.get("agents", [])) - {agent} or current is None:
         return Change(path, current, current)  # another agent reads the same file, or it is gone

@@ -139,7 +139,7 @@ def _nested(path: list[str], value: Any) -> Any:
 
 
 class _Style:
-    """How a document is written: its line ends and its indentation."""
+    """Style of a document: its line ends and its indentation."""
 
     def __init__(self, text: str) -> None:
         self.newline = "\r\n" if "\r\n" in text else "\n"

@@ -40,6 +40,16 @@ class Event(msgspec.Struct, gc=False):  # what a reader made of JSON has no cycl
     """More about it: ``file``, ``spawn``, ``agents``, ``mentions``, ``sent``, ``received``, ``model``, ``branch``."""
 
 
+_TOLD: Final = re.compile(r"\s*<lamina-context\b[^>]*>.*?</lamina-context>\s*", re.DOTALL)
+
+
+def drop_told(events: Sequence[Event]) -> None:
+    """Take out the context blocks that a vault has told an agent: it would learn from itself."""
+    for event in events:
+        if "<lamina-context" in event.text:
+            event.text = _TOLD.sub("\n", event.text).strip()
+
+
 class Thread(msgspec.Struct):
     """A line of talk of a main agent or of a sub-agent, to which the next events belong."""
 

@@ -15,7 +15,7 @@ from lamina_engine.sessions.chats import ChatReader
 from lamina_engine.sessions.claude_code import ClaudeCodeReader
 from lamina_engine.sessions.codex import CodexReader
 from lamina_engine.sessions.cutting import SessionLimits
-from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, parse_file_name
+from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, drop_told, parse_file_name
 from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
@@ -290,7 +290,9 @@ class TranscriptFile:
             notes: SessionNotes | None = None
             thread = _NO_THREAD
             for batch in self._batches(self._items(stream)):
-                self.masking.mask_events([item for item in batch if type(item) is Event])
+                happened = [item for item in batch if type(item) is Event]
+                drop_told(happened)
+                self.masking.mask_events(happened)
                 for item in batch:
                     if isinstance(item, Thread):
                         yield from _finish(thread, cutter, notes)

@@ -285,8 +285,8 @@ def check_together(project: Path, hooks: int, writers: int, adds: int, seconds: 
         return done.stdout.split()
 
     def reindex() -> int:
-        command = [sys.executable, "-m", "lamina", "reindex", "--vault", str(vault)]
-        return subprocess.run(command, capture_output=True, check=False).returncode
+        code = "import lamina, sys\nwith lamina.open(sys.argv[1], lock_timeout_s=120) as vault: vault.reindex()"
+        return subprocess.run([sys.executable, "-c", code, str(vault)], capture_output=True, check=False).returncode
 
     with ThreadPoolExecutor(hooks + writers + 1) as pool:
         asked = [pool.submit(ask, i) for i in range(hooks)]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.sessions.events import FileName, parse_file_name, project_of_folder
+from lamina_engine.sessions.events import Event, FileName, drop_told, parse_file_name, project_of_folder
 
 UUID = "0b1c2d3e-1111-4222-8333-444455556666"
 
@@ -34,3 +34,14 @@ def test_what_a_path_says(path: str, found: FileName) -> None:
 )  # fmt: skip
 def test_the_project_of_a_folder(folder: str | None, project: str | None) -> None:
     assert project_of_folder(folder) == project
+
+
+def test_what_a_vault_told_an_agent_is_not_learned_again() -> None:
+    told = '<lamina-context tier="turn">\nMemories.\n<memory id="a">\nold\n</memory>\n</lamina-context>\n'
+    events = [
+        Event("user", f"Why Redis?\n\n{told}"),
+        Event("user", f"{told}{told}And then?"),
+        Event("said", "because <b>"),
+    ]
+    drop_told(events)
+    assert [event.text for event in events] == ["Why Redis?", "And then?", "because <b>"]
