@@ -9,7 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +265,43 @@ def test_an_agent_that_keeps_no_transcript_hands_its_messages_over(project: Path
     until(lambda: not list((project / ".lamina" / "queue").glob("*.jsonl")))
     for path in (project / ".lamina").rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+
+
+def test_links_are_judged_in_the_background_once_a_model_answers(
+    project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # without a model, or while it is away, the questions wait in the vault; a capture never fails for it
+    monkeypatch.setenv("LAMINA_JUDGE_MODEL", "none")
+    monkeypatch.setenv("LAMINA_JUDGE_URL", "http://127.0.0.1:9/v1")
+    payload = {"session_id": SESSION, "cwd": str(project), "transcript_path": str(transcript)}
+    assert hook("session-end", payload, PATIENT).out == b"{}\n"
+    assert len(captured(project)) > 1
+    log = project / ".lamina" / "queue" / "capture.log"
+    until(lambda: "seconds" in log.read_text())
+    answers = []
+
+    class Model(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answers.append(self.rfile.read(int(self.headers["Content-Length"])))
+            content = json.dumps({"choices": [{"message": {"content": "[]"}}], "usage": {"total_tokens": 3}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        monkeypatch.setenv("LAMINA_JUDGE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        with transcript.open("a") as out:
+            out.write(turns(4, start=12))
+        assert hook("session-end", payload, PATIENT).out == b"{}\n"
+        until(lambda: len(answers) > 0)
+    finally:
+        server.shutdown()
+        server.server_close()
