@@ -198,6 +198,11 @@ class Hits(Results["Hit"]):
         time = cast("WindowTrace | None", self._trace.get("time"))
         return None if time is None else time["read_as"]
 
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Ids of given candidates that the vault does not have."""
+        return tuple(cast("Sequence[str]", self._trace.get("unknown", ())))
+
     def explain(self) -> Explanation:
         """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]

@@ -662,6 +662,7 @@ class Vault:
         offset: int = 0,
         fill: bool = False,
         per_source: int | None = 2,
+        candidates: Iterable[tuple[str, float]] | None = None,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -695,8 +696,8 @@ class Vault:
             The session that asks: ``episodic`` prefers its chunks.
         time : {"prefer", "filter", "off"}, optional
             Treatment of a time that the question names ("last Tuesday", "before the migration"): preferred, required
-            where that gives k hits, or ignored. By default set by the profile: ``default`` prefers, ``temporal`` filters
-            where the words are certain; ``since`` and ``until`` replace it.
+            where that gives k hits, or ignored. By default ``default`` and ``temporal`` prefer it, and every profile
+            filters by it where the question is nothing else; ``since`` and ``until`` replace it.
         tz : str, optional
             Time zone of naive dates in this call; the vault's by default.
         syntax : bool
@@ -712,6 +713,9 @@ class Vault:
         per_source : int, optional
             Most hits of one document, so that a long page does not fill the list; None for any number. It does not apply
             to records, sessions and added chunks, where ``where`` or ``source:`` names sources, and with ``fill``.
+        candidates : iterable of (str, float), optional
+            Ids and cosine distances that another vector store found: only these are ranked, with 1 − distance (in
+            [0, 1]) in place of the cosine. Links may bring more. Unknown ids are named by ``hits.unknown``.
 
         Returns
         -------
@@ -737,7 +741,7 @@ class Vault:
         """
         if lanes is not None and not isinstance(lanes, Sequence):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
-        if (lanes is None or "vector" in lanes) and profile != "lexical":
+        if (lanes is None or "vector" in lanes) and profile != "lexical" and candidates is None:
             self._memory.begin_recall()
         with contextlib.nullcontext() if self._memory.recalled else gc_paused():
             from lamina_engine.recall.pipeline import recall
@@ -746,6 +750,7 @@ class Vault:
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
                 session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
+                candidates=candidates,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,

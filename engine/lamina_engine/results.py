@@ -167,6 +167,9 @@ class _Explanation(TypedDict):
 class Explanation(_Explanation, total=False):
     """Parameters of a recall, counts of its stages and terms of its hits."""
 
+    unknown: list[str]
+    """Ids of candidates that the caller brought and the vault does not have."""
+
     time: WindowTrace
     operators: list[str]
     corrected: dict[str, list[str]]

@@ -105,6 +105,8 @@ class _Ranking(Struct, frozen=True):
     operators: Operators | None
     left_out: int
     """Candidates passed over because their source had its hits."""
+    unknown: tuple[str, ...] = ()
+    """Ids of candidates that the caller brought and the vault does not have."""
 
 
 class HitRows(Struct, frozen=True):
@@ -205,11 +207,20 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 
         operators = apply_operators(view, request.parsed, _analyzer())
         selection, linkable = operators.narrow(selection), operators.narrow_linked(selection)
-    share = _vector_share(memory, view, request)
-    query = _query_vector(memory, view, request) if share > 0.0 else None
-    share = share if query is not None else 0.0
     bonuses = operators.bonuses if operators is not None else ()
-    words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, query, bonuses)
+    unknown: tuple[str, ...] = ()
+    if request.candidates is not None:
+        from lamina_engine.recall.given import place_candidates  # few recalls bring any
+
+        nearest, selection, unknown = place_candidates(view, selection, request.candidates)
+        share, query = _given_share(memory, view, request), None
+        words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, None, bonuses)
+        lanes = lanes[0], nearest
+    else:
+        share = _vector_share(memory, view, request)
+        query = _query_vector(memory, view, request) if share > 0.0 else None
+        share = share if query is not None else 0.0
+        words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, query, bonuses)
     facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
         facts = fact_lane(view, request, selection, memory.config.facts)
@@ -252,8 +263,16 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
         access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
     return _Ranking(
         selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators, left_out,
+        bool(near.size), corrections, operators, left_out, unknown,
     )  # fmt: skip
+
+
+def _given_share(memory: Memory, view: View, request: Request) -> float:
+    """Return the share of the distances that the caller brought: the vector lane's, all of it in a vault without vectors."""
+    share = request.profile.vector_share
+    if share is None:
+        share = memory.embedder_for(view.snapshot.space).lane_weight if view.vector_rows else 1.0
+    return share
 
 
 def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
@@ -293,6 +312,8 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         "intent": ranked.intent,
         "left_out": ranked.left_out,
     }
+    if request.candidates is not None:
+        trace["unknown"] = list(ranked.unknown)
     if any(ranked.facts):
         counts["facts"] = len(ranked.facts.chunks) + len(ranked.facts.alone)
     if request.window is not None:

@@ -57,6 +57,8 @@ class Request(Struct, frozen=True):
     fill: bool = False
     """True to return k rows as long as k are selected, matching or not."""
     offset: int = 0
+    candidates: dict[str, float] | None = None
+    """Distances by id of what the caller found elsewhere: nothing else is recalled."""
     per_source: int | None = None
     """Hits of one file, at most; None for any number."""
     """Best hits to leave out."""
@@ -94,6 +96,7 @@ def make_request(
     fill: bool = False,
     offset: int = 0,
     per_source: int | None = PER_SOURCE,
+    candidates: object = None,
     dim: int | None = None,
     empty: bool = False,
     tz: str = "UTC",
@@ -147,6 +150,7 @@ def make_request(
         fill=fill,
         offset=offset,
         per_source=None if fill or _names_source(where, parsed) else _per_source(per_source),
+        candidates=_candidates(candidates),
     )
 
 
@@ -185,6 +189,14 @@ def _moment(value: Instant | None, tz: str, now_us: int, what: str) -> int | Non
     from lamina_engine.time.moments import parse_moment  # few recalls name a date
 
     return parse_moment(value, tz, now_us, what=what)
+
+
+def _candidates(given: object) -> dict[str, float] | None:
+    if given is None:
+        return None
+    from lamina_engine.recall.given import check_candidates  # few recalls bring any
+
+    return check_candidates(given)
 
 
 def _session(session: object) -> str | None:
