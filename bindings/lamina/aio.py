@@ -359,12 +359,16 @@ class AsyncVault:
         *,
         where: Where | None = None,
         ids: str | Sequence[str] | None = None,
+        query: str | None = None,
+        threshold: float = 0.6,
     ) -> ForgetReport:
         """Erase every byte of some chunks, all their versions included. This cannot be undone.
 
         See `Vault.forget`.
         """
-        return await asyncio.to_thread(self.vault.forget, what, dry_run, where=where, ids=ids)
+        return await asyncio.to_thread(
+            self.vault.forget, what, dry_run, where=where, ids=ids, query=query, threshold=threshold
+        )
 
     async def recall(
         self,
@@ -388,6 +392,7 @@ class AsyncVault:
         offset: int = 0,
         fill: bool = False,
         per_source: int | None = 2,
+        candidates: Iterable[tuple[str, float]] | None = None,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
 
@@ -414,6 +419,7 @@ class AsyncVault:
             offset=offset,
             fill=fill,
             per_source=per_source,
+            candidates=candidates,
         )
 
     async def get(self, id: str) -> Chunk:
@@ -807,6 +813,7 @@ class AsyncVault:
         where: Where | None = None,
         after_days: float = 90.0,
         types: Mapping[str, float | None] | None = None,
+        tier: Tier | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
         """Archive chunks that have not changed lately.
@@ -814,7 +821,7 @@ class AsyncVault:
         See `Vault.archive`.
         """
         return await asyncio.to_thread(
-            self.vault.archive, ids, where=where, after_days=after_days, types=types, dry_run=dry_run
+            self.vault.archive, ids, where=where, after_days=after_days, types=types, tier=tier, dry_run=dry_run
         )
 
     async def reindex(
@@ -1657,6 +1664,7 @@ class AsyncFreshness:
         where: Where | None = None,
         after_days: float = 90.0,
         types: Mapping[str, float | None] | None = None,
+        tier: Tier | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
         """Archive chunks, by id or by age.
@@ -1664,5 +1672,5 @@ class AsyncFreshness:
         See `Freshness.archive`.
         """
         return await asyncio.to_thread(
-            self._sync.archive, ids, where=where, after_days=after_days, types=types, dry_run=dry_run
+            self._sync.archive, ids, where=where, after_days=after_days, types=types, tier=tier, dry_run=dry_run
         )

@@ -197,6 +197,7 @@ class Freshness:
         where: Where | None = None,
         after_days: float = 90.0,
         types: Mapping[str, float | None] | None = None,
+        tier: Tier | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
         """Archive chunks, by id or by age.
@@ -215,6 +216,8 @@ class Freshness:
             Days without change.
         types : mapping, optional
             Days by type; None exempts a type.
+        tier : {"fresh", "aging", "stale", "expired", "unknown"}, optional
+            Chunks of this tier by the last `lamina.Vault.freshness`, whatever their age.
         dry_run : bool
             Only report; False writes.
 
@@ -233,4 +236,6 @@ class Freshness:
         """
         from lamina_engine.freshness.archive import archive
 
-        return archive(self._memory, ids=ids, filter_=where, after_days=after_days, types=types, dry_run=dry_run)
+        return archive(
+            self._memory, ids=ids, filter_=where, after_days=after_days, types=types, tier=tier, dry_run=dry_run
+        )

@@ -597,6 +597,8 @@ class Vault:
         *,
         where: Where | None = None,
         ids: str | Sequence[str] | None = None,
+        query: str | None = None,
+        threshold: float = 0.6,
     ) -> ForgetReport:
         """Erase every byte of some chunks, all their versions included. This cannot be undone.
 
@@ -607,6 +609,10 @@ class Vault:
             by name.
         dry_run : bool
             Only count; False erases.
+        query : str, optional
+            Chunks that are like this text, among those that ``where`` accepts. Look at the dry run first.
+        threshold : float
+            Least likeness for ``query``: the cosine, or the share of its words, whichever is more.
 
         Returns
         -------
@@ -635,7 +641,13 @@ class Vault:
             if where is not None or ids is not None:
                 raise InvalidArgument("forget was given two selections; give a filter or ids, once")
             where, ids = (what, None) if isinstance(what, Mapping) else (None, what)
-        return forget(self._memory, where, ids, dry_run=dry_run)
+        if query is None:
+            return forget(self._memory, where, ids, dry_run=dry_run)
+        if ids is not None:
+            raise InvalidArgument("forget was given ids and a query; give one of them, or a filter with the query")
+        from lamina_engine.care.likeness import forget_alike
+
+        return forget_alike(self._memory, query, where, threshold, dry_run=dry_run)
 
     # ------------------------------------------------------------------ reading
 
@@ -1271,6 +1283,7 @@ class Vault:
         where: Where | None = None,
         after_days: float = 90.0,
         types: Mapping[str, float | None] | None = None,
+        tier: Tier | None = None,
         dry_run: bool = True,
     ) -> ArchiveReport:
         """Archive chunks that have not changed lately; see `lamina.freshness.Freshness.archive`.
@@ -1279,7 +1292,7 @@ class Vault:
         ------
         InvalidArgument, ChunkNotFound, AmbiguousId, VaultReadOnly, VaultLocked
         """
-        return self.freshness.archive(ids, where=where, after_days=after_days, types=types, dry_run=dry_run)
+        return self.freshness.archive(ids, where=where, after_days=after_days, types=types, tier=tier, dry_run=dry_run)
 
     # ------------------------------------------------------------------ care
 

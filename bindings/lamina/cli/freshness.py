@@ -205,6 +205,7 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
     "archive",
     "lamina archive",
     "lamina archive --type conversation --after-days 30 --yes",
+    "lamina archive --tier expired --yes",
     "lamina archive 4f1c09a2b7 --yes",
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
@@ -212,19 +213,22 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
     "--after-days", type=click.FloatRange(min=0.0, min_open=True), default=90.0, show_default=True, metavar="N",
     help="Archive chunks unchanged for N days (without ids).",
 )  # fmt: skip
+@click.option("--tier", type=click.Choice(_TIERS), help="Archive chunks of this tier by the last `lamina freshness`.")
 @click.option("--yes", is_flag=True, help="Apply the changes; without it they are only listed.")
 @filter_options
-def archive(call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, yes: bool) -> None:
+def archive(
+    call: Call, ids: tuple[str, ...], where: Where | None, after_days: float, tier: Tier | None, yes: bool
+) -> None:
     """Archive chunks that have not changed for a while.
 
     Recalls count where a profile reinforces what is recalled. It is kept, out of recall and of `lamina list` (but
     --where '{"status": "archived"}' lists it), until `lamina restore`. Never what is pinned or snoozed, nor preferences,
     antipatterns, hubs and deductions. Without --yes nothing changes.
     """
-    if ids and where:
-        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection), and not both")
+    if ids and (where or tier):
+        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection, --tier), and not both")
     with call.open(mode="w" if yes else "r") as vault:
-        report = vault.archive(list(ids) or None, where=where, after_days=after_days, dry_run=not yes)
+        report = vault.archive(list(ids) or None, where=where, after_days=after_days, tier=tier, dry_run=not yes)
         shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
     call.answer(report.to_dict(), lambda: _archive_lines(report, shown))
     if report.dry_run and report.chunks and not call.as_json:

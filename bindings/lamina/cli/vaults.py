@@ -26,7 +26,7 @@ from lamina.cli.command import (
     embedder_option,
     filter_options,
 )
-from lamina.cli.terminal import chunk_table, count_of, dim, printable, table
+from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
 from lamina.vault import open_vault, vault_path
 from lamina_engine import config
 from lamina_engine.clock import zone
@@ -209,19 +209,29 @@ _SHOWN = 20
     "lamina forget 4f1c09a2b7",
     "lamina forget 4f1c09a2b7 --yes",
     'lamina forget --where \'{"session": "2026-03-01"}\' --yes',
+    'lamina forget --query "salary of Anna" --threshold 0.7',
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--query", metavar="TEXT", help="Forget chunks that are like this text.")
+@click.option(
+    "--threshold", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.6, show_default=True, metavar="N",
+    help="Least likeness to the query.",
+)  # fmt: skip
 @filter_options
 @click.option("--yes", is_flag=True, help="Erase; without it chunks are only counted.")
-def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> None:
+def forget(
+    call: Call, ids: tuple[str, ...], query: str | None, threshold: float, where: Where | None, yes: bool
+) -> None:
     """Erase every byte of some chunks, for good.
 
     Without --yes nothing changes: what would go is counted and listed. Backups and exports are not reached.
     """
-    if bool(ids) == bool(where):
-        raise click.UsageError("give ids or a filter (--where, --project, --type, --collection), and not both")
+    if bool(ids) == bool(where or query):
+        raise click.UsageError(
+            "give ids, or a filter (--where, --project, --type, --collection) or --query, and not both"
+        )
     with call.open(mode="w" if yes else "r") as vault:
-        report = vault.forget(list(ids) or where, not yes)
+        report = vault.forget(list(ids) or None, not yes, where=where, query=query, threshold=threshold)
         shown = [] if yes or call.as_json else vault.get_many(report.ids[:_SHOWN])
     call.answer(report.to_dict(), lambda: _forget_lines(report, shown))
     if report.dry_run and report.chunks and not call.as_json:
@@ -229,9 +239,16 @@ def forget(call: Call, ids: tuple[str, ...], where: Where | None, yes: bool) -> 
 
 
 def _forget_lines(report: ForgetReport, shown: Sequence[Chunk]) -> Iterator[str]:
-    yield from chunk_table(shown)
+    if report.likeness and shown:
+        room = columns() - 20
+        for score, chunk in zip(report.likeness, shown, strict=False):
+            yield f"{score:.3f}  {short_id(chunk.id):<12}  {clip(printable(chunk.title or chunk.text[:400]), room)}"
+    else:
+        yield from chunk_table(shown)
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
+    if report.likeness:
+        yield f"likeness {report.likeness[-1]:.3f} to {report.likeness[0]:.3f}, median {report.median or 0.0:.3f}"
     yield f"{'would forget' if report.dry_run else 'forgot'} {count_of(report.chunks, 'chunk')}"
     names = ("rows", "vectors", "events", "sources", "links", "facts")
     yield from table(((name, f"{getattr(report, name):,}") for name in names), indent=2)

@@ -73,6 +73,10 @@ class ForgetReport(Report):
     """Their ids."""
     facts: int = 0
     """Rows of the facts log that one of them says, with what became of those."""
+    likeness: tuple[float, ...] = ()
+    """Of each id to the query that chose it, the greatest first."""
+    median: float | None = None
+    """Median of the likeness."""
 
 
 def _random() -> str:

@@ -45,6 +45,7 @@ def archive(
     filter_: Mapping[str, Any] | None = None,
     after_days: float = AFTER_DAYS,
     types: Mapping[str, float | None] | None = None,
+    tier: str | None = None,
     dry_run: bool = True,
 ) -> ArchiveReport:
     """Archive named chunks, or those that a policy finds old; see ``Vault.archive``."""
@@ -52,18 +53,25 @@ def archive(
         raise InvalidArgument(f"dry_run={dry_run!r} must be True (report only) or False (archive)")
     if ids is not None and filter_ is not None:
         raise InvalidArgument("archive takes either ids or where, and needs one of them; give the chunks to archive")
+    if tier is not None and ids is not None:
+        raise InvalidArgument("archive was given ids and a tier; give one of them")
     limits = _limits(after_days, types)
+    if tier is not None:  # what the last scan found, whatever its age
+        filter_ = {"AND": [filter_ or {}, {"freshness": tier}]}
+        limits = {name: None if days is None else 0.0 for name, days in limits.items()}
     view = memory.view()
     if ids is not None:
         named = [find_row(view, identity) for identity in ids_of(ids, alone=True)]
         rows = np.unique(np.array([row for row in named if view.state.status[row] == ACTIVE], np.int64))
     else:
-        rows = _old_rows(view, filter_, after_days, limits, memory.clock.now_us(), memory.config.tz)
+        after = after_days if tier is None else 0.0
+        rows = _old_rows(view, filter_, after, limits, memory.clock.now_us(), memory.config.tz)
     names = tuple(view.snapshot.values("chunks", "id", rows))
     if not dry_run and len(rows):
-        why = "archived by name" if ids is not None else f"not touched for {after_days:g} days or more"
+        aged = f"not touched for {after_days:g} days or more" if tier is None else f"{tier} by the last scan"
+        why = "archived by name" if ids is not None else aged
         lifecycle.archive(memory, rows.tolist(), why)
-    return ArchiveReport(len(rows), names, dry_run, None if ids is not None else after_days)
+    return ArchiveReport(len(rows), names, dry_run, None if ids is not None or tier is not None else after_days)
 
 
 def _limits(after_days: float, types: Mapping[str, float | None] | None) -> dict[str, float | None]:

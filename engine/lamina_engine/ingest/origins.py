@@ -1,12 +1,13 @@
 """Origins: the repository, path, commit and blob of the file that a memory is about.
 
 A memory names its file by its source, or by ``source_file`` in its metadata: an absolute path, or one below the current
-folder or below the folder that holds the vault. A name that is no file there (``example.com``, a session) has none.
+folder or below the folder that holds the vault, with or without a line. A name that is no file there (``example.com``, a session) has none.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -84,6 +85,8 @@ def read_file(path: Path) -> bytes | None:
 
 
 SOURCE_FILE: Final = "source_file"
+_LINE: Final = re.compile(r"(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)$")
+"""Place in a file, as agents cite it: ``src/e.py:12``, ``:12-20``, ``:12:5``, ``#L12-L20``."""
 _MOST_CHARS: Final = 1024
 """Longer names are no paths."""
 
@@ -117,9 +120,11 @@ class Origins:
         """Return the origin that a name leads to; None where it is no file of a repository."""
         if len(name) > _MOST_CHARS or not name.isprintable() or "://" in name:
             return None
-        for place in self._places(name.replace(os.sep, "/")):
-            if (found := self.of_file(place)) is not None:
-                return found
+        shown = name.replace(os.sep, "/")
+        for spelling in dict.fromkeys((shown, _LINE.sub("", shown))):  # a file may be called so
+            for place in self._places(spelling):
+                if (found := self.of_file(place)) is not None:
+                    return found
         return None
 
     def of_file(self, file: Path) -> Origin | None:

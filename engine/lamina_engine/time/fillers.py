@@ -7,8 +7,9 @@ else in English ("war", "die") are left out, since a question may mix languages.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
+
+from lamina_engine.time.lexicon import fold
 
 _WORDS: Final = {
     "en": """
@@ -75,18 +76,12 @@ _CJK: Final = re.compile(
 _WORD: Final = re.compile(r"\w+")
 
 
-def _fold(text: str) -> str:
-    """Return a text without case and accents."""
-    decomposed = unicodedata.normalize("NFD", text.casefold())
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
-
-
-_FOLDED: Final = tuple(frozenset(_fold(words).split()) for words in _WORDS.values())
+_FOLDED: Final = tuple(frozenset(fold(words).split()) for words in _WORDS.values())
 
 
 def names_no_topic(text: str) -> bool:
     """Return True where all words are of one language and name no topic, or there are none."""
-    words = _WORD.findall(_fold(text))
+    words = _WORD.findall(fold(text))
     if any(known.issuperset(words) for known in _FOLDED):
         return True
     whole = "".join(_WORD.findall(text))
