@@ -268,7 +268,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
 
 
 def _given_share(memory: Memory, view: View, request: Request) -> float:
-    """Return the share of the distances that the caller brought: the vector lane's, all of it in a vault without vectors."""
+    """Return the share of brought distances: the vector lane's, or all without vectors."""
     share = request.profile.vector_share
     if share is None:
         share = memory.embedder_for(view.snapshot.space).lane_weight if view.vector_rows else 1.0

@@ -1,4 +1,4 @@
-"""Export and import of a vault: everything in one file of JSON lines or Parquet, and forms for other programs.
+"""Export and import of a vault: everything in one file, and forms for other programs.
 
 A chunk's record is what ``add`` takes, with the log's own fields beside it, and what happened to it: invalidations, pins,
 snoozes, reviews, with their reasons; the last scan of its file. Sources, entities, facts, links and topics follow in

@@ -61,7 +61,7 @@ def _text_of(values: dict[str, Any] | None) -> str | None:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file; a bad one raises InvalidArgument, a file that cannot be read IngestError."""
+    """Yield the records of a file; a bad one raises InvalidArgument, a bad file IngestError."""
     if not path.is_file():
         raise IngestError(f"{path} is not a file; give what `lamina export` wrote")
     with path.open("rb") as file:

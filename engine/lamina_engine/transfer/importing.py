@@ -52,7 +52,7 @@ IMPORT: Final = "import"
 
 
 def import_(memory: Memory, path: Path, *, forgotten: bool = False) -> list[str]:
-    """Import an exported file, or a ``.json`` file of tasks; return the ids of the chunks that were read.
+    """Import an exported file, or a ``.json`` file of tasks; return the ids of its chunks.
 
     What the vault has seen before stays as it is; with ``forgotten``, what is missing of it comes back.
     Raises IngestError if it cannot be read, and InvalidArgument for the first bad record; records before it have been added.

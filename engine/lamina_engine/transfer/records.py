@@ -24,7 +24,7 @@ class Header(Struct, frozen=True, tag_field="record", tag="export"):
 
 
 class Happening(Struct, frozen=True, omit_defaults=True):
-    """Event of a chunk: invalidate, restore, remove, archive, pin, unpin, snooze, wake, review, reviewed."""
+    """Event of a chunk, such as invalidate, pin or snooze; see `lamina_engine.transfer.exporting`."""
 
     kind: Name
     reason: str | None = None
@@ -107,7 +107,7 @@ class SourceLine(Struct, frozen=True, tag_field="record", tag="source"):
 
 
 class ClusteringLine(Struct, frozen=True, tag_field="record", tag="clustering"):
-    """How the topics that follow were made; see `lamina_engine.topics.generation.Detail`."""
+    """Making of the topics that follow; see `lamina_engine.topics.generation.Detail`."""
 
     detail: dict[str, Any]
 
