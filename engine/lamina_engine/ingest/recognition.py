@@ -82,6 +82,8 @@ def kind_of_records(value: Any) -> str | None:
         value = value["issues"] if isinstance(value.get("issues"), list) else [value]
     if not isinstance(value, list) or not value:
         return None
+    if any(isinstance(each, dict) and "text" in each for each in value[:MOST_RECORDS]):
+        return None  # records of Lamina, whatever else they say
     if _are_all(value, {"id", "title", "status"}) and any(
         {"issue_type", "dependencies", "priority"} & each.keys() for each in value[:MOST_RECORDS]
     ):

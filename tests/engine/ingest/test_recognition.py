@@ -52,7 +52,7 @@ REST_REVIEW = {
         ([RUN], "github"), ({"workflow_runs": [RUN]}, "github"), ([REQUEST], "github"), ([COMMIT], "github"), ([RELEASE], "github"),
         ([REST_REVIEW], "github"), (JIRA, "jira"), (JIRA["issues"], "jira"), ([ISSUE], "beads"), (TASKS, "tasks"),
         ({}, None), ([], None), ([1], None), ({"nodes": {}, "edges": []}, None), ({"a": 1}, None), ([{"title": "x"}], None),
-        ({"nodes": {"a": {"title": "x"}}, "edges": []}, None), ([ISSUE, {"a": 1}], None), ({"issues": [1]}, None),
+        ({"nodes": {"a": {"title": "x"}}, "edges": []}, None), ([ISSUE, {"a": 1}], None), ([{**ISSUE, "text": "mine"}], None), ({"issues": [1]}, None),
     ],
 )  # fmt: skip
 def test_kinds_of_records(value: Any, ref: str | None) -> None:
