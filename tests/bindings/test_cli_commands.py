@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -586,3 +587,29 @@ def test_a_limit_of_0_lists_all(run: Run) -> None:
     for command in ("list", "sessions", "topics", "freshness"):
         assert "0 for all" in run(command, "--help").out
         assert run(command, "--limit", "0").code == 0
+
+
+def test_ingest_counts_what_it_does_not_read_and_says_how_to(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # findings, stranger 15
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for name in ("a.pdf", "b.png", "c.png"):
+        (folder / name).write_bytes(b"x")
+    monkeypatch.setattr("lamina_engine.ingest.conversion.EXTRAS", {"pdf": "no_such_package"})
+    lines = run("ingest", str(folder)).out.splitlines()
+    assert lines[0].startswith("nothing to do")
+    assert lines[1] == "3 files of kinds that Lamina does not read (.pdf 1, .png 2)"
+    assert re.fullmatch(r'  pip install .*\[pdf\]"   for \.pdf', lines[2])
+
+
+def test_recall_shows_document_section_and_place_and_more_of_a_document_when_asked(run: Run, tmp_path: Path) -> None:
+    note = tmp_path / "quagga.md"
+    note.write_text("# Quaggas\n\n" + "".join(f"## Herd {i}\n\n{'quagga stripes ' * 80}\n\n" for i in range(5)))
+    run("ingest", str(note))
+    got = run("recall", "quagga stripes", "--lane", "lexical")
+    assert "Quaggas › Herd " in got.out
+    assert re.search(r"quagga\.md:\d+\n", got.out)
+    assert got.out.splitlines()[-1].endswith("more chunks of these documents; --all-chunks shows them")
+    every = run("recall", "quagga stripes", "--lane", "lexical", "--all-chunks")
+    assert (got.out.count("quagga.md:"), every.out.count("quagga.md:")) == (2, 5)
