@@ -97,6 +97,7 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
         _log(queue, session, asked, began, error=type(error).__name__)
         return not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, lamina.LaminaError))
     _log(queue, session, asked, began, chunks=report.chunks, problems=len(report.problems))
+    queue.note(session, transcript, asked.get("agent", ""), read.st_size)
     if os.path.dirname(transcript) == queue.folder:  # handed over by an agent that keeps none
         with contextlib.suppress(OSError):
             if _is_same(read, transcript):

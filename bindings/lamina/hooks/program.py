@@ -138,7 +138,10 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
         _ask_for_capture(event, agent, payload.session, transcript, queue, root)
         return
     if event == events.SESSION_START:
-        queue.note(payload.session, payload.transcript)
+        if not queue.transcript_of(payload.session):
+            queue.note(payload.session, payload.transcript, agent)
+        with contextlib.suppress(OSError):
+            queue.ask_for_unread(payload.session)
         if queue.waits():
             _work_on(root)
         if payload.is_subagent:

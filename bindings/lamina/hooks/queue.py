@@ -30,13 +30,25 @@ class Queue:
         """Ask for a capture; durable when the call returns."""
         key = key_of(session or transcript)
         self._write(f"{key}.json", {"session": session, "transcript": transcript, "agent": agent})
-        self.note(session, transcript)
+        if not self.transcript_of(session):
+            self.note(session, transcript, agent)
 
-    def note(self, session: str, transcript: str) -> None:
-        """Remember where a session's transcript lies: not every event says so."""
+    def note(self, session: str, transcript: str, agent: str, length: int = -1) -> None:
+        """Remember where a session's transcript lies, and how much of it was read: not every event says so."""
         if session and transcript:
+            facts = {"session": session, "transcript": transcript, "agent": agent, "length": str(length)}
             with contextlib.suppress(OSError):
-                self._write(f"{key_of(session)}.note", {"transcript": transcript})
+                self._write(f"{key_of(session)}.note", facts)
+
+    def ask_for_unread(self, session: str) -> None:
+        """Ask for other sessions whose transcripts have grown since: their agent was killed, or wrote late."""
+        for name in self._names():
+            if not name.endswith(".note") or name == f"{key_of(session)}.note":
+                continue
+            found = {key: str(value) for key, value in self._read(name).items()}
+            with contextlib.suppress(OSError, KeyError):
+                if str(os.stat(found["transcript"]).st_size) != found["length"]:
+                    self.ask(found["session"], found["transcript"], found["agent"])
 
     def transcript_of(self, session: str) -> str:
         """Return the transcript noted for a session; empty if there is none."""

@@ -140,6 +140,25 @@ def test_stops_are_captured_at_most_once_a_minute_and_none_is_lost(project: Path
     assert len(captured(project)) > before
 
 
+def test_a_session_whose_agent_was_killed_is_captured_at_the_next_start(
+    project: Path, transcript: Path, tmp_path: Path
+) -> None:
+    hook("session-start", {"session_id": SESSION, "cwd": str(project), "transcript_path": str(transcript)}, PATIENT)
+    time.sleep(0.5)
+    assert chunks(project / ".lamina") == []  # it is going on
+    hook("session-start", {"session_id": "next", "cwd": str(project)}, PATIENT)
+    assert captured(project) == read_once(tmp_path, transcript)
+    log = project / ".lamina" / "queue" / "capture.log"
+    hook("session-start", {"session_id": "third", "cwd": str(project)}, PATIENT)
+    time.sleep(0.5)
+    assert len(log.read_text().splitlines()) == 1  # nothing has grown
+    with transcript.open("a") as out:
+        out.write(turns(4, start=12))  # written late
+    hook("session-start", {"session_id": "fourth", "cwd": str(project)}, PATIENT)
+    until(lambda: len(log.read_text().splitlines()) == 2)
+    assert "Part 15" in json.dumps(captured(project))
+
+
 def test_secrets_are_masked_before_anything_is_written(project: Path, transcript: Path) -> None:
     transcript.write_text(turns(3).replace("Question 1:", f"My token is {SECRET}."))
     event(project, transcript)
