@@ -63,7 +63,7 @@ def fact_items(memory: Memory, prompt: str, now_us: int) -> list[Item]:
     """Return the facts that answer a prompt, a line each; none where no fact does."""
     if not memory.view().snapshot.rows("facts"):
         return []
-    from lamina_engine.facts.questions import ANSWERED_FROM, ask
+    from lamina_engine.facts.questions import ask
 
     found = ask(memory, prompt, k=_FACTS, valid_at_us=now_us)
     if not found.answered:
@@ -74,7 +74,7 @@ def fact_items(memory: Memory, prompt: str, now_us: int) -> list[Item]:
             collection="facts", source=answer.source, date=day_text(answer.valid_from_us),
             age=_age(answer.valid_from_us, now_us), freshness=UNVERIFIED,
         )
-        for answer in found if answer.score >= ANSWERED_FROM
+        for answer in found if answer.asked and answer.status == "active"
     ]  # fmt: skip
 
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 METHODS: Final = ("lexical", "vector", "facts", "hybrid")
+_ANSWERING: Final = ("facts", "hybrid")
 CATEGORIES: Final = ("PEOPLE", "TOOLS", "PROJECTS", "FACTS", "OPERATIONAL", "IDENTITY", "DAILY")
 WORLDS: Final = ("harbour", "orchard", "summit")
-"""Invented worlds that ship: two to build with, and a last one that nothing was tuned on."""
+"""Invented worlds that ship; what they measure is that nothing got worse, as all were looked at."""
 TOP: Final = 6
 LEAST_PCT: Final = 80.0
 """Share of passes, in percent, at which a run is a success."""
@@ -36,6 +37,8 @@ class Question:
     query: str
     expected: str | None
     category: str
+    answer: str | None = None
+    """Part of the value that the first answer must have, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Outcome:
     """Files, best first, each once, at most k."""
     answered: bool
     """Whether the method claims to answer."""
+    answer: str | None = None
+    """Value of the first answer, of a method that gives any."""
 
     @property
     def passed(self) -> bool:
@@ -64,6 +69,12 @@ class Outcome:
         if expected is None:
             return not self.answered
         return any(expected.casefold() in path.casefold() for path in self.paths)
+
+    @property
+    def is_right(self) -> bool:
+        """True where the first answer has the value that is known to be right."""
+        known = self.question.answer
+        return bool(known and self.answered and self.answer and known.casefold() in self.answer.casefold())
 
     @property
     def verdict(self) -> str:
@@ -77,6 +88,7 @@ class Outcome:
         return {
             "query": self.question.query, "expected": self.question.expected, "category": self.question.category,
             "hit": self.passed, "results_count": len(self.paths), "result_paths": list(self.paths), "answered": self.answered,
+            "answer": self.answer, "right": self.is_right if self.question.answer else None,
         }  # fmt: skip
 
 
@@ -110,6 +122,17 @@ class KgReport:
         return sum(outcome.passed and outcome.answered for outcome in self.answerable)
 
     @property
+    def judged(self) -> list[Outcome]:
+        """Outcomes of questions whose right answer is known, where the method gives answers."""
+        return [outcome for outcome in self.answerable if outcome.question.answer] if self.method in _ANSWERING else []
+
+    @property
+    def right_pct(self) -> float | None:
+        """Percent of those with the right value in the first answer; None where there are none."""
+        judged = self.judged
+        return round(100.0 * sum(outcome.is_right for outcome in judged) / len(judged), 1) if judged else None
+
+    @property
     def abstained_pct(self) -> float:
         """Percent of the others that were answered with nothing."""
         return _percent(self.unanswerable)
@@ -136,6 +159,7 @@ class KgReport:
             "summary": {
                 "total": len(verdicts), "pass": verdicts.count("pass"), "fail": verdicts.count("fail"),
                 "error": verdicts.count("error"), "recall_pct": self.recall_pct, "claimed": self.claimed,
+                "right_pct": self.right_pct,
             },
             "unanswerable": {
                 "total": len(self.unanswerable),
@@ -151,6 +175,7 @@ class KgReport:
         lines = [
             f"{self.name}, {self.method}: {self.recall_pct:.1f} % of {len(self.answerable)} in the first {self.top_k} files, "
             f"{self.claimed} claimed as answers"
+            + ("" if self.right_pct is None else f", {self.right_pct:.1f} % with the right value first")
         ]
         for name, row in self.categories().items():
             nothing = f"{row['error']} without any result" if row["error"] else ""
@@ -177,12 +202,13 @@ def evaluate_kg(
     search = _METHODS[method]
     outcomes = []
     for question in selected:
-        paths, answered = search(memory, question.query, question_set.identity, top_k)
-        outcomes.append(Outcome(question, tuple(dict.fromkeys(paths))[:top_k], answered))
+        paths, answered, answer = search(memory, question.query, question_set.identity, top_k)
+        outcomes.append(Outcome(question, tuple(dict.fromkeys(paths))[:top_k], answered, answer))
     return KgReport(question_set.name, method, top_k, tuple(outcomes))
 
 
-_Hits = tuple[Sequence[str], bool]
+_Hits = tuple[Sequence[str], bool, str | None]
+"""Paths, whether they are claimed as answers, and the value of the first answer."""
 
 
 def _recall_paths(memory: Memory, query: str, top_k: int, **options: Any) -> list[str]:
@@ -194,12 +220,12 @@ def _recall_paths(memory: Memory, query: str, top_k: int, **options: Any) -> lis
 
 def _lexical(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
     paths = _recall_paths(memory, query, top_k, profile="lexical", lanes=("lexical",))
-    return paths, bool(paths)
+    return paths, bool(paths), None
 
 
 def _vector(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
     paths = _recall_paths(memory, query, top_k, profile="default", lanes=("vector",))
-    return paths, bool(paths)
+    return paths, bool(paths), None
 
 
 def _facts(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
@@ -207,7 +233,7 @@ def _facts(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hit
     from lamina_engine.facts.questions import ask
 
     found = ask(memory, query, k=top_k, identity=identity)
-    return [answer.source for answer in found], found.answered
+    return [answer.source for answer in found], found.answered, found[0].value if found else None
 
 
 def _hybrid(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hits:
@@ -215,7 +241,8 @@ def _hybrid(memory: Memory, query: str, identity: str | None, top_k: int) -> _Hi
     from lamina_engine.facts.questions import ask
 
     paths = _recall_paths(memory, query, top_k, profile="entity", identity=identity)
-    return paths, ask(memory, query, identity=identity).answered
+    found = ask(memory, query, identity=identity)
+    return paths, found.answered, found[0].value if found else None
 
 
 _METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Hits]]] = {
@@ -226,10 +253,14 @@ _METHODS: Final[dict[str, Callable[[Memory, str, str | None, int], _Hits]]] = {
 # ---------------------------------------------------------------------- questions and worlds
 
 
-def load_questions(path: Path) -> QuestionSet:
-    """Read questions: JSON lines, or a JSON list, of ``query``, ``expected``, ``category``.
+_FIELDS: Final = ("query", "expected", "category", "answer")
 
-    ``expected`` is a part of a file's path, or null. A line with ``identity`` alone says who "I" is.
+
+def load_questions(path: Path) -> QuestionSet:
+    """Read questions: JSON lines, or a list, of ``query, expected, category`` and maybe ``answer``.
+
+    ``expected`` is a part of a file's path, or null; ``answer`` a part of the value that must come first. A line with
+    ``identity`` alone says who "I" is.
     """
     text = read_bytes(path).decode("utf-8-sig", "replace")
     identity: str | None = None
@@ -238,17 +269,25 @@ def load_questions(path: Path) -> QuestionSet:
         if isinstance(row, dict) and set(row) == {"identity"}:
             identity = str(row["identity"])
             continue
-        parts = [row.get(name) for name in ("query", "expected", "category")] if isinstance(row, dict) else row
-        if not isinstance(parts, list) or len(parts) != 3 or not isinstance(parts[0], str) or not parts[0].strip():
+        parts = [row.get(name) for name in _FIELDS] if isinstance(row, dict) else row
+        if (
+            not isinstance(parts, list)
+            or len(parts) not in (3, 4)
+            or not isinstance(parts[0], str)
+            or not parts[0].strip()
+        ):
             raise InvalidArgument(
                 f"{path}, question {number}: give query, expected (part of a path, or null) and category"
             )
         expected, category = parts[1], parts[2] or "ALL"
-        if not (expected is None or isinstance(expected, str)) or not isinstance(category, str):
+        answer = parts[3] if len(parts) > 3 else None
+        if not all(each is None or isinstance(each, str) for each in (expected, answer)) or not isinstance(
+            category, str
+        ):
             raise InvalidArgument(
-                f"{path}, question {number}: expected and category must be text, expected may be null"
+                f"{path}, question {number}: expected, category and answer must be text; expected and answer may be null"
             )
-        questions.append(Question(parts[0], expected or None, category))
+        questions.append(Question(parts[0], expected or None, category, answer or None))
     return QuestionSet(path.stem, tuple(questions), identity)
 
 

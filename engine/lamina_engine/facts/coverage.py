@@ -31,7 +31,7 @@ _NARROWING: Final = frozenset(
 )
 """Function words that make it another question."""
 _DATE: Final = re.compile(
-    r"\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)(?:day|[a-z]*ary|"
+    r"(?<![\w-])\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)(?:day|[a-z]*ary|"
     r"ch|il|e|y|ust|t?ember|ober)?s?\b|\b(?:day|dai|night|week|month|year|hour|minute|noon|morning|evening|quarter|fortnight|spring|"
     r"summer|autumn|winter|christmas|easter|always|never|once|twice|century|decade)",
     re.IGNORECASE,
@@ -50,6 +50,7 @@ _PLACES: Final = frozenset(
     token password key secret channel floor building shelf desk""",
     )
 )
+_MACHINES: Final = ("machine", "server", "host")
 _PREPOSITIONS: Final = frozenset({"at", "in", "on", "from", "under", "near"})
 _CAUSES: Final = frozenset({"cause", "fix", "purpose"})
 _ASKING: Final = {
@@ -73,6 +74,12 @@ _HAPPENING: Final = frozenset(
         "time",
     }
 )
+_MEASURES: Final = frozenset({"size", "length", "amount"})
+_HEADS: Final = frozenset(
+    {"address", "code", "id", "location", "name", "style", "url", "order", "info", "details", "size"}
+)
+"""Ends of predicates that need not be asked for: a "locker code" is what is asked of a locker."""
+_RANKS: Final = frozenset({"last", "first", "next", "previous", "ever", "originally", "initially"})
 _SPOT: Final = frozenset({"where", "where's", "is", "are"})
 _PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
 """Words for this moment, at which a place that is known may not be the place."""
@@ -149,7 +156,7 @@ class Coverage:
         shown = self._shown(fact, keys)
         by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
         heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
-        if not shown and not heavy and not self._names(keys):
+        if (not shown and not heavy and not self._names(keys)) or not self._names_head(fact):
             return False
         asked_in = {self._question.sentences[i] for i in shown | by_key}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
@@ -161,7 +168,7 @@ class Coverage:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in _HAPPENING}
             left |= {i for i in self._question.asking if self._words[i] in _PASSING}
-        left |= self._owned - shown - by_key
+        left |= (self._owned | self._measures) - shown - by_key
         if left:
             spoken = {stem(word) for word in (*_words_of(fact, named), *fact.key.split("_"))}
             left = {i for i in left if self._stems[i] not in spoken}
@@ -187,6 +194,21 @@ class Coverage:
             found |= {i for i in at if i not in others or any(is_akin(self._stems[i], key) for key in keys)}
         return found
 
+    def _names_head(self, fact: Fact) -> bool:
+        """Return whether the question asks for the end of a predicate: no password is its hint."""
+        head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
+        if not head or head in _HEADS | _PLACES | LIGHT_NOUNS or len(key_stems(fact.key)) < 2:
+            return True
+        if any(is_akin(stem(head), self._stems[i]) for i in self._question.asking):
+            return True
+        return any({fact.key, fact.predicate} & {*each.predicates, *each.inverse} for each in self._question.intents)
+
+    @cached_property
+    def _measures(self) -> set[int]:
+        """Positions of measures that are asked for by name: "the size of"."""
+        words = self._words
+        return {i for i in self._light if words[i] in _MEASURES and words[i + 1 : i + 2] == ["of"]}
+
     @cached_property
     def _owned(self) -> set[int]:
         """Positions of words right after an entity's name with ``'s``: what is asked of it."""
@@ -208,6 +230,8 @@ class Coverage:
         words, found = self._question.words, set[int]()
         asking = set(self._question.asking)
         for i in self._content:
+            if words[i] in _RANKS:
+                continue
             before = i - 1
             while before >= 0 and (before not in asking or words[before] in _SPEAKERS):
                 before -= 1  # the subject stands between: "does Keystone serve", "can I reach"
@@ -228,6 +252,7 @@ class Coverage:
         wants = [_ASKING[word] for word in words if word in _ASKING]
         pairs = set(itertools.pairwise(words))
         wants += ["number"] * (("how", "many") in pairs)
+        wants += ["machine"] * bool({(ask, noun) for ask in ("which", "what") for noun in _MACHINES} & pairs)
         wants += ["origin"] * ("where" in wants and "from" in words)
         wants += ["when"] * (("what", "time") in pairs and not {("time", "zone"), ("time", "zones")} & pairs)
         wants += ["when"] * bool({("how", "often"), ("which", "date"), ("what", "date"), ("how", "old")} & pairs)
@@ -239,6 +264,8 @@ class Coverage:
             return fact.object_id is not None or all(_NAME.fullmatch(word) for word in value.split()[:1])
         if want == "when":
             return fact.object_id is None and _DATE.search(value) is not None
+        if want == "machine":
+            return _FIGURE.fullmatch(value) is None
         if want == "origin":
             return any(satisfies(intent, fact) for intent in self._question.intents if intent.name == "birthplace")
         if want == "number":

@@ -133,12 +133,23 @@ def _notes(view: View) -> Iterator[_Note]:
 def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:
     first = note.chunks[0]["id"]
     for key, value in note.metadata.items():
-        for text in _values(value):
+        texts = list(_values(value))
+        if len(texts) > 1 and _has_one_value(kg, key):
+            why = f"it lists {len(texts)} values and has one at a time: the last is kept; `lamina facts declare` allows several"
+            dropped.append(Drop(f"{note.source}: {key[:_MAX_KEY]!r}", why))
+        for text in texts:
             yield from _field_draft(note, NoteField(note.title, key, text, first), note.type, dropped)
     for record in note.chunks:
         for pair in _line_fields(kg, note.title, record):
             kind = note.type if pair.subject == note.title else None
             yield from _field_draft(note, pair, kind, dropped)
+
+
+def _has_one_value(kg: FactView, key: str) -> bool:
+    try:
+        return kg.registry.is_functional(predicate_name(key.replace("/", "_")))
+    except InvalidArgument:
+        return False
 
 
 def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[NoteField]:

@@ -227,7 +227,7 @@ class _Candidate(Struct, frozen=True):
         fact = self.fact
         newest = -(fact.valid_from_us if fact.valid_from_us is not None else -(2**62))
         return (
-            fact.is_doubted, -self.score, self.place, not self.answers, -self.fit, -fact.confidence, newest, fact.key, fact.value,
+            fact.is_doubted, not self.answers, -self.score, self.place, -self.fit, -fact.confidence, newest, fact.key, fact.value,
             fact.subject, fact.source, fact.row,
         )  # fmt: skip
 

@@ -50,6 +50,9 @@ def test_hybrid_and_facts_reach_their_share(filled: tuple[World, Memory]) -> Non
     assert facts.claimed >= 50, facts.table(verbose=True)  # not only found: said to be answers
     for report in (hybrid, facts):
         assert report.abstained_pct >= 95.0, report.table(verbose=True)
+        # findings, seeds-a "smaller": the file alone cannot show a regression short of a broken parser
+        assert report.right_pct is not None
+        assert report.right_pct >= 95.0, [(o.question.query, o.answer) for o in report.judged if not o.is_right]
 
 
 def test_words_alone_are_reported(filled: tuple[World, Memory]) -> None:
@@ -65,7 +68,7 @@ def test_the_report_as_json(filled: tuple[World, Memory]) -> None:
     assert json.loads(json.dumps(document)) == document
     assert set(document) == {"timestamp", "config", "summary", "unanswerable", "categories", "queries"}
     assert document["config"] == {"top_k": 6, "total_queries": 80, "method": "facts", "set": world.question_set.name}
-    assert set(document["summary"]) == {"total", "pass", "fail", "error", "recall_pct", "claimed"}
+    assert set(document["summary"]) == {"total", "pass", "fail", "error", "recall_pct", "claimed", "right_pct"}
     assert document["summary"]["total"] == 60
     assert {name: row["total"] for name, row in document["categories"].items()} == COUNTS | {"UNANSWERABLE": 20}
     assert set(document["queries"][0]) >= {"query", "expected", "category", "hit", "results_count", "result_paths"}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.fields import extract_notes
+from lamina_engine.facts.predicates import declare
 from lamina_engine.facts.questions import ask
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.pipeline import ingest
@@ -209,3 +210,13 @@ def test_the_head_of_a_document_becomes_facts_of_it(memory: Memory, tmp_path: Pa
         assert (answers.answered, answers[0].key, answers[0].value) == (True, key, value), question
     assert not ask(memory, "what is the status of PEP 999").answered
     assert not ask(memory, "what is the budget of PEP 572").answered
+
+
+def test_a_list_of_what_has_one_value_at_a_time_is_told(memory: Memory, tmp_path: Path) -> None:
+    read(memory, write(tmp_path / "notes", t="---\ntitle: T\nowner: [Ann, Bob]\nphone: [1, 2]\n---\n\nText.\n"))
+    report = extract_notes(memory)
+    assert [drop.what for drop in report.dropped] == ["t.md: 'owner'"]
+    assert facts(memory, "T") == {("owner", "Bob", False), ("phone", "1", False), ("phone", "2", False)}
+    declare(memory, "owner", functional=False)
+    assert extract_notes(memory).dropped == []
+    assert ("owner", "Ann", False) in facts(memory, "T")
