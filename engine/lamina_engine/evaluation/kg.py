@@ -257,7 +257,7 @@ _FIELDS: Final = ("query", "expected", "category", "answer")
 
 
 def load_questions(path: Path) -> QuestionSet:
-    """Read questions: JSON lines, or a list, of ``query, expected, category`` and maybe ``answer``.
+    """Read questions: JSON lines or a list of query, expected, category and maybe answer.
 
     ``expected`` is a part of a file's path, or null; ``answer`` a part of the value that must come first. A line with
     ``identity`` alone says who "I" is.
