@@ -83,9 +83,9 @@ def headline(
     identity: str, created_at: Any, type: str, title: str | None, snippet: str = "", lead: Sequence[str] = ()
 ) -> str:
     """Return one memory on one line: id, ``lead``, day, type, title and snippet."""
-    title = one_line(title or "", _TITLE)
-    if title and " ".join(snippet.split()).startswith(title.rstrip("…")):
-        title = ""
+    title, snippet = one_line(title or "", _TITLE), snippet.lstrip("# ")
+    if title and snippet.startswith(title.rstrip("…")):  # notes begin with their title
+        title, snippet = ("", snippet) if title.endswith("…") else (title, snippet[len(title) :].lstrip())
     said = " — ".join(part for part in (title, snippet) if part)
     return "  ".join([short_id(identity), *lead, day(created_at), one_line(type, _WORD), said]).rstrip()
 

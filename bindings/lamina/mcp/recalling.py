@@ -28,6 +28,7 @@ _MORE_TOKENS: Final = 4_000
 _LEAST_PIECE: Final = 80
 """Characters of a text that is cut; with fewer it is left out."""
 _SHOWN_LINKS: Final = 6
+_OPTIONAL: Final = ("path", "line", "end_line", "tags", "pinned", "needs_review", "freshness", "success")
 
 
 def where_of(
@@ -170,7 +171,7 @@ def chunk_row(vault: lamina.Vault, chunk: lamina.Chunk, *, history: bool = False
         for link in vault.links(chunk.id)[:20]
     ]
     row |= {"links": links, "metadata": chunk.metadata}
-    row |= {name: shown[name] for name in ("tags", "pinned", "needs_review", "freshness", "success") if shown[name]}
+    row |= {name: shown[name] for name in _OPTIONAL if shown.get(name)}
     if history:
         row["history"] = [
             {name: value for name, value in event.to_dict().items() if name != "chunk" and value not in (None, {})}
@@ -192,7 +193,7 @@ def _block(row: Mapping[str, Any], size: int) -> str:
     """Return a memory as a headline, what is known of it, and its text."""
     known = [
         f"project {row['project']}" if row["project"] else None,
-        row["source"],
+        f"{row['path']}:{row.get('line', 1)}" if row.get("path") else row["source"],
         row["status"],
         *(f"{link['direction']} {link['relation']} {short_id(link['id'])}" for link in row["links"][:_SHOWN_LINKS]),
     ]

@@ -42,6 +42,21 @@ def test_a_made_id_is_shown_short_and_short_ids_are_taken(call: Call) -> None:
     assert call("memory_get", ids=[short]).data["items"][0]["text"] == "Ann likes tea."
 
 
+def test_a_note_of_a_file_is_shown_without_its_title_twice_and_with_its_place(
+    call: Call, access: VaultAccess, tmp_path: Path
+) -> None:
+    # findings, stranger 4
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "kiln.md").write_text("# Firing a kiln\n\nThe kiln fires clay at 980 degrees.\n")
+    with access.write() as vault:
+        vault.ingest(tmp_path / "notes")
+    found = call("memory_recall", query="kiln clay degrees", k=1)
+    assert found.text.count("Firing a kiln") == 1
+    got = call("memory_get", ids=[found.data["hits"][0]["id"]])
+    assert f"{tmp_path / 'notes' / 'kiln.md'}:1" in got.text
+    assert got.data["items"][0]["line"] == 1
+
+
 def test_what_does_not_fit_is_named(call: Call, access: VaultAccess) -> None:
     with access.write() as vault:
         vault.add([{"text": f"Kiln number {n} fires at {n} degrees. " + "clay " * 80} for n in range(12)])
