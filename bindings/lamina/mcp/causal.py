@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import lamina
 from lamina.mcp import progress
-from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, fill, fitted, headline, one_line, short_id
+from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, counter, fill, fitted, headline, one_line, short_id
 from lamina.mcp.knowing import fact_line, no_entity
 from lamina.mcp.parameters import WrongArguments
 from lamina.mcp.recalling import find_chunk, where_of
@@ -31,7 +31,7 @@ def intent_search(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         intent=given["force_intent"] if walks else None, where=where_of(None, project=access.project),
     )  # fmt: skip
     intent = hits.explain()["intent"] or given["force_intent"] or "what"
-    count = vault.context.count_tokens
+    count = counter(vault)
     results = [
         {
             "docid": short_id(hit.id), "path": hit.source, "title": hit.title, "score": round(hit.score, 6),
@@ -105,9 +105,7 @@ def kg_query(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     def advise(left: int) -> str:
         return f"{left} more: memory_facts answers one question" if left else ""
 
-    said, taken = fill(
-        f"{NOTE}\n{one_line(entity.name, 80)} ({entity.id})", lines, advise, _TOKENS, vault.context.count_tokens
-    )
+    said, taken = fill(f"{NOTE}\n{one_line(entity.name, 80)} ({entity.id})", lines, advise, _TOKENS, counter(vault))
     held = sum(row["current"] for row in rows)
     stats = {
         "total": len(rows),
@@ -156,7 +154,7 @@ def traverse(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         given["budget"],
         anchors=start,
     )
-    count = vault.context.count_tokens
+    count = counter(vault)
     steps = [_reached(near) for near in found]
     lines = [[fitted(_walked(step), count)] for step in steps]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import lamina
 from lamina.mcp import knowing
-from lamina.mcp.answers import NOTE, Answer, clean, clean_data, fill, headline, indented, one_line
+from lamina.mcp.answers import NOTE, Answer, clean, clean_data, counter, fill, headline, indented, one_line
 from lamina.mcp.calls import failure
 from lamina.mcp.recalling import find_chunk, hit_row, where_of
 
@@ -80,7 +80,7 @@ def _texts(vault: lamina.Vault, head: str, rows: list[dict[str, Any]], limit: in
             return "Nothing found; list-projects and memory_status say what there is."
         return f"{left} more: ask with a larger max_tokens" if left else ""
 
-    said, taken = fill(head, items, advise, limit, vault.context.count_tokens)
+    said, taken = fill(head, items, advise, limit, counter(vault))
     for row, form in zip(rows, taken, strict=False):
         if form:
             row |= {"text": one_line(row["text"], 400), "cut": True}
@@ -109,9 +109,7 @@ def list_sessions(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
             f"{left} more: ask with a smaller limit" if left else "" if rows else "No session in that project and time."
         )
 
-    said, taken = fill(
-        f"sessions of {one_line(given['project'], 80)}", lines, advise, _TOKENS, vault.context.count_tokens
-    )
+    said, taken = fill(f"sessions of {one_line(given['project'], 80)}", lines, advise, _TOKENS, counter(vault))
     return Answer(said, {"sessions": rows[: len(taken)]})
 
 
@@ -128,7 +126,7 @@ def reconstruct(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         )  # fmt: skip
     except lamina.SessionNotFound as error:
         return Answer(one_line(f"Nothing to reconstruct: {error}", 300), {"sessions": [], "ids": [], "left_out": 0})
-    count, limit = vault.context.count_tokens, given["max_tokens"]
+    count, limit = counter(vault), given["max_tokens"]
     paragraphs = [[indented(part)] for part in found.text.split("\n\n") if part.strip()]
 
     def advise(left: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import lamina
-from lamina.mcp.answers import NOTE, Answer, fill, fitted, headline
+from lamina.mcp.answers import NOTE, Answer, counter, fill, fitted, headline
 from lamina.mcp.calls import failure
 from lamina.mcp.recalling import find_chunk, where_of
 
@@ -66,7 +66,7 @@ def _forget(
         text = f"{_memories(report.chunks)} erased, with links and facts."
         return Answer(text, {"chunks": report.chunks, "ids": list(report.ids), "dry_run": False})
     shown = vault.get_many(list(ids[:50]))
-    count = vault.context.count_tokens
+    count = counter(vault)
     lines = [
         [fitted(headline(chunk.id, chunk.to_dict()["created_at"], chunk.type, chunk.title, chunk.text[:160]), count)]
         for chunk in shown

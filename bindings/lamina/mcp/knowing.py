@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import lamina
-from lamina.mcp.answers import NOTE, Answer, clean_data, day, fill, one_line, short_id
+from lamina.mcp.answers import NOTE, Answer, clean_data, counter, day, fill, one_line, short_id
 from lamina.mcp.recalling import where_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
             text = one_line(f"No fact answers that; nothing is known{about}. memory_recall searches the texts.", 300)
             return Answer(text, {"answers": [], "entity": entity})
     found = clean_data([{name: row.get(name) for name in _FIELDS} for row in rows])
-    count = vault.context.count_tokens
+    count = counter(vault)
     more = max(0, len(found) - k)
 
     def advise(left: int) -> str:
@@ -79,9 +79,7 @@ def status(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         return f"{left + more} more: ask with a larger limit" if left + more else ""
 
     items = [[one_line(line, 300)] for line in lines[:limit]]
-    said, _ = fill(
-        f"{section}{f' of {project}' if project else ''}", items, advise, _TOKENS, vault.context.count_tokens
-    )
+    said, _ = fill(f"{section}{f' of {project}' if project else ''}", items, advise, _TOKENS, counter(vault))
     return Answer(said, {"section": section} | clean_data(data))
 
 

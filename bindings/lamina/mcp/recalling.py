@@ -12,6 +12,7 @@ from lamina.mcp.answers import (
     Answer,
     clean,
     clean_data,
+    counter,
     fill,
     fitted,
     headline,
@@ -71,7 +72,7 @@ def index(
     vault: lamina.Vault, hits: lamina.Hits, limit: int, *, full: bool = False, narrowed: Iterable[str] = ()
 ) -> Answer:
     """Return hits as lines, or whole texts, within a budget."""
-    count = vault.context.count_tokens
+    count = counter(vault)
     rows, items = [], []
     for hit in hits:
         row = hit_row(hit, one_line(hits.snippet(hit, SNIPPET).text, SNIPPET))
@@ -146,9 +147,7 @@ def get(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         return "; ".join(parts + notes)
 
     items = [[_block(row, size) for size in sizes] for row, sizes in zip(rows, pieces, strict=True)]
-    said, taken = fill(
-        NOTE if rows else "Nothing found.", items, advise, given["max_tokens"], vault.context.count_tokens
-    )
+    said, taken = fill(NOTE if rows else "Nothing found.", items, advise, given["max_tokens"], counter(vault))
     for row, sizes, form in zip(rows, pieces, taken, strict=False):
         row["text"] = row["text"][: sizes[form]]
     cut = [row["id"] for row, form in zip(rows, taken, strict=False) if form] + [

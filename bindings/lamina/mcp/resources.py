@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import lamina
 from lamina.mcp import knowing, recalling
-from lamina.mcp.answers import NOTE, fill, fitted, headline, indented, one_line
+from lamina.mcp.answers import NOTE, counter, fill, fitted, headline, indented, one_line
 from lamina.mcp.causal import kg_query
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _overview(access: VaultAccess) -> str:
     vault = access.read()
     lines, _ = knowing.overview(vault, access.project, 20)
     items = [[one_line(line, 300)] for line in lines]
-    return fill("overview", items, _nothing_more, _OVERVIEW_TOKENS, vault.context.count_tokens)[0]
+    return fill("overview", items, _nothing_more, _OVERVIEW_TOKENS, counter(vault))[0]
 
 
 def _nothing_more(left: int) -> str:
@@ -62,13 +62,13 @@ def _session(access: VaultAccess, name: str) -> str:
     vault = access.read()
     text = vault.reconstruct(name, keep="oldest", token_budget=_TOKENS).text
     items = [[indented(part)] for part in text.split("\n\n") if part.strip()]
-    return fill(NOTE, items, _nothing_more, _TOKENS, vault.context.count_tokens)[0]
+    return fill(NOTE, items, _nothing_more, _TOKENS, counter(vault))[0]
 
 
 def _topic(access: VaultAccess, name: str) -> str:
     vault = access.read()
     found = vault.topic(name)
-    count = vault.context.count_tokens
+    count = counter(vault)
     members = vault.get_many([member.chunk for member in found.members[:_MEMBERS]])
     items = [
         [

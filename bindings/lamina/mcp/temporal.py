@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina.mcp.answers import NOTE, Answer, clean_data, fill, one_line, short_id
+from lamina.mcp.answers import NOTE, Answer, clean_data, counter, fill, one_line, short_id
 
 if TYPE_CHECKING:
     from lamina.mcp.access import VaultAccess
@@ -22,7 +22,7 @@ def freshness_report(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         report = vault.freshness(
             collection=given["collection"], tier=given["tier"], git_check=given["git_check"], project=access.project
         )
-        count = vault.context.count_tokens
+        count = counter(vault)
     listed = [item for item in report.items if given["tier"] or item.tier not in ("fresh", "unknown")][:_LISTED]
     names = ("id", "tier", "reason", "commits", "needs_review", "source", "path", "type", "project")
     items = clean_data([{name: getattr(item, name) for name in names} for item in listed])
@@ -50,7 +50,7 @@ def memory_refresh(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
             given["id"], collection=given["collection"], tier=given["tier"], project=access.project,
             needs_review=True if given["filter"] else None, dry_run=False,
         )  # fmt: skip
-        count = vault.context.count_tokens
+        count = counter(vault)
     counts = {name: number for name, number in report.counts.items() if number}
     work = [(item, _question(item.id, item.path, item.reason, item.text, item.changed)) for item in report.work]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import lamina
-from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, fill, fitted, headline, one_line, short_id
+from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, counter, fill, fitted, headline, one_line, short_id
 from lamina.mcp.recalling import find_chunk, where_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def show_steps(
     vault: lamina.Vault, anchor: lamina.Chunk, steps: Sequence[Step], limit: int, end: str, head: str = "from"
 ) -> Answer:
     """Return steps from a memory, one a line, within a budget."""
-    count = vault.context.count_tokens
+    count = counter(vault)
     first = step_of(anchor, "anchor", "", 0)
     lines = [[fitted(_line(step), count)] for step in steps]
 

@@ -40,13 +40,17 @@ def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, 
 
 
 def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Iterator[_Match]:
+    known: dict[str, str | None] = {}  # texts repeat their words
     for piece in _PIECE.finditer(text):
-        if _SPACELESS.search(piece[0]):
+        if not piece[0].isascii() and _SPACELESS.search(piece[0]):
             yield from _matches_of_run(piece[0], piece.start(), weights)
             continue
         for word in _WORD.finditer(piece[0]):
-            stems = [term.stem for each in analyzer.words(word[0]) for term in each.terms]
-            found = max((stem for stem in stems if stem in weights), key=lambda stem: weights[stem], default=None)
+            if word[0] not in known:
+                stems = [term.stem for each in analyzer.words(word[0]) for term in each.terms]
+                inside = (stem for stem in stems if stem in weights)
+                known[word[0]] = max(inside, key=lambda stem: weights[stem], default=None)
+            found = known[word[0]]
             if found is not None:
                 yield _Match(piece.start() + word.start(), piece.start() + word.end(), found)
 
