@@ -192,7 +192,11 @@ def _read_request(
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
     window = find_window(view, request)
-    return view, request if window is None else msgspec.structs.replace(request, window=window)
+    if window is None:
+        return view, request
+    # who asks for all that is from a time means all of it, also what one long page holds
+    whole = window.alone and window.strict
+    return view, msgspec.structs.replace(request, window=window, per_source=None if whole else request.per_source)
 
 
 def _rank(memory: Memory, view: View, request: Request) -> _Ranking:

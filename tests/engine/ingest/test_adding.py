@@ -362,3 +362,19 @@ def test_a_fresh_clock_is_not_needed_for_distinct_moments(lexical_vault: Vault) 
     ]
     assert stamps == sorted(set(stamps))
     assert stamps[0] == parse_instant(NOW)
+
+
+@pytest.mark.parametrize(
+    ("type_", "collection"),
+    [
+        ("agent_handoff", "discussions"), ("agent_insight", "discussions"), ("agent_task", "discussions"),
+        ("conversation", "discussions"), ("session_summary", "discussions"), ("preference", "discussions"),
+        ("github_pr", "github"), ("github_commit", "github"), ("github_ci_result", "github"), ("github_code_blob", "github"),
+        ("jira_issue", "jira-data"), ("rule", "conventions"), ("error_pattern", "code-patterns"), ("decision", "decisions"),
+        ("note", "notes"),
+    ],
+)  # fmt: skip
+def test_types_lie_in_the_collections_of_their_system(lexical_vault: Vault, type_: str, collection: str) -> None:
+    # findings, seeds-b row 6
+    (id_,) = lexical_vault.add("text", type=type_)
+    assert lexical_vault.get(id_).collection == collection

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import lamina
@@ -174,6 +176,20 @@ def test_such_a_question_filters_in_every_profile_and_says_so(diary: Vault, prof
     assert {hit.id for hit in hits} == {"w24", "w25", "w26", "w27"}
     assert hits.to_dict()["time"]["read_as"] == "2026-07-01 to 2026-08-01"  # type: ignore[index, call-overload]
     assert all(recompute(hit.terms) == pytest.approx(hit.score, abs=1e-9) for hit in hits)
+
+
+def test_all_of_a_page_is_from_then(tmp_path: Path) -> None:
+    page = "".join(
+        f"## Day {i}\n\n" + f"On this day the {i}th thing was written down at length. " * 20 + "\n\n" for i in range(6)
+    )
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "2026-07-10-diary.md").write_text(f"# Diary\n\n{page}")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.ingest(folder)
+        count = vault.stats()["chunks"]
+        assert count > 2
+        assert len(vault.recall("what did I write last month?", 20)) == count
 
 
 def test_a_time_without_a_note_of_it_has_no_answer_and_says_so(diary: Vault) -> None:
