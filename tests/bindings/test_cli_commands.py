@@ -441,6 +441,18 @@ def test_stats_has_the_contracts_keys(run: Run) -> None:
     assert "chunks" in run("stats").out
 
 
+def test_an_import_says_what_it_leaves_forgotten(run: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "all.jsonl")
+    count = run("export", path, "--json").document["chunks"]
+    (first, *_) = run("list", "--json").document["chunks"]
+    assert run("forget", first["id"], "--yes").code == 0
+    got = run("import", path)
+    assert (got.code, "1 chunk of it forgotten here: left out; --forgotten" in got.err) == (0, True)
+    assert run("stats", "--json").document["chunks"] == count - 1
+    assert run("import", path, "--forgotten", "--json").document["forgotten"] == 0
+    assert run("stats", "--json").document["chunks"] == count
+
+
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
 def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: str) -> None:
     got = run("export", str(tmp_path / name), "--project", "api", "--json").document

@@ -197,8 +197,18 @@ def import_(call: Call, path: Path, forgotten: bool, embedder: str | None) -> No
     """
     with call.open(embedder=embedder) as vault:
         ids = vault.import_(path, forgotten=forgotten)
-    document = {"path": str(path), "chunks": len(ids), "ids": ids}
+        here = vault.count({"id": {"in": ids}, "status": {"in": _THERE}}) if ids else 0
+    missing = len(set(ids)) - here
+    document = {"path": str(path), "chunks": len(ids), "ids": ids, "forgotten": missing}
     call.answer(document, lambda: [f"read {count_of(len(ids), 'chunk')} from {printable(str(path))}"])
+    if missing and not call.as_json:
+        print(
+            f"lamina: {count_of(missing, 'chunk')} of it forgotten here: left out; --forgotten brings them back",
+            file=sys.stderr,
+        )
+
+
+_THERE: Final = ["active", "invalidated", "removed", "archived"]
 
 
 _SHOWN = 20

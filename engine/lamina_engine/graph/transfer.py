@@ -5,7 +5,7 @@ Exporting, importing into a vault that has the chunks and exporting again gives 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -48,22 +48,22 @@ def export_links(memory: Memory, path: Path) -> int:
     return write_json_lines(path, link_lines(memory.view()))
 
 
-def link_lines(view: View) -> list[LinkLine]:
-    """Return all claims between chunks that are there, by origin, source, target and relation."""
-    found = []
+def link_lines(view: View) -> Iterator[LinkLine]:
+    """Yield all claims between chunks that are there, by origin, source, target and relation."""
     names = ("source", "target", "relation", "weight", "note")
     for origin in sorted(nodes.state_of(view).graph.origins):
         rows = claim_rows(view, origin)
         created = view.snapshot.numbers("links", "created_at", rows, MISSING_US).tolist()
-        for record, us in zip(view.snapshot.records("links", rows, names), created, strict=True):
-            at = format_instant(None if us == MISSING_US else us)
-            found.append(LinkLine(**record, origin=origin, created_at=at))
-    ends = sorted({end for line in found for end in (line.source, line.target)})
-    at_rows = view.rows_of_ids(ends)
-    kept = (at_rows >= 0) & ~np.isin(view.state.status[at_rows], (REMOVED, FORGOTTEN))
-    there = {end for end, keep in zip(ends, kept.tolist(), strict=True) if keep}
-    found = [line for line in found if line.source in there and line.target in there]
-    return sorted(found, key=lambda line: (line.origin, line.source, line.target, line.relation))
+        found = [
+            LinkLine(**record, origin=origin, created_at=format_instant(None if us == MISSING_US else us))
+            for record, us in zip(view.snapshot.records("links", rows, names), created, strict=True)
+        ]
+        ends = sorted({end for line in found for end in (line.source, line.target)})
+        at_rows = view.rows_of_ids(ends)
+        kept = (at_rows >= 0) & ~np.isin(view.state.status[at_rows], (REMOVED, FORGOTTEN))
+        there = {end for end, keep in zip(ends, kept.tolist(), strict=True) if keep}
+        found = [line for line in found if line.source in there and line.target in there]
+        yield from sorted(found, key=lambda line: (line.source, line.target, line.relation))
 
 
 def write_links(memory: Memory, lines: Iterable[LinkLine]) -> int:

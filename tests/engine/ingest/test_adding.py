@@ -222,9 +222,9 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
     written: list[tuple[int, bool]] = []
     write = writing.write
 
-    def noted(memory: Memory, batch: ChunkBatch, hint: BulkHint) -> ChunkCounts:
+    def noted(memory: Memory, batch: ChunkBatch, hint: BulkHint, **options: Any) -> ChunkCounts:
         written.append((len(batch), hint.more))
-        return write(memory, batch, hint)
+        return write(memory, batch, hint, **options)
 
     monkeypatch.setattr(writing, "write", noted)
     ids = plane_vault.add(long_table(40))
