@@ -22,6 +22,7 @@ _UNCOMMON: Final = 4.0
 """Weight of a word that has no token of its own, and of a file: below that of the rarest token (4.67)."""
 _REPEATED_WORDS: Final = 8
 """From so many words on a sentence that both texts have counts for neither."""
+_MOST_PIECES: Final = 2
 _MOST_CHARS: Final = 16_000
 _WORD: Final = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")
 _PART: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -90,9 +91,13 @@ def _weight(stem: str) -> float:
     """Return how rare a word is: 0 for the commonest ones."""
     if len(stem) < 2:
         return 0.0
-    tokens = [encode_word(form, _merges()) for form in (stem, f"{stem}e", f"{stem}s")]
-    whole = [ids[0] for ids in tokens if len(ids) == 1]
-    return max(0.0, math.log(min(whole) / _COMMON)) if whole else _UNCOMMON
+    for form in (stem, f"{stem}e", f"{stem}s"):
+        ids = encode_word(form, _merges())
+        if len(ids) == 1:
+            return max(0.0, math.log(ids[0] / _COMMON))
+        if len(ids) > _MOST_PIECES:
+            break  # one more letter makes no single token of it
+    return _UNCOMMON
 
 
 @cache

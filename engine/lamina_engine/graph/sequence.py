@@ -83,8 +83,8 @@ def _steps_within(view: View, run: I64, pages: Pages) -> Iterator[Draft]:
     pauses = np.diff(view.created_us[run].astype(np.float64)).tolist()
     for number, pause_us in enumerate(pauses, 1):
         weight = pause_weight(pause_us)
-        if weight < 1.0:
-            weight = max(weight, likeness_weight(pages.tail(run[:number]), pages.head(run[number:])))
+        if weight < LEAST:
+            weight = likeness_weight(pages.tail(run[:number]), pages.head(run[number:]))
         if weight >= LEAST:
             yield Draft(names[number - 1], names[number], RELATION, weight)
 

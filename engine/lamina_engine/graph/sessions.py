@@ -402,9 +402,9 @@ def _within_session_drafts(thread: Thread, pages: Pages) -> Iterator[Draft]:
     for number, (before, after) in enumerate(pairwise(thread.chunks), 1):
         weight = 1.0
         if after.facts.shift is not None:
-            weight = likeness_weight(pages.tail(thread.rows[:number]), pages.head(thread.rows[number:]))
-            if after.facts.shift == "gap":
-                weight = max(weight, pause_weight(_pause_us(before, after)))
+            weight = pause_weight(_pause_us(before, after)) if after.facts.shift == "gap" else 0.0
+            if weight < LEAST:
+                weight = likeness_weight(pages.tail(thread.rows[:number]), pages.head(thread.rows[number:]))
         if weight >= LEAST:
             yield Draft(before.id, after.id, NEXT, weight, None, after.created_us)
 

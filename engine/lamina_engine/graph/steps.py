@@ -1,7 +1,7 @@
 """Doubtful steps of sessions: after a pause, after "by the way", and across sessions.
 
-A pause weakens a step and does not cut it: its weight halves with every eight hours past the first half. Likeness can
-only lift it. From session to session nothing but likeness counts: what a session begins with is compared with the ends of
+A pause weakens a step and does not cut it: its weight halves with every eight hours past the first half. Where little is
+left of it, likeness decides. From session to session nothing but likeness counts: what a session begins with is compared with the ends of
 the five sessions before it, and goes on with the one that is most alike, or with none.
 """
 

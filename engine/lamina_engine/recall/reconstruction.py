@@ -1,8 +1,8 @@
 """Reconstruction of sessions, or of a span of days, in a budget: a timeline or a briefing.
 
 A timeline is unabridged chunks in the order of time, without holes: from its newest end backward (or its oldest
-forward) as far as the budget goes. A briefing has a paragraph for each of the last sessions (its summary, or how it
-began and ended; the files it touched), then the newest chunks with what is left.
+forward) as far as the budget goes. A briefing has a paragraph for each of the last sessions (its handoff; else its summary,
+or how it began and ended, and the files it touched), then the newest chunks with what is left.
 
 Text of the vault is data: its lines are indented by two spaces, headings never are, so that no chunk can pass for a
 heading. Tokens are counted on the text as it is given.
@@ -23,7 +23,14 @@ from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
 from lamina_engine.index.view import View
 from lamina_engine.recall.pack import count_tokens
-from lamina_engine.recall.sessions import SessionRows, TimeRange, find_sessions, previous_session, session_of
+from lamina_engine.recall.sessions import (
+    SessionRows,
+    TimeRange,
+    find_sessions,
+    handoff_rows,
+    previous_session,
+    session_of,
+)
 from lamina_engine.results import Reconstruction, Session
 
 if TYPE_CHECKING:
@@ -196,6 +203,9 @@ def _briefing(view: View, sessions: Sequence[SessionRows], budget: int) -> tuple
 
 def _brief(view: View, session: SessionRows) -> str:
     lines = [_heading(session.info)]
+    handed = handoff_rows(view, session.info.session, session.info.project)[:1]
+    if len(handed):
+        return "\n".join([*lines, _indent(view.snapshot.values("chunks", "text", handed)[0])])
     if session.info.summary is not None:
         lines.append(_indent(session.info.summary))
     else:

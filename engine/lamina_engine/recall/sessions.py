@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.chunks.handoffs import is_derived
+from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
@@ -163,15 +163,16 @@ def find_handoff(memory: Memory, session: str | None, project: str | None) -> li
         raise InvalidArgument(f"{describe_value('session', session)}; give text, or None for the newest")
     else:
         session_of(view, session, project=project)
+    rows = handoff_rows(view, session, project, (HANDOFF, "handoff", INSIGHT))
+    return chunks_at(view, rows) if len(rows) else []
+
+
+def handoff_rows(view: View, session: str, project: str | None, types: Sequence[str] = (HANDOFF, "handoff")) -> I64:
+    """Return the rows of what sums a session up, in the order of the types."""
     table = view.categories
     rows = np.flatnonzero(_filter_rows(view, session, project, None, None, None))
-    types = table.gather(view.snapshot, "type", rows)
-    order = {
-        table.code("type", name): place for place, name in enumerate(("agent_handoff", "handoff", "agent_insight"))
-    }
-    order.pop(-2, None)  # types that no chunk has
-    kept = sorted((order[kind], row) for kind, row in zip(types.tolist(), rows.tolist(), strict=True) if kind in order)
-    return chunks_at(view, np.array([row for _, row in kept], np.int64)) if kept else []
+    kinds = table.gather(view.snapshot, "type", rows)
+    return np.concatenate([rows[kinds == table.code("type", name)] for name in types])
 
 
 def check_limit(limit: int | None) -> int | None:

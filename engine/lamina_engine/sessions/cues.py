@@ -156,15 +156,25 @@ _OFFER: Final = re.compile(
 )
 
 
+_CLOSING_CHARS: Final = 600
+
+
 def closing_question(reply: str) -> str:
     """Return the question that a reply ends with; an offer to help or to go on is none."""
-    last = next(iter([*sentences(reply)][::-1]), "")
+    if "?" not in reply[-_CLOSING_CHARS:]:
+        return ""
+    last = next(iter([*sentences(reply[-_CLOSING_CHARS:])][::-1]), "")
     return last if last.endswith("?") and not _OFFER.match(last) else ""
 
 
 def is_user_decision(sentence: str) -> bool:
     """Return whether a person's sentence settles something."""
     return _USER_DECISION.search(sentence) is not None and not _is_question(sentence)
+
+
+def may_decide(text: str) -> bool:
+    """Return False for a reply without a decision: one search, where most have none."""
+    return _AGENT_DECISION.search(text.replace("\u2019", "'")) is not None
 
 
 def is_agent_decision(sentence: str) -> bool:

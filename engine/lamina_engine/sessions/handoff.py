@@ -341,16 +341,12 @@ def _quote(text: str, most: int) -> str:
 
 
 def _relative(name: str, folder: object) -> str:
-    if isinstance(folder, str) and folder and name.startswith(folder.rstrip("/") + "/"):
+    name = name.replace("\\", "/")
+    folder = folder.replace("\\", "/") if isinstance(folder, str) else None
+    if folder and name.startswith(folder.rstrip("/") + "/"):
         return name[len(folder.rstrip("/")) + 1 :]
-    if (
-        isinstance(folder, str)
-        and name.startswith("/")
-        and folder.startswith("/")
-        and len(commonpath([name, folder])) > 1
-    ):
-        return "/".join(name.split("/")[-3:])
-    return name
+    rooted = folder is not None and folder.startswith("/") and name.startswith("/")
+    return "/".join(name.split("/")[-3:]) if rooted and len(commonpath([name, str(folder)])) > 1 else name
 
 
 def _base(name: str) -> str:

@@ -37,6 +37,8 @@ _REASON_GIVEN: Final = re.compile(r"(?:the user said|reason)[^\n:]*:\s*(.+)", re
 
 _MOST: Final = 400  # of each list: a session of a week has bounds, too
 _SAID_CHARS: Final = 20_000
+_TYPED_CHARS: Final = 4_000
+"""Of a request: what is longer was pasted, and is not the person's word."""
 _KEPT_REMARKS: Final = 4
 _TELLING_CHARS: Final = 120
 """A shorter reply to "thanks" or "run it again" does not take the place of the reply to the request before."""
@@ -166,7 +168,7 @@ class SessionNotes:
             self._overrule(text)
         if len(self.asks) < _MOST:
             self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
-        for sentence in cues.sentences(text[:_SAID_CHARS]):
+        for sentence in cues.sentences(text[:_TYPED_CHARS]):
             if len(sentence) < 12 or len(sentence) > 600:
                 continue
             if cues.is_rule(sentence):
@@ -194,7 +196,7 @@ class SessionNotes:
         for failure in (*(f for f in self.failures if not f.mended), *self._just_mended):
             failure.remarks = [*failure.remarks[-(_KEPT_REMARKS - 1) :], text]
         self._just_mended = []
-        for sentence in cues.sentences(text):
+        for sentence in cues.sentences(text) if cues.may_decide(text) else ():
             if 20 <= len(sentence) <= 500 and cues.is_agent_decision(sentence):
                 self._remark(self.decisions, sentence, by_user=False)
 

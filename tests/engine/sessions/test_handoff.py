@@ -308,6 +308,9 @@ def test_the_handoff_of_a_session_or_of_the_newest(vault: Vault, tmp_path: Path)
     assert [chunk.id for chunk in vault.sessions.handoff(SESSION)] == [chunk.id for chunk in found]
     assert vault.sessions()[0].chunks == len(vault.list({"type": "conversation"}))
     assert "# Handoff" not in vault.reconstruct(SESSION).text
+    briefing = vault.reconstruct(SESSION, mode="briefing")
+    assert "  ## Left open\n" in briefing.text
+    assert not [line for line in briefing.text.splitlines() if line.startswith("#")]
     with pytest.raises(SessionNotFound):
         vault.sessions.handoff("nobody")
 
