@@ -30,7 +30,7 @@ def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = No
         part=part, id=chunk.id, text=chunk.text, type=chunk.type, collection=chunk.collection, source=_source(chunk.source, chunk.session),
         date=day_text(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
         freshness=chunk.freshness or UNVERIFIED, needs_review=chunk.needs_review,
-        score="" if score is None else f"{score:.2f}", title=chunk.title or "",
+        score="" if score is None else f"{score:.2f}", title=chunk.label or "",
     )  # fmt: skip
 
 

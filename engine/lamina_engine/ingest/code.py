@@ -71,6 +71,8 @@ _BY_LANGUAGE = {
 _BY_LANGUAGE |= {"cpp": _BY_LANGUAGE["c"], "typescript": _BY_LANGUAGE["javascript"]}
 _SPECIAL = {language: re.compile(pattern) for language, pattern in _BY_LANGUAGE.items()}
 """What begins a definition in some languages, beside the words of `_ELSEWHERE`."""
+_LONGEST = 300
+"""Characters of a line that are looked at: data may be one line of a megabyte."""
 MAX_SYMBOLS = 24
 """Symbols by which one chunk is known."""
 _CLOSERS = frozenset(")]}")
@@ -154,7 +156,7 @@ def _definition(line: str, language: str | None) -> tuple[int, str] | None:
     if language == "python":
         match = _PYTHON.match(line)
         return (min(9, 1 + len(match[1].expandtabs(4)) // 4), match[2]) if match else None
-    match = _ELSEWHERE.match(line) or (_SPECIAL[language].match(line) if language in _SPECIAL else None)
+    match = _ELSEWHERE.match(line) or (_SPECIAL[language].match(line[:_LONGEST]) if language in _SPECIAL else None)
     return (1, match[1]) if match else None
 
 

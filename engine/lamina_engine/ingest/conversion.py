@@ -25,7 +25,7 @@ EXTRAS: Final = {"pdf": "pypdf", "docx": "docx"}
 MAX_UNPACKED: Final = 200 * 2**20
 """Bytes that the parts of a DOCX may unpack to."""
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "nav", "head"})
+_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "nav"})
 _BREAKS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -97,6 +97,7 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
         given = {name: value or "" for name, value in attrs}
+        self._in_title = False  # one that is not closed must not take the page
         if tag == "meta":
             self._meta(given)
         elif tag == "title" and "title" not in self.fields:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,13 @@ def test_code_is_known_by_its_file_and_its_symbols(tmp_path: Path) -> None:  # f
             "test_memory.py · test_it",
         ]
         assert [hit.terms["factor"] for hit in hits] == [1.0, 1.0, ROLE_FACTORS["test"]]
+
+
+def test_a_line_of_a_megabyte_takes_no_time() -> None:
+    started = time.perf_counter()
+    for language in ("c", "javascript", "sql", "shell", "go"):
+        outline_code("int data " + "a b " * 250_000, language)
+    assert time.perf_counter() - started < 5.0
 
 
 def test_language_by_suffix() -> None:

@@ -43,6 +43,8 @@ def test_html_is_text(tmp_path: Path) -> None:  # findings, stranger 14
         "```\nif x < 1:\n    retry()\n```\n\n | a | b\n"
     )
     assert (draft.problems, draft.chunks[0].line) == ([], 0)
+    open_head = read_source(b"<head><title>T<body><h1>A</h1>text", "c.html")
+    assert (open_head.title, text(open_head)) == ("T", "# A\n\ntext\n")
     broken = read_source(b"<p>one<p>two</div></b><pre>x", "b.htm")
     assert text(broken).split() == ["one", "two", "```", "x"]
 
