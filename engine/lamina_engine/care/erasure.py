@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns, schema
-from lamina_engine.index.categories import FIELDS
+from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.ingest.sources import SPANS
 from lamina_engine.store.segments import Segment

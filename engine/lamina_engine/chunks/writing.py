@@ -17,9 +17,8 @@ from lamina_engine.chunks.reading import reasons_at
 from lamina_engine.errors import ChunkExists, InvalidArgument
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
-from lamina_engine.store.log_writer import LogWriter
 from lamina_engine.store.segments import SEGMENT_ROWS
-from lamina_engine.store.transaction import Transaction
+from lamina_engine.store.transaction import LogWriter, Transaction
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from lamina_engine.index.categories import NO_VALUE
+from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.recall.sessions import find_sessions
 from lamina_engine.sessions.events import project_of_folder
 

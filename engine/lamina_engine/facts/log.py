@@ -25,7 +25,7 @@ from lamina_engine.facts.schema import MAX_TIME, MIN_TIME, Draft, DraftColumns, 
 from lamina_engine.facts.timeline import FIRST_TOKEN, ITSELF, WritePlan
 from lamina_engine.facts.view import FactView, fact_view, read_states
 from lamina_engine.results import Fact
-from lamina_engine.store.log_writer import LogWriter
+from lamina_engine.store.transaction import LogWriter
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -15,7 +15,7 @@ from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.graph.links import claim_rows, claim_rows_at, find_ends
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
-from lamina_engine.store.log_writer import LogWriter
+from lamina_engine.store.transaction import LogWriter
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View

@@ -14,7 +14,7 @@ from lamina_engine.index.claims import read_rows
 from lamina_engine.index.graph import LinkGraph, build, empty
 from lamina_engine.index.graphfile import GraphDamaged, are_whole, open_graph, write_graph
 from lamina_engine.index.keys import hash_ids
-from lamina_engine.index.rowcolumn import RowColumn
+from lamina_engine.index.row_columns import RowColumn
 from lamina_engine.index.state import ACTIVE, INVALIDATED, SUPERSEDED
 from lamina_kernels.graph.hops import block
 from lamina_kernels.layouts import I32, I64, U8

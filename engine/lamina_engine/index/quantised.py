@@ -166,7 +166,7 @@ class QuantisedIndex:
         """Return at most ``n`` rows that promise the largest products, the most promising first.
 
         The scores are those of the codes and only good for choosing; rows without a vector may be among them.
-        `lamina_engine.index.nearest.search` scores and filters.
+        `lamina_engine.index.vectors.search` scores and filters.
 
         Raises
         ------

@@ -16,11 +16,10 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.index import inverted
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.cache import Cache
-from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
-from lamina_engine.index.rowcolumn import RowColumn
+from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.tail import Tail, TailWords
 from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index

@@ -23,8 +23,8 @@ from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.errors import LaminaError, VaultLocked
 from lamina_engine.index.analysis import Analyzer
-from lamina_engine.index.categories import FIELDS, facet
 from lamina_engine.index.inverted import write_lists
+from lamina_engine.index.row_columns import FIELDS, facet
 from lamina_engine.index.tables import Tables, lists_name, lists_path, terms_name, terms_path
 from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts
 from lamina_engine.index.textindex import (

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork, columns
 from lamina_engine.index.accesses import Accesses
 from lamina_engine.index.cache import Cache
-from lamina_engine.index.categories import CategoryTable
 from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.keys import hash_ids, hash_versions
+from lamina_engine.index.row_columns import CategoryTable
 from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
 from lamina_engine.index.tables import Tables

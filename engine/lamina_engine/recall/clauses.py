@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.index.analysis import Analyzer, Term, fold, term_hash
-from lamina_engine.index.categories import facet
+from lamina_engine.index.row_columns import facet
 from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable

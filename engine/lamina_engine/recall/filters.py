@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US, parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.categories import FIELDS as CATEGORY_FIELDS
-from lamina_engine.index.categories import CategoryTable, facet
 from lamina_engine.index.freshness import TIERS, Freshness
+from lamina_engine.index.row_columns import FIELDS as CATEGORY_FIELDS
+from lamina_engine.index.row_columns import CategoryTable, facet
 from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES, State
 from lamina_engine.index.view import View
 from lamina_engine.recall.lanes import Mask, Selection

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from lamina_engine.index import nearest
+from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
 from lamina_engine.index.scoring import Bm25, WeightedQuery, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
@@ -234,7 +234,7 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
         return EMPTY
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
-    found = nearest.search(view.vectors, index, query, depth, n_rows=rows, live=live)
+    found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
     scores = found.scores.astype(np.float64)
     positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
     return Lane(found.rows[:positive], scores[:positive])

@@ -26,7 +26,7 @@ from lamina_kernels.scoring import Formula
 
 if TYPE_CHECKING:
     from lamina_engine.index.accesses import Accesses
-    from lamina_engine.index.categories import CategoryTable
+    from lamina_engine.index.row_columns import CategoryTable
     from lamina_engine.index.view import View
     from lamina_engine.profiles import Decay, Profile
     from lamina_engine.recall.request import Request

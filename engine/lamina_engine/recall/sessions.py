@@ -15,7 +15,7 @@ from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
-from lamina_engine.index.categories import NO_VALUE
+from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.results import Chunk, Session
 from lamina_kernels.layouts import I64
 

@@ -10,9 +10,10 @@ import contextlib
 import logging
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,6 +29,10 @@ from lamina_engine.store.files import TEMPORARY_SUFFIX, Files, PendingFile
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.segments import SEGMENT_ROWS, Segment
 from lamina_engine.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
 
 __all__ = ["Transaction", "remove_orphans"]
 
@@ -380,3 +385,38 @@ def mergeable_runs(parts: Iterable[Segment]) -> list[list[int]]:
         runs[-1].append(position)
         rows += segment.rows
     return [run for run in runs if len(run) > 1]
+
+
+P = TypeVar("P")
+"""Plan: rows to append, and what each does to the rows that are there."""
+C = TypeVar("C")
+"""Counts of added, updated and unchanged rows."""
+
+
+class LogWriter(ABC, Generic[P, C]):
+    """Batch writer of one log; checks that need no vault belong in the constructor."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    @abstractmethod
+    def plan(self, view: View) -> P:
+        """Compare the batch with the newest version; nothing has been appended if this raises."""
+
+    @abstractmethod
+    def append(self, transaction: Transaction, view: View, plan: P) -> C:
+        """Append the rows of a plan."""
+
+    def sync_index(self, counts: C) -> None:
+        """Sync the indexes of the log, after the commit."""
+
+    def append_to(self, transaction: Transaction, view: View) -> C:
+        """Plan and append within a transaction of the caller, who also syncs."""
+        return self.append(transaction, view, self.plan(view))
+
+    def write(self) -> C:
+        """Write the batch durably, all or nothing."""
+        with self.memory.write() as (transaction, view):
+            counts = self.append_to(transaction, view)
+        self.sync_index(counts)
+        return counts

@@ -10,7 +10,7 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.index import indexer, inverted
-from lamina_engine.index.categories import facet
+from lamina_engine.index.row_columns import facet
 from lamina_engine.index.terms import write_terms
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index import nearest
-from lamina_engine.index.nearest import search
-from lamina_engine.index.vectors import F32, Nearest
+from lamina_engine.index import vectors
+from lamina_engine.index.vectors import F32, Nearest, search
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
@@ -29,8 +28,8 @@ class Proposes:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "NARROW_ROWS", 100)
-    monkeypatch.setattr(nearest, "PAST_ROWS", 500)
+    monkeypatch.setattr(vectors, "NARROW_ROWS", 100)
+    monkeypatch.setattr(vectors, "PAST_ROWS", 500)
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -46,7 +45,7 @@ def test_search_joins_index_and_tail(covered: int) -> None:
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize(("share", "first"), [(0.02, 0), (0.3, 700), (0.7, 300), (0.99, 200)])
 def test_filters_do_not_starve(share: float, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_MOST", 2)
+    monkeypatch.setattr(vectors, "_MOST", 2)
     matrix = unit(3000, 16)
     mask = np.random.default_rng(1).random(3000) < share
     index = Proposes(matrix, 2500)
@@ -75,7 +74,7 @@ def test_proposals_without_vectors_are_replaced(monkeypatch: pytest.MonkeyPatch)
     matrix[matrix @ query > 0] = 0
     index = Proposes(matrix, 3000)
     check_equal(by_hand(matrix, query, 10), search(split(matrix, []), index, query, 10))
-    monkeypatch.setattr(nearest, "_MOST", 1)  # the index may be asked for everything
+    monkeypatch.setattr(vectors, "_MOST", 1)  # the index may be asked for everything
     got = search(split(matrix, []), Proposes(matrix, 3000), query, 10, live=np.ones(3000, np.bool_))
     check_equal(by_hand(matrix, query, 10), got)
 

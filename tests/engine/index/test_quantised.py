@@ -13,9 +13,8 @@ import pytest
 
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import quantised
-from lamina_engine.index.nearest import search
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
-from lamina_engine.index.vectors import F32, VectorBlocks, scan
+from lamina_engine.index.vectors import F32, VectorBlocks, scan, search
 
 
 @functools.cache
@@ -192,8 +191,8 @@ def test_filters_and_past_watermarks(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = clustered(50_000, 64)
     blocks = blocks_of(matrix)
     index = built(blocks, 50_000)
-    monkeypatch.setattr("lamina_engine.index.nearest.NARROW_ROWS", 1000)
-    monkeypatch.setattr("lamina_engine.index.nearest.PAST_ROWS", 1000)
+    monkeypatch.setattr("lamina_engine.index.vectors.NARROW_ROWS", 1000)
+    monkeypatch.setattr("lamina_engine.index.vectors.PAST_ROWS", 1000)
     mask = np.random.default_rng(5).random(50_000) < 0.1
     hits = 0
     for query in clustered(50, 64, seed=1):

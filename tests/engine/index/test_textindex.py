@@ -283,7 +283,7 @@ def test_a_process_killed_while_it_builds_leaves_an_index_that_the_next_writer_g
             [sys.executable, "-c", program, str(root), str(calls)], check=False, capture_output=True, text=True
         )
         assert run.returncode == -9, run.stderr
-        acknowledged = int(run.stdout.split()[-1])
+        acknowledged = int(["0", *run.stdout.split()][-1])  # the builder may be killed before the add returns
         with pytest.MonkeyPatch.context() as patch:
             build_at_once(patch, 16)
             with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:

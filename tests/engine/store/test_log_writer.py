@@ -6,8 +6,7 @@ import pytest
 
 from lamina_engine.index.view import View
 from lamina_engine.memory import Memory
-from lamina_engine.store.log_writer import LogWriter
-from lamina_engine.store.transaction import Transaction
+from lamina_engine.store.transaction import LogWriter, Transaction
 
 
 class Steps(LogWriter[str, int]):

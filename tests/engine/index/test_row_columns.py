@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.index.rowcolumn import RowColumn
+from lamina_engine.index.row_columns import RowColumn
 
 
 class FakeSegment:
