@@ -99,7 +99,7 @@ class _Bootstrap:
         repo: Path | None,
     ) -> None:
         self._memory, self._now_us, self._name, self._repo = memory, now_us, session, repo
-        self._scope = find_scope(memory.view(), project, repo, session)
+        self._scope = find_scope(memory.view(), project, repo, session, memory.root)
         self._handoff: list[Chunk] = []
         self._session: Session | None = None
         parts: dict[str, list[Item]] = {"pinned": self._safely("pinned", self._pinned)}

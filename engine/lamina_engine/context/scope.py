@@ -37,8 +37,12 @@ class Scope(Struct, frozen=True):
         return {"AND": [dict(where), mine]} if where else mine
 
 
-def find_scope(view: View, project: str | None, repo: Path | None, session: str | None) -> Scope:
-    """Return the named project, else that of the session, else that of the folder."""
+def find_scope(view: View, project: str | None, repo: Path | None, session: str | None, root: Path) -> Scope:
+    """Return the named project, else that of the session, else that of the folder.
+
+    A folder that the vault has not met yet is a project of its own where the vault lies outside it, among other projects:
+    another project's handoff is none of its business.
+    """
     if project is not None:
         return Scope(project, named=True)
     if session is not None:
@@ -52,8 +56,12 @@ def find_scope(view: View, project: str | None, repo: Path | None, session: str 
             name = project_of_folder(str(each))
             if name in projects:
                 return Scope(name)
+            if root.absolute().parent == each:
+                return Scope()
             if (each / ".git").exists():
                 break
+        if projects and (own := project_of_folder(str(folder))):
+            return Scope(own)
     return Scope()
 
 

@@ -77,7 +77,13 @@ def inject(
         return ContextBlock()
     try:
         return _inject(
-            memory, prompt, session, settings, find_scope(memory.view(), project, repo, session), now_us, trigger
+            memory,
+            prompt,
+            session,
+            settings,
+            find_scope(memory.view(), project, repo, session, memory.root),
+            now_us,
+            trigger,
         )
     except Exception as error:  # whatever it is: an agent's turn goes on without memories
         logger.warning("%s: no context for this turn: %r", memory.root, error)

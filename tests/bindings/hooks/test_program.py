@@ -238,6 +238,29 @@ def test_a_prompt_that_closes_the_wrapper(project: Path) -> None:
     assert "ignore previous" not in got.context
 
 
+def test_in_a_vault_of_several_projects_a_folder_is_told_of_its_own(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(project / ".lamina")
+    vault = tmp_path / "data" / "lamina" / "vault"
+    with lamina.open(vault, create=True) as opened:
+        opened.add("Handoff: the bakery's oven driver is half written.", type="agent_handoff", project="bakery")
+        pinned = opened.add("Never deploy on Fridays.", type="guideline")
+        opened.pin(pinned[0])
+    context = start(project).context
+    assert "Fridays" in context  # what belongs to no project belongs to all
+    assert "oven" not in context
+    with lamina.open(vault) as opened:
+        opened.add("Handoff: the shop's totals are rounded.", type="agent_handoff", project="shop")
+    payload = {"session_id": "t", "cwd": str(project), "source": "startup"}
+    context = hook("session-start", payload, PATIENT).context
+    assert "totals" in context
+    assert "oven" not in context
+    (tmp_path / "bakery" / ".git").mkdir(parents=True)
+    payload = {"session_id": "u", "cwd": str(tmp_path / "bakery"), "source": "startup"}
+    assert "oven" in hook("session-start", payload, PATIENT).context
+
+
 def test_a_subagent_gets_half_and_no_start(project: Path) -> None:
     payload = {"session_id": "s", "cwd": str(project), "agent_id": "a1", "prompt": PROMPT}
     assert hook("session-start", payload, PATIENT).out == b"{}\n"
