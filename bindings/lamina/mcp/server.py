@@ -44,6 +44,8 @@ _FIXED: Final = CacheHint(ttl_ms=_LIST_MS)
 
 
 _TICK_S: Final = 0.2
+_PATIENCE_S: Final = 0.8
+_PAUSE_S: Final = 0.02
 Context: TypeAlias = ServerRequestContext[Any]
 
 
@@ -53,6 +55,8 @@ class VaultServer:
     def __init__(self, access: VaultAccess, tools: str) -> None:
         self._access = access
         self._limiter = anyio.CapacityLimiter(THREADS)
+        self.running = 0
+        """Requests that are being answered."""
         self._tools = [_definition(tool) for tool in listed(tools) if not (tool.writes and access.read_only)]
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -133,7 +137,11 @@ class VaultServer:
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run work on a thread; one whose call is cancelled is left alone, and its result dropped."""
-        return await anyio.to_thread.run_sync(work, *arguments, limiter=self._limiter, abandon_on_cancel=True)
+        self.running += 1
+        try:
+            return await anyio.to_thread.run_sync(work, *arguments, limiter=self._limiter, abandon_on_cancel=True)
+        finally:
+            self.running -= 1
 
 
 async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
@@ -146,9 +154,46 @@ async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
             await ctx.session.report_progress(sent, message=line.stage)
 
 
+class PatientInput:
+    """A client's messages, whose end comes when what was asked is answered, or in 0.8 s.
+
+    The SDK drops what runs when the input ends; requests that come through a pipe would never be answered.
+    """
+
+    def __init__(self, messages: Any, handlers: VaultServer) -> None:
+        self._messages, self._handlers = messages, handlers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._messages, name)
+
+    def __aiter__(self) -> PatientInput:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._messages.__anext__()
+        except StopAsyncIteration:
+            with anyio.move_on_after(_PATIENCE_S):
+                await anyio.sleep(_PAUSE_S)  # what was read last begins
+                while self._handlers.running:
+                    await anyio.sleep(_PAUSE_S)
+                await anyio.sleep(_PAUSE_S)  # what was answered last is written
+            raise
+
+    async def __aenter__(self) -> PatientInput:
+        await self._messages.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._messages.__aexit__(*error)
+
+
 def make_server(access: VaultAccess, tools: str = "core") -> Server[Any]:
     """Return a server of a vault that lists a set of tools and answers all of them."""
-    handlers = VaultServer(access, tools)
+    return _server_of(VaultServer(access, tools))
+
+
+def _server_of(handlers: VaultServer) -> Server[Any]:
     server: Server[Any] = Server(
         "lamina", title="Lamina", version=lamina.__version__, instructions=INSTRUCTIONS,
         on_list_tools=handlers.list_tools, on_call_tool=handlers.call_tool,
@@ -186,15 +231,16 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(handlers: VaultServer) -> None:
     """Serve one client on standard input and output, until the input ends."""
+    server = _server_of(handlers)
     async with stdio_server() as (read, write):  # file descriptor 1 is stderr meanwhile: no library can write there
-        await server.run(read, write, server.create_initialization_options())
+        await server.run(PatientInput(read, handlers), write, server.create_initialization_options())
 
 
 def run_stdio(access: VaultAccess, tools: str = "core") -> None:
     """Serve one client, and end the process with its input; calls that still run are dropped."""
     log_to_stderr()
-    anyio.run(serve_stdio, make_server(access, tools))
+    anyio.run(serve_stdio, VaultServer(access, tools))
     sys.stderr.flush()
     os._exit(0)  # what a thread still writes is committed or not, as after any kill

@@ -231,6 +231,12 @@ def test_a_cancelled_call_is_never_answered_and_holds_up_no_other(wire: Callable
     assert not {json.loads(line).get("id") for line in it.lines} & set(range(10, 15))
 
 
+def test_a_call_that_takes_long_does_not_hold_the_end_up(wire: Callable[..., Wire]) -> None:
+    it = wire(command=[sys.executable, "-c", SLOW.replace("sleep(2)", "sleep(20)")]).begin()
+    it.send(id=10, method="tools/call", params={"name": "memory_recall", "arguments": {"query": "slow"}})
+    assert it.end() < 3  # a second, and what a busy machine adds
+
+
 def test_calls_run_beside_one_another(wire: Callable[..., Wire]) -> None:
     it = wire(command=[sys.executable, "-c", SLOW]).begin()
     it.call(1, "memory_recall", query="PostgreSQL")
@@ -239,6 +245,22 @@ def test_calls_run_beside_one_another(wire: Callable[..., Wire]) -> None:
     order = [json.loads(line).get("id") for line in it.lines]
     assert 10 not in order
     assert "result" in it.answer(10)
+
+
+def test_requests_that_come_through_a_pipe_are_answered(folder: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    asked: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/list", "params": {}},
+        {"id": 2, "method": "tools/call", "params": {"name": "memory_status", "arguments": {}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    done = subprocess.run([*PROGRAM, "--vault", str(folder)], input=lines, capture_output=True, text=True, check=True)
+    answers = {message["id"]: message for message in map(json.loads, done.stdout.splitlines())}
+    assert set(answers) == {0, 1, 2}
+    assert len(answers[1]["result"]["tools"]) == 7
+    assert set(answers[2]) & {"result", "error"}  # a vault that takes longer than that to open is not waited for
 
 
 def test_foreign_lines_do_not_end_a_server(wire: Callable[..., Wire]) -> None:
