@@ -42,7 +42,7 @@ SURPRISE_WEIGHT: Final = 0.05
 SHARE_WEIGHT: Final = 0.3
 ENOUGH_WORDS: Final = 3
 WORDS_COSINE: Final = 0.6
-"""Without vectors a share of 1 stands for this cosine."""
+"""Without vectors a share of 1, of two words and more, stands for this cosine."""
 CANDIDATES: Final = 20
 """Candidates of each sentence."""
 _PARTS: Final = 5
@@ -160,7 +160,7 @@ def _weigh(view: View, part: _Part, rows: I64) -> F64:
     if part.vectors:
         near = sum(_above_background(view, vector, rows) for vector in part.vectors) / len(part.vectors)
     else:
-        near = WORDS_COSINE * share
+        near = WORDS_COSINE * mass / max(total, 1e-9) * np.minimum(held.sum(axis=1) / (ENOUGH_WORDS - 1), 1.0)
     evidence: F64 = near + SURPRISE_WEIGHT * (mass - chance) + SHARE_WEIGHT * share
     return evidence
 

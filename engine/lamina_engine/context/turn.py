@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +41,7 @@ _OVERFETCH: Final = 2
 _STEEP: Final = 1.6
 """An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
 _EQUAL: Final = 0.05
-"""Results whose evidence differs by less count as equals: the newer comes first."""
+"""Results whose scores differ by less count as equals: the newer comes first."""
 _LINK_LINE: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[\[[^\]]+\]\]|\[[^\]]+\]\([^)]+\))\s*$")
 _LEAST_LINES: Final = 4
 
@@ -156,8 +155,19 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
         confidence = min(max(float(value), 0.0), 1.0)
         result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
-        found.append((-math.floor(score * factor / _EQUAL), -created, chunk.id, result))
-    return [each[-1] for each in sorted(found, key=lambda each: each[:-1])[: settings.max_retrievals]]
+        found.append((float(score) * factor, created, result))
+    return _newer_of_equals(found)[: settings.max_retrievals]
+
+
+def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:
+    """Return results by score; those within `_EQUAL` of the first of them by date, the newest first."""
+    left = sorted(found, key=lambda each: (-each[0], -each[1], each[2].item.id))
+    ordered: list[Result] = []
+    while left:
+        equals = [each for each in left if each[0] > left[0][0] - _EQUAL]
+        ordered += [each[2] for each in sorted(equals, key=lambda each: (-each[1], -each[0], each[2].item.id))]
+        left = left[len(equals) :]
+    return ordered
 
 
 def _is_list_of_links(text: str) -> bool:
