@@ -213,7 +213,8 @@ class _Bootstrap:
         found += [(chunk, None) for chunk in newest]
         chosen: dict[str, tuple[Chunk, float | None]] = {}
         for chunk, score in found:
-            chosen.setdefault(chunk.source or chunk.id, (chunk, score))
+            # an insight of a session is one of its own, a record in a file has several chunks
+            chosen.setdefault(chunk.id if chunk.session or not chunk.source else chunk.source, (chunk, score))
         items = [item_of_chunk(chunk, "insights", self._now_us, score) for chunk, score in chosen.values()]
         return self._short(items[:_INSIGHTS])
 

@@ -121,7 +121,7 @@ def _parts(memory: Memory, prompt: str, *, meaning: bool) -> list[_Part]:
     snapshot = memory.view().snapshot
     bundled = snapshot.space is None or snapshot.space.identity.startswith(WORD_TABLE)
     whole = prompt[:_LONGEST]
-    texts = {text: " ".join(dict.fromkeys(content_words(text))) for text in _split(prompt)}
+    texts = {text: " ".join(dict.fromkeys(content_words(text))) for text in split_sentences(prompt)}
     chosen = sorted((text for text, words in texts.items() if words), key=lambda text: -len(texts[text]))
     kept = chosen[: _PARTS if bundled else _MODEL_PARTS - 1]
     found = [
@@ -132,7 +132,8 @@ def _parts(memory: Memory, prompt: str, *, meaning: bool) -> list[_Part]:
     return [_Part(text, words, _embed(memory, (text, words)[:asked])) for text, words in found if words]
 
 
-def _split(prompt: str) -> list[str]:
+def split_sentences(prompt: str) -> list[str]:
+    """Return the sentences of a prompt, long ones cut."""
     return [text.strip()[:_LONGEST] for text in _SENTENCE.split(prompt) if text.strip()]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,13 +15,14 @@ from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
 from lamina_engine.context.content import continues_work, has_content
-from lamina_engine.context.evidence import Evidence, gather_evidence
+from lamina_engine.context.evidence import Evidence, gather_evidence, split_sentences
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.freshness.tiers import multiplier, read_settings
+from lamina_engine.ingest.roles import INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,14 +36,14 @@ logger = logging.getLogger(__name__)
 PARTS: Final = ("task", "facts", "search")
 _OPEN: Final = ("full", "soft_gate")
 _CODE: Final = "code-patterns"
+_SENTENCES: Final = 8
+"""Sentences that are looked at for a question that a fact answers, and for the wish to go on."""
 _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
 _STEEP: Final = 1.6
 """An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
 _EQUAL: Final = 0.05
 """Results whose scores differ by less count as equals: the newer comes first."""
-_LINK_LINE: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[\[[^\]]+\]\]|\[[^\]]+\]\([^)]+\))\s*$")
-_LEAST_LINES: Final = 4
 
 
 class Result(Struct, frozen=True):
@@ -100,11 +100,12 @@ def _inject(
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
     results = [each for each in found if gates.gate(each.score, each.item.collection, settings) in _OPEN]
-    facts = fact_items(memory, prompt, now_us)
+    sentences = split_sentences(prompt)[:_SENTENCES]
+    facts = [fact for text in sentences if has_content(text) for fact in fact_items(memory, text, now_us)]
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
     moved = gates.drift(evidence.vector, state.vector)
     block = ContextBlock(mode=mode, best=confidence, drift=moved)
-    task = active_task(memory, scope) if mode in _OPEN or facts or continues_work(prompt) else None
+    task = active_task(memory, scope) if mode in _OPEN or facts or any(map(continues_work, sentences)) else None
     if mode in _OPEN or facts or task is not None:
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
@@ -150,7 +151,7 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     found = []
     for chunk, value, score in zip(chunks, evidence.values[first], evidence.scores[first], strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
-        if chunk.type == TASK or factor <= 0.0 or _is_list_of_links(chunk.text):
+        if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
             continue
         confidence = min(max(float(value), 0.0), 1.0)
         result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence)
@@ -160,7 +161,7 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
 
 
 def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:
-    """Return results by score; those within `_EQUAL` of the first of them by date, the newest first."""
+    """Return results by score, of those within `_EQUAL` of one another the newest first."""
     left = sorted(found, key=lambda each: (-each[0], -each[1], each[2].item.id))
     ordered: list[Result] = []
     while left:
@@ -168,12 +169,6 @@ def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:
         ordered += [each[2] for each in sorted(equals, key=lambda each: (-each[1], -each[0], each[2].item.id))]
         left = left[len(equals) :]
     return ordered
-
-
-def _is_list_of_links(text: str) -> bool:
-    """Return True if most lines are links: such a page matches much and says nothing."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return len(lines) >= _LEAST_LINES and 2 * sum(_LINK_LINE.match(line) is not None for line in lines) > len(lines)
 
 
 def _penalties(memory: Memory) -> Mapping[str, float] | None:

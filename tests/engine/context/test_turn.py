@@ -238,6 +238,9 @@ def test_a_fact_that_answers_is_a_line_of_its_own(vault: Vault) -> None:
     assert (item.part, item.type, item.text) == ("facts", "fact", "Beacon · port · 4300")
     assert vault.inject("What is the weather like in Beacon Hill today?", "t").items == ()
     assert vault.inject("commit this", "u").items == ()
+    vault.add({"id": "todo", "text": "Rebuild the reports.", "type": "agent_task", "created_at": "2026-02-24"})
+    both = vault.inject("Continue where we left off. Which port does Beacon run on?", "v").items
+    assert [item.part for item in both] == ["task", "facts"]
 
 
 @pytest.mark.parametrize("prompt", [f"{WHY} see example.com", f"{WHY} said Mr.Hyde", f"/etc/hosts {WHY}"])
