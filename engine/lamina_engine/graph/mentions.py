@@ -47,10 +47,14 @@ _COMMON_FILES: Final = frozenset(
     )
 )
 _DEFINITION: Final = re.compile(
-    r"^[ \t]*(?:export |public |pub(?:\([a-z]+\))? |async |static |abstract )*"
-    r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|module|defmodule|defp?)\s+([A-Za-z_]\w{4,80})",
+    r"^(?:export |public |pub(?:\([a-z]+\))? |async |static |abstract )*"
+    r"(def|class|fn|func|function|struct|enum|trait|interface|type|module|defmodule|defp)\s+([A-Za-z_]\w{4,80})",
     re.MULTILINE,
 )
+_FUNCTIONS: Final = ("def", "fn", "func", "function", "defp")
+_TEST: Final = re.compile(r"(?:^|[/_.-])(?:tests?|testing|conftest)(?:[/_.-]|\Z)", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(r"(?:^|[/_.-])(?:examples?|samples?|demos?)(?:[/_.-]|\Z)", re.IGNORECASE)
+"""What tests define is named elsewhere too; functions in examples mostly have the names of hooks that they implement."""
 _DISTINCT: Final = re.compile(
     r"(?!test_)(?:[a-z0-9]+_[a-z0-9_]*[a-z0-9]|[A-Z]?[a-z0-9]+(?:[A-Z][a-z0-9]+)+|[A-Z]+[a-z0-9]+[A-Z]\w*)\Z"
 )
@@ -112,8 +116,10 @@ def _homes(
             for name in _names_of(columns["title"][i], columns["source"][i], columns["metadata"][i]):
                 homes[name].setdefault(document, ids[document])
         if _is_code(columns["source"][i]):
-            for symbol in _DEFINITION.findall(columns["text"][i] or ""):
-                if _DISTINCT.match(symbol):
+            source = columns["source"][i] or ""
+            example = _EXAMPLE.search(source) is not None
+            for word, symbol in _DEFINITION.findall(columns["text"][i] or "") if not _TEST.search(source) else ():
+                if _DISTINCT.match(symbol) and not (example and word in _FUNCTIONS):
                     homes[Name(symbol, exact=True)].setdefault(document, str(columns["id"][i]))
     place = {str(identity): i for i, identity in enumerate(columns["id"])}
     for text, chunk in entities:
@@ -127,7 +133,7 @@ def _names_of(title: str | None, source: str | None, metadata: str | None) -> It
     aliases = msgspec.json.decode(metadata).get("aliases", ()) if metadata and '"aliases"' in metadata else ()
     for text in (title, *aliases):
         if isinstance(text, str) and text.strip():
-            bare = re.sub(r"\s*\([^()]*\)\Z", "", text.strip())
+            bare = re.sub(r"\s*\([^()]*\)\Z", "", text.replace("`", "").strip(" *_"))
             yield Name(bare)
             labelled = _LABELLED.match(bare)
             if labelled:
@@ -139,7 +145,8 @@ def _names_of(title: str | None, source: str | None, metadata: str | None) -> It
             for joiner in (" ", "-"):
                 yield Name(f"{numbered[1].upper()}{joiner}{int(numbered[2])}", exact=True)
         if path.suffix and path.stem.lower() not in _COMMON_FILES and len(path.stem) > 2:
-            yield Name(path.name, exact=True)
+            telling = re.search(r"[a-z0-9][_-][a-z0-9]|[a-z][A-Z]|[A-Za-z]\d", path.stem) is not None
+            yield Name(path.name, exact=True, folder=path.parent.name, bare=telling)
 
 
 def _is_code(source: str | None) -> bool:

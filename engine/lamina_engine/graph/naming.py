@@ -31,6 +31,7 @@ _STOP: Final = frozenset(
 """Words that make no name of two words by themselves."""
 _LONGEST: Final = 12
 _SHORTEST: Final = 3
+_COMMON_UP_TO: Final = 3
 _ORDINARY: Final = 0.005
 """Share of texts from which on a word in small letters is an ordinary one."""
 
@@ -41,6 +42,10 @@ class Name(NamedTuple):
     text: str
     exact: bool = False
     """True for files and symbols: every letter as written; else capitals must be capitals, and other letters may be."""
+    folder: str | None = None
+    """Of a file: the folder it lies in, which must stand before it where any does."""
+    bare: bool = True
+    """Of a file: whether its name alone is enough."""
 
 
 class Texts:
@@ -71,7 +76,7 @@ class Texts:
         later: dict[int, list[Name]] = defaultdict(list)
         for name, words in self._names.items():
             places: Sequence[int] = min((self._places.get(word, []) for word in words), key=len)
-            if not name.exact and len(words) == 1 and self._is_ordinary(words[0]):
+            if not name.exact and len(words) <= _COMMON_UP_TO and self._is_ordinary(name, words, places):
                 continue
             for i in places:
                 if not self._words[i].issuperset(words):
@@ -98,7 +103,12 @@ class Texts:
         offset, at = min(((j, places[word]) for j, word in enumerate(words)), key=lambda each: len(each[1]))
         for place in at:
             found = tokens[place - offset : place - offset + len(words)] if place >= offset else []
-            if len(found) == len(words) and _holds(name, text, found) and self._stands_alone(name, i, found):
+            fits = len(found) == len(words) and _holds(name, text, found)
+            if (
+                fits
+                and self._stands_alone(name, i, found)
+                and not (i not in self._own[name] and _is_line(name, text, found))
+            ):
                 return found[0].start(), found[-1].end()
         return None
 
@@ -111,8 +121,14 @@ class Texts:
             self._tokens[i] = tokens, places
         return self._tokens[i]
 
-    def _is_ordinary(self, word: str) -> bool:
-        return self._small[word] > max(1.0, _ORDINARY * len(self._texts))
+    def _is_ordinary(self, name: Name, words: Sequence[str], places: Sequence[int]) -> bool:
+        """Return whether texts use a short name in small letters too, as the words that it is made of."""
+        if len(words) == 1:
+            return self._small[words[0]] > max(1.0, _ORDINARY * len(self._texts))
+        small = name.text.lower()
+        return small != name.text and any(
+            small in self._texts[i] for i in places if self._words[i].issuperset(words) and i not in self._own[name]
+        )
 
     def _stands_alone(self, name: Name, i: int, found: Sequence[re.Match[str]]) -> bool:
         """Return whether a name of one word is no part of a longer capitalised name."""
@@ -129,12 +145,23 @@ class Texts:
         )
 
 
+def _is_line(name: Name, text: str, found: Sequence[re.Match[str]]) -> bool:
+    """Return whether a name is a line by itself: a heading of the same words names nothing else."""
+    start, stop = text.rfind("\n", 0, found[0].start()) + 1, text.find("\n", found[-1].end())
+    line = text[start : stop if stop >= 0 else len(text)]
+    return not name.exact and line.strip(" \t#*=:.") == name.text
+
+
 def _holds(name: Name, text: str, found: Sequence[re.Match[str]]) -> bool:
     """Return whether words of a text are those of a name as written, with little between them."""
     start, stop = found[0].start(), found[-1].end()
     if name.exact:
-        before, after = text[start - 1 : start], text[stop : stop + 1]
-        return text[start:stop] == name.text and before != "." and not (before + after).isalnum()
+        before, after = text[max(start - 1, 0) : start], text[stop : stop + 1]
+        if text[start:stop] != name.text or before == "." or (before + after).isalnum():
+            return False
+        if name.folder is None or before not in ("/", "\\"):
+            return name.folder is None or name.bare
+        return bool(name.folder) and text[:start].endswith((f"{name.folder}/", f"{name.folder}\\"))
     written = list(_WORD.finditer(name.text))
     words = [word[0] for word in written]
     sentence = len(words) > 2 and not any(_CAPITAL.match(word) for word in words[1:])

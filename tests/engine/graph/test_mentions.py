@@ -53,10 +53,9 @@ def test_a_name_of_one_word_that_is_an_ordinary_word_is_none() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "ref"),
     [
-        ("memory.py", "open memory.py first", True),
-        ("memory.py", "open inmemory.py", False),
-        ("memory.py", "open memory.pyc", False),
-        ("memory.py", "engine/memory.py: line 3", True),
+        ("row_log.py", "open row_log.py first", True),
+        ("row_log.py", "open arow_log.py", False),
+        ("row_log.py", "open row_log.pyc", False),
         ("parse_all", "calls parse_all() twice", True),
         ("parse_all", "calls Parse_all", False),
         ("PEP 572", "as PEP 572 says", True),
@@ -66,6 +65,29 @@ def test_a_name_of_one_word_that_is_an_ordinary_word_is_none() -> None:
 )
 def test_files_and_symbols_letter_by_letter(name: str, text: str, ref: bool) -> None:
     assert holds(name, text, exact=True) is ref
+
+
+@pytest.mark.parametrize(
+    ("text", "bare", "ref"),
+    [
+        ("see row_log.py", True, True),
+        ("see memory.py", False, False),  # a word of every project
+        ("see engine/memory.py", False, True),
+        ("see src/engine/memory.py:3", False, True),
+        ("see other/memory.py", True, False),
+        ("see ../memory.py", True, False),
+    ],
+)
+def test_a_file_in_another_folder_is_another_file(text: str, bare: bool, ref: bool) -> None:
+    name = Name("row_log.py" if "row_log" in text else "memory.py", exact=True, folder="engine", bare=bare)
+    assert (name in Texts([text], {name: ()}).find()) is ref
+
+
+def test_a_title_that_texts_use_in_small_letters_is_an_ordinary_phrase() -> None:
+    others = ("some command line tools",)
+    assert holds("Command Line Tools", "see Command Line Tools there")
+    assert not holds("Command Line Tools", "see Command Line Tools there", others=others)
+    assert not holds("Getting Started", "# Getting Started\n\nText.")  # a heading of its own
 
 
 def test_what_a_longer_name_holds_is_not_named() -> None:
