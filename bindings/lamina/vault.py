@@ -385,7 +385,7 @@ class Vault:
         columns : mapping, optional
             For tables: record field -> column name.
         links : bool
-            Also link the chunks read: by order, time, wikilinks, names and similarity; in large vaults the costly kinds
+            Also link the chunks read: by order, links in texts, names and similarity; in large vaults the costly kinds
             wait for `build_links`.
         recover : bool
             With ``tasks``: set a corrupt file aside, report it in ``problems`` and continue; otherwise raise.

@@ -92,7 +92,7 @@ def test_a_title_that_texts_use_in_small_letters_is_an_ordinary_phrase() -> None
 
 def test_what_a_longer_name_holds_is_not_named() -> None:
     long, short = Name("Clear The Screen In Psql"), Name("Clear The Screen")
-    texts = ["Clear The Screen In Psql", "how to Clear The Screen"]
+    texts = ["run Clear The Screen In Psql", "how to Clear The Screen"]
     assert Texts(texts, {long: (), short: ()}).find() == {long: [0], short: [1]}
     assert Texts(texts, {long: {0}, short: ()}).find() == {short: [1]}  # its own title
 

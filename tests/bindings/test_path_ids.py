@@ -1,0 +1,58 @@
+"""Ids given as paths of sources, in every call that takes an id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina import AmbiguousId, ChunkNotFound, Vault
+from tests.notes import prose, write
+
+
+@pytest.fixture
+def folder(lexical_vault: Vault, tmp_path: Path) -> Path:
+    root = tmp_path / "notes"
+    write(root, "decisions/2026-02-15-database.md", "# Database\n\nWe chose PostgreSQL.\n")
+    write(root, "decisions/2026-02-10-outage.md", "# Outage\n\nThe old one fell over.\n")
+    write(root, "long.md", f"# Long\n\n## One\n\n{prose('one')}\n\n## Two\n\n{prose('two')}\n")
+    lexical_vault.ingest(root)
+    return root
+
+
+def test_a_path_stands_for_the_chunk_of_its_source(lexical_vault: Vault, folder: Path) -> None:
+    # findings, seeds-a 001 row 34
+    vault, path = lexical_vault, "decisions/2026-02-15-database.md"
+    (chunk,) = vault.list({"source": path})
+    for spelling in (path, "2026-02-15-database.md", f"./{path}", (folder / path).as_posix(), f"{path}:3"):
+        assert vault.get(spelling).id == chunk.id
+    vault.link("decisions/2026-02-10-outage.md", path, "causal")
+    assert [cause.direction for cause in vault.causes(path)] == ["caused_by"]
+    assert len(vault.links(path)) == len(vault.neighbors(path)) == 1
+    assert vault.invalidate(path, "moved on").id == chunk.id
+    assert vault.get(path).status == "invalidated"
+    assert vault.restore(path).status == "active"
+    assert vault.history(path)
+
+
+def test_several_chunks_are_named_with_their_lines(lexical_vault: Vault, folder: Path) -> None:
+    chunks = lexical_vault.list({"source": "long.md"})
+    assert len(chunks) > 1
+    with pytest.raises(AmbiguousId, match=r"long\.md:.* give one of these ids") as error:
+        lexical_vault.get("long.md")
+    assert all(chunk.id in str(error.value) for chunk in chunks[:4])
+    two = lexical_vault.get("long.md#two")
+    assert "Two" in two.headings
+    assert two.line is not None
+    assert lexical_vault.get(f"long.md:{two.end_line}").id == two.id
+
+
+def test_two_files_of_one_name_and_none(lexical_vault: Vault, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "other", "2026-02-15-database.md", "# Database\n\nAnother one.\n")
+    lexical_vault.ingest(tmp_path / "other")
+    assert "Another" in lexical_vault.get("2026-02-15-database.md").text  # its whole path
+    assert "chose" in lexical_vault.get("decisions/2026-02-15-database.md").text
+    with pytest.raises(ChunkNotFound):
+        lexical_vault.get("decisions/none.md")
+    with pytest.raises(ChunkNotFound):
+        lexical_vault.get("long.md:9999")
