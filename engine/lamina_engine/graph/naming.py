@@ -122,7 +122,7 @@ class Texts:
         return self._tokens[i]
 
     def _is_ordinary(self, name: Name, words: Sequence[str], places: Sequence[int]) -> bool:
-        """Return whether texts use a short name in small letters too, as the words that it is made of."""
+        """Return whether texts use a short name in small letters too, as ordinary words."""
         if len(words) == 1:
             return self._small[words[0]] > max(1.0, _ORDINARY * len(self._texts))
         small = name.text.lower()

@@ -151,7 +151,7 @@ def _opening(text: str, close: int) -> int:
 
 
 def _reference_links(text: str, code: Sequence[Range]) -> Iterator[WrittenLink]:
-    """Yield ``[text][label]``, ``[label][]`` and ``[label]`` with a definition ``[label]: path``."""
+    """Yield links by label, ``[text][label]``, ``[label][]`` and ``[label]``, where it is defined."""
     defined: dict[str, str] = {}
     spans: list[Range] = []
     for match in _DEFINITION.finditer(text):
