@@ -121,7 +121,8 @@ def story_chunks(
 def find_row(view: View, identity: str) -> int:
     """Return the current row of a chunk by id, unambiguous short id, or path.
 
-    A short id is one such as ``#a1b2c3``. A path is that of a source, or the end of one, with ``:LINE`` or ``#heading`` where it has several chunks.
+    A short id is one such as ``#a1b2c3``. A path is that of a source, or the end of one, with ``:LINE`` or ``#heading``
+    where it has several chunks.
     """
     if not isinstance(identity, str) or not identity:
         raise InvalidArgument(f"id={identity!r} must be the text of an id")
