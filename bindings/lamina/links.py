@@ -174,7 +174,7 @@ class Links:
         kinds: Sequence[LinkKind] | None = None,
         *,
         threshold: float | None = None,
-        most: int = 10,
+        most: int = 6,
         similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,

@@ -51,7 +51,7 @@ _RELATION: Final = click.option(
     "--threshold", type=float, metavar="X", help="Minimum cosine of semantic links. [default: by model and vault]"
 )
 @click.option(
-    "--most", type=int, default=10, show_default=True, metavar="N", help="Maximum number of semantic links per chunk."
+    "--most", type=int, default=6, show_default=True, metavar="N", help="Maximum number of semantic links per chunk."
 )
 @click.option(
     "--similar-threshold",

@@ -1,4 +1,4 @@
-"""Chunks whose vectors are alike: each with at most ten others above a threshold, exactly.
+"""Chunks whose vectors are alike: each with at most six others above a threshold, exactly.
 
 Products of blocks in single precision find the candidates, with a margin for their error; cosines in double precision
 decide. So a cosine of exactly the threshold is no link, whatever the order of a product's terms was.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-MOST: Final = 10
+MOST: Final = 6
 SEMANTIC: Final = "semantic"
 SIMILAR: Final = "similar"
 """Origins: of chunks of all types, and of tasks."""
@@ -90,11 +90,20 @@ def _rows_of(view: View, types: tuple[str, ...]) -> NDArray[np.int64]:
     return rows[view.vectors.present(rows)] if len(rows) else rows
 
 
+def _documents_of(view: View, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for the document of each row; a chunk without a source is one itself."""
+    sources, collections = (view.snapshot.values("chunks", name, rows) for name in ("source", "collection"))
+    known: dict[object, int] = {}
+    keys = ((c, s) if s is not None else i for i, (c, s) in enumerate(zip(collections, sources, strict=True)))
+    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+
+
 def pairs(
     view: View, rows: NDArray[np.int64], threshold: float, most: int, wanted: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[int, int, float]]:
     """Yield (i, j, cosine) of wanted rows' nearest above a threshold, as positions; ties by id."""
-    matrix = view.vectors.gather(rows)
+    # chunks of one document follow each other: that they are alike too says nothing more
+    matrix, documents = view.vectors.gather(rows), _documents_of(view, rows)
     d = matrix.shape[1]
     wanted = np.arange(len(rows)) if wanted is None else wanted
     names = view.snapshot.values("chunks", "id", rows)
@@ -103,7 +112,7 @@ def pairs(
     for start in range(0, len(wanted), _BLOCK):
         block = wanted[start : start + _BLOCK]
         products = matrix[block] @ matrix.T
-        products[np.arange(len(block)), block] = -2.0
+        products[documents[block][:, None] == documents] = -2.0
         owners, others = np.nonzero(products > threshold - margin)
         bounds = np.searchsorted(owners, np.arange(len(block) + 1))
         for at, i in enumerate(block.tolist()):
