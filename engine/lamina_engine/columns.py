@@ -70,6 +70,11 @@ def offsets_of(array: pa.Array, text: str) -> NDArray[np.int64]:
     return found[same]
 
 
+def list_bounds(array: pa.ListArray) -> NDArray[np.int32]:
+    """View where each list of a column begins among its values, and where the last ends, int32 (n + 1,)."""
+    return np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4)
+
+
 Reader = Callable[[int], Any]
 """Gives the Python value at an offset of one column."""
 

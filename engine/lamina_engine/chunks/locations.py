@@ -30,11 +30,16 @@ class Location(NamedTuple):
 
 _MANY: Final = 32
 """Chunks from which on each row of the sources log is decoded once, instead of searched for each chunk."""
+_SEARCHES: Final = 64
+"""Names that are searched for before all names are read: a process that answers one question reads none."""
+_LONG_LIST: Final = 64
+"""Chunks of a source from which on its list is searched and not decoded."""
+_REMEMBERED: Final = 16_384
 
 
 def locate(view: View, records: Sequence[Mapping[str, Any]]) -> list[Location | None]:
     """Return the location of each chunk, given its id and source; None for what no file holds."""
-    rows = _SourceRows(view)
+    rows = view.cached("chunks.locations", lambda: _SourceRows(view))
     if len(records) <= _MANY:
         return [rows.find(record["source"], record["id"]) if record["source"] else None for record in records]
     known = rows.decode({record["source"] for record in records if record["source"]})
@@ -48,37 +53,76 @@ class _SourceRows:
         past, snapshot = view.as_of_us, view.snapshot
         self._limit = snapshot.rows("sources") if past is None else snapshot.watermark("sources", past)
         self._segments = [part for part in reversed(snapshot.segments("sources")) if part.start < self._limit]
+        self._found: dict[tuple[str, str], Location | None] = {}
+        self._rows: dict[str, list[tuple[Segment, int]]] = {}
+        self._all: dict[str, list[tuple[Segment, int]]] | None = None
 
     def find(self, name: str, identity: str) -> Location | None:
         """Return the location by the newest row of that name which lists the chunk."""
-        for segment in self._segments:
-            for offset in columns.offsets_of(segment.column("source"), name)[::-1].tolist():
-                if segment.start + offset < self._limit:
-                    listed = segment.column("chunks")
-                    start, stop = listed.offsets[offset].as_py(), listed.offsets[offset + 1].as_py()
-                    found = columns.offsets_of(listed.values.slice(start, stop - start), identity)
-                    if len(found):
-                        return _locations(segment, offset, name, [int(found[0])], stop - start)[0]
-        return None
+        key = name, identity
+        if key not in self._found:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            places = (_look(segment, offset, name, identity) for segment, offset in self._rows_of(name))
+            self._found[key] = next((place for place in places if place is not None), None)
+        return self._found[key]
 
     def decode(self, names: set[str]) -> dict[tuple[str, str], Location]:
         """Return the newest location of every chunk of some names."""
         known: dict[tuple[str, str], Location] = {}
-        for segment in self._segments:
-            texts = segment.texts("source")
-            for offset in range(min(len(texts), self._limit - segment.start) - 1, -1, -1):
-                if texts[offset] in names:
-                    ids = segment.reader("chunks")(offset)
-                    places = _locations(segment, offset, texts[offset], range(len(ids)), len(ids))
-                    for identity, place in zip(ids, places, strict=True):
-                        known.setdefault((texts[offset], identity), place)
+        rows = self._read_all()
+        for name in names:
+            for segment, offset in rows.get(name, ()):
+                ids = segment.reader("chunks")(offset)
+                places = _locations(segment, offset, name, range(len(ids)), len(ids))
+                for identity, place in zip(ids, places, strict=True):
+                    known.setdefault((name, identity), place)
         return known
+
+    def _rows_of(self, name: str) -> list[tuple[Segment, int]]:
+        if self._all is not None or len(self._rows) >= _SEARCHES:
+            return self._read_all().get(name, [])
+        if name not in self._rows:
+            self._rows[name] = [
+                (segment, offset)
+                for segment in self._segments
+                for offset in columns.offsets_of(segment.column("source"), name)[::-1].tolist()
+                if segment.start + offset < self._limit
+            ]
+        return self._rows[name]
+
+    def _read_all(self) -> dict[str, list[tuple[Segment, int]]]:
+        if self._all is None:
+            found: dict[str, list[tuple[Segment, int]]] = {}
+            for segment in self._segments:
+                texts = segment.texts("source")
+                for offset in range(min(len(texts), self._limit - segment.start) - 1, -1, -1):
+                    found.setdefault(texts[offset], []).append((segment, offset))
+            self._all = found
+        return self._all
+
+
+def _look(segment: Segment, offset: int, name: str, identity: str) -> Location | None:
+    """Return the location of a chunk by one row, or None where it does not list the chunk."""
+    listed = segment.column("chunks")
+    start, stop = columns.list_bounds(listed)[offset : offset + 2].tolist()
+    if stop - start <= _LONG_LIST:
+        ids = segment.reader("chunks")(offset)
+        at = ids.index(identity) if identity in ids else -1
+    else:
+        at = next(iter(columns.offsets_of(listed.values.slice(start, stop - start), identity).tolist()), -1)
+    return _locations(segment, offset, name, [at], stop - start)[0] if at >= 0 else None
 
 
 def _locations(segment: Segment, offset: int, name: str, positions: Sequence[int], count: int) -> list[Location]:
     """Return the locations of some of the ``count`` chunks that a row lists."""
-    root, lines, ends = (segment.reader(column)(offset) for column in ("root", "lines", "end_lines"))
-    path = f"{root.rstrip('/')}/{name}"
-    if len(lines) != count:
-        return [Location(path) for _ in positions]
-    return [Location(path, lines[position], ends[position]) for position in positions]
+    path = f"{segment.reader('root')(offset).rstrip('/')}/{name}"
+    spans = []
+    for column in ("lines", "end_lines"):
+        listed = segment.column(column)
+        start, stop = columns.list_bounds(listed)[offset : offset + 2].tolist()
+        if stop - start != count:
+            return [Location(path) for _ in positions]
+        numbers = columns.numbers(listed.values)
+        spans.append([int(numbers[start + position]) for position in positions])
+    return [Location(path, *span) for span in zip(*spans, strict=True)]
