@@ -399,14 +399,27 @@ def claim_sets(view: View, everything: Collection[Thread], chosen: Collection[Th
 
 
 def _within_session_drafts(thread: Thread, pages: Pages) -> Iterator[Draft]:
-    for number, (before, after) in enumerate(pairwise(thread.chunks), 1):
-        weight = 1.0
-        if after.facts.shift is not None:
-            weight = pause_weight(_pause_us(before, after)) if after.facts.shift == "gap" else 0.0
-            if weight < LEAST:
-                weight = likeness_weight(pages.tail(thread.rows[:number]), pages.head(thread.rows[number:]))
+    """Yield the steps of a thread; what follows an aside may go on with what stood before that."""
+    chunks = thread.chunks
+    borders = [0, *(n for n, chunk in enumerate(chunks) if n and chunk.facts.shift is not None), len(chunks)]
+    for run, (start, stop) in enumerate(pairwise(borders)):
+        for before, after in pairwise(chunks[start:stop]):
+            yield Draft(before.id, after.id, NEXT, 1.0, None, after.created_us)
+        if not start:
+            continue
+        first, last = chunks[start], start - 1
+        weight = pause_weight(_pause_us(chunks[last], first)) if first.facts.shift == "gap" else 0.0
+        aside = borders[run - 1]
+        if weight < LEAST or chunks[aside].facts.shift == "phrase":
+            head = pages.head(thread.rows[start:stop])
+            alike = likeness_weight(pages.tail(thread.rows[aside:start]), head)
+            weight = max(weight, alike)
+            if chunks[aside].facts.shift == "phrase":
+                resumed = likeness_weight(pages.tail(thread.rows[borders[max(run - 2, 0)] : aside]), head)
+                if resumed >= LEAST and resumed > alike:
+                    last, weight = aside - 1, resumed
         if weight >= LEAST:
-            yield Draft(before.id, after.id, NEXT, weight, None, after.created_us)
+            yield Draft(chunks[last].id, first.id, NEXT, weight, None, first.created_us)
 
 
 def _pause_us(before: ThreadChunk, after: ThreadChunk) -> float:

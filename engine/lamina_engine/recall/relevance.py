@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from lamina_kernels.layouts import BOOL, F32, F64, I64
 
 _NEAR_WEIGHT: Final = 1.5
-_LEAST: Final = 0.75
-"""Share plus weighted nearness of what is relevant: of 430 titles of notes asked against their texts 99 % have more, of 30
-everyday questions against vaults of 30 to 800 chunks that cannot answer them 1 %."""
-_LEAST_SHARE: Final = 0.5
+_LEAST: Final = (0.6, 0.75)
+"""Share plus weighted nearness of what is relevant, in small and in large vaults: the more chunks, the likelier one holds a word
+of any question. Of 430 titles of notes asked against their texts 99 % have more, of 30 everyday questions against vaults of 30
+to 800 chunks that cannot answer them 2 %."""
+_LEAST_SHARE: Final = (0.4, 0.5)
 """The same without vectors: 97 % and 1 %."""
+_SMALL, _LARGE = 16, 400  # chunks
 _SAMPLE: Final = 256
 _PRIOR_SAMPLE: Final = 8
 """Rows at a right angle that are added to the sample: what little there is besides the hits is no background."""
@@ -39,8 +41,13 @@ def is_relevant(view: View, query: str, vector: F32 | None, rows: I64) -> BOOL:
     """Return bool for some rows: whether each is about the question."""
     share = _word_share(view, query, rows)
     if vector is None or not view.vector_rows:
-        return share >= _LEAST_SHARE
-    return share + _NEAR_WEIGHT * _nearness(view, vector, rows) >= _LEAST
+        return share >= _demand(view, _LEAST_SHARE)
+    return share + _NEAR_WEIGHT * _nearness(view, vector, rows) >= _demand(view, _LEAST)
+
+
+def _demand(view: View, least: tuple[float, float]) -> float:
+    size = math.log(max(view.statistics.rows, _SMALL) / _SMALL) / math.log(_LARGE / _SMALL)
+    return least[0] + (least[1] - least[0]) * min(size, 1.0)
 
 
 def _word_share(view: View, query: str, rows: I64) -> F64:

@@ -325,7 +325,7 @@ def _excerpt(reply: str, most: int) -> str:
             if _FILLER.fullmatch(sentence):
                 continue
             if len(sentence) > room:
-                return " ".join(kept) or _quote(sentence, most)
+                return " ".join(kept).rstrip(";") or _quote(sentence, most)
             kept.append(sentence if sentence.endswith((".", "!", "?", ":", ";")) else f"{sentence};")
             room -= len(kept[-1]) + 1
     return " ".join(kept).rstrip(";")

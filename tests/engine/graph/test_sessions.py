@@ -307,3 +307,12 @@ def test_the_relations_are_known() -> None:
     for name in sessions.CHAIN_RELATIONS:
         relation = STANDARD.get(name)
         assert (relation.namespace, relation.walk_out, relation.walk_in) == ("sequence", True, True)
+
+
+def test_an_aside_is_left_out_where_the_matter_before_it_goes_on(memory: Memory, tmp_path: Path) -> None:
+    lines = [
+        user(0, "one\nthe coolant flange leaks"), user(60, "two\na gasket for the flange"),
+        user(120, "by the way\nrename the logo"), user(180, "aside\nand its icon"), user(3_000, "three\nthe flange gasket fits"),
+    ]  # fmt: skip
+    ingest(memory, write(tmp_path / "s1.jsonl", lines))
+    assert steps(memory, "within-session") == [("by the way", "aside"), ("one", "two"), ("two", "three")]
