@@ -43,7 +43,7 @@ class Event(msgspec.Struct, gc=False):  # what a reader made of JSON has no cycl
 _TOLD: Final = re.compile(r"\s*<lamina-context\b[^>]*>.*?</lamina-context>\s*", re.DOTALL)
 
 
-def drop_told(events: Sequence[Event]) -> None:
+def drop_context(events: Sequence[Event]) -> None:
     """Take out the context blocks that a vault has told an agent: it would learn from itself."""
     for event in events:
         if "<lamina-context" in event.text:

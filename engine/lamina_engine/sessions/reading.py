@@ -15,7 +15,7 @@ from lamina_engine.sessions.chats import ChatReader
 from lamina_engine.sessions.claude_code import ClaudeCodeReader
 from lamina_engine.sessions.codex import CodexReader
 from lamina_engine.sessions.cutting import SessionLimits
-from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, drop_told, parse_file_name
+from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, drop_context, parse_file_name
 from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
@@ -291,7 +291,7 @@ class TranscriptFile:
             thread = _NO_THREAD
             for batch in self._batches(self._items(stream)):
                 happened = [item for item in batch if type(item) is Event]
-                drop_told(happened)
+                drop_context(happened)
                 self.masking.mask_events(happened)
                 for item in batch:
                     if isinstance(item, Thread):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.sessions.events import Event, FileName, drop_told, parse_file_name, project_of_folder
+from lamina_engine.sessions.events import Event, FileName, drop_context, parse_file_name, project_of_folder
 
 UUID = "0b1c2d3e-1111-4222-8333-444455556666"
 
@@ -43,5 +43,5 @@ def test_what_a_vault_told_an_agent_is_not_learned_again() -> None:
         Event("user", f"{told}{told}And then?"),
         Event("said", "because <b>"),
     ]
-    drop_told(events)
+    drop_context(events)
     assert [event.text for event in events] == ["Why Redis?", "And then?", "because <b>"]
