@@ -124,3 +124,4 @@ def test_lists_and_the_registry(folder: Path) -> None:
     found = run(folder, "about", "billing")
     assert found.stdout.startswith("Billing Service on_call Bob")
     assert found.stderr == "lamina: 'billing' is read as 'Billing Service' (vault:service:billing_service)\n"
+    assert run(folder, "list", "--category", "nothing").stdout.startswith("no facts: `lamina facts add`")

@@ -405,7 +405,10 @@ def _answer_list(call: Call, name: str, found: Results[T], limit: int, line: Cal
     """Print the first records of a list, and whether there are more."""
     shown = found[:limit] if limit else found
     more = len(found) > len(shown)
-    call.answer({"count": len(shown), "more": more, name: shown.to_dicts()}, lambda: map(line, shown))
+    nothing = f"no {name}: `lamina facts add` and `lamina facts seed` write some, `lamina ingest --facts` reads those of notes"
+    call.answer(
+        {"count": len(shown), "more": more, name: shown.to_dicts()}, lambda: map(line, shown) if shown else [nothing]
+    )
     if more and not call.as_json:
         print(f"lamina: these are the first {limit}; --limit 0 lists all", file=sys.stderr)
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
-from lamina_engine.chunks.reading import reasons_at
 from lamina_engine.errors import ChunkExists, InvalidArgument
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
@@ -275,6 +274,8 @@ def _append_supersessions(
     )
     wrong = [p for p, row in older.items() if keep_invalid and _repeats_invalidated(view, batch, p, row)]
     if wrong:
+        from lamina_engine.chunks.reading import reasons_at  # most writes need no reading
+
         reasons = reasons_at(view, np.array([older[p] for p in wrong], np.int64))
         rows = np.array(wrong, np.int64) + first
         carried = ['{"carried":true}'] * len(wrong)
