@@ -762,7 +762,7 @@ class Vault:
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
                 session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
-                candidates=candidates,
+                candidates=candidates, with_facts=True,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
@@ -772,6 +772,8 @@ class Vault:
 
     def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).
+
+        The id of a hit that is a fact (``fact:12``) gives the fact in words, as a chunk of type ``fact``.
 
         Returns
         -------
@@ -812,7 +814,14 @@ class Vault:
         if isinstance(ids, str):
             raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids, or use get")
         view = self._memory.view()
-        return Results(chunks_at(view, np.array(current_rows(view, ids), np.int64)), Chunk)
+        facts: dict[str, Chunk] = {}
+        if any(isinstance(each, str) and each.startswith("fact:") for each in ids):
+            from lamina_engine.recall.factlane import fact_chunk
+
+            facts = {each: found for each in ids if (found := fact_chunk(view, each)) is not None}
+        rows = np.array(current_rows(view, [each for each in ids if each not in facts]), np.int64)
+        chunks = iter(chunks_at(view, rows))
+        return Results([facts[each] if each in facts else next(chunks) for each in ids], Chunk)
 
     def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of chunks, in the order of the ids.

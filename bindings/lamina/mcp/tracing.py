@@ -33,14 +33,18 @@ def trace(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     return show_steps(vault, anchor, steps, given["max_tokens"], end)
 
 
+_ANCHORS: Final = 8
+"""Hits among which the first that is no fact is the anchor."""
+
+
 def find_anchor(
     access: VaultAccess, vault: lamina.Vault, identity: str | None, query: str | None, profile: str | None = None
 ) -> lamina.Chunk | None:
     """Return the memory that a call names, else the best hit of its question."""
     if identity:
         return find_chunk(vault, identity)
-    hits = vault.recall(query or "", 1, profile=profile, where=where_of(None, project=access.project))
-    return hits[0] if hits else None
+    hits = vault.recall(query or "", _ANCHORS, profile=profile, where=where_of(None, project=access.project))
+    return next((hit for hit in hits if hit.type != "fact"), None)  # nothing leads from a fact by itself
 
 
 def show_steps(

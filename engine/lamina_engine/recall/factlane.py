@@ -17,11 +17,12 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.clock import format_instant
+from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.filters import All
 from lamina_engine.recall.pack import pack
-from lamina_engine.results import Hit
+from lamina_engine.results import Chunk, Hit
 
 if TYPE_CHECKING:
     from lamina_engine.config import FactsConfig
@@ -36,6 +37,7 @@ _MOST: Final = 50
 _ALONE: Final = 6
 """Facts of one recall that are hits by themselves."""
 FACT_TYPE: Final = "fact"
+_FACT_ID: Final = "fact:"
 FACT_COLLECTION: Final = "facts"
 _NO_TERMS: Final[dict[str, Any]] = {
     "bm25": 0.0, "coverage": 0.0, "words": {}, "cosine": None, "lexical_rank": None, "vector_rank": None, "own": 0.0,
@@ -110,7 +112,10 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
             fact_hits[row] = FactHit(row, rank, _part(request.profile, answer.score, rank), answer)
     if any(answer.asked for answer in alone):  # without, the question is for all that is known
         alone = [answer for answer in alone if answer.asked]
-    is_filtered = request.where != All(()) or request.since_us is not None or request.until_us is not None
+    wants_chunks = request.fill or request.candidates is not None or request.parsed is not None
+    is_filtered = (
+        wants_chunks or request.where != All(()) or request.since_us is not None or request.until_us is not None
+    )
     return FactLane(fact_hits, () if is_filtered else tuple(alone[:_ALONE]))
 
 
@@ -137,17 +142,36 @@ def _fact_hit(fact: Fact, found: FactHit, profile: Profile) -> Hit:
         **_NO_TERMS, "fusion": profile.fusion, "vector_share": 0.0, "rank_constant": profile.rank_constant,
         "semantic": min(found.part, 1.0), "semantic_weight": profile.decay.semantic_weight, **found.terms,
     })  # fmt: skip
+    return Hit(**_fact_fields(fact), score=recompute(terms), via=found.via, terms=terms)
+
+
+def _fact_fields(fact: Fact) -> dict[str, Any]:
+    """Return a fact as the fields of a chunk."""
     metadata: dict[str, Any] = {
         "subject": fact.subject, "predicate": fact.predicate, "object": fact.object, "fact": fact.row,
         "valid_from": format_instant(fact.valid_from_us), "valid_to": format_instant(fact.valid_to_us),
-        "confidence": found.answer.confidence,
+        "confidence": fact.confidence,
     }  # fmt: skip
-    return Hit(
-        id=f"fact:{fact.row}", row=-1, text=f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}",
-        title=fact.subject, type=FACT_TYPE, collection=FACT_COLLECTION, source=fact.source,
-        created_at_us=fact.valid_from_us, recorded_at_us=fact.recorded_at_us, status=fact.status, reason=fact.reason,
-        metadata=metadata, score=recompute(terms), via=found.via, terms=terms,
-    )  # fmt: skip
+    return {
+        "id": f"{_FACT_ID}{fact.row}", "row": -1, "text": f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}",
+        "title": fact.subject, "type": FACT_TYPE, "collection": FACT_COLLECTION, "source": fact.source,
+        "created_at_us": fact.valid_from_us, "recorded_at_us": fact.recorded_at_us, "status": fact.status,
+        "reason": fact.reason, "metadata": metadata,
+    }  # fmt: skip
+
+
+def fact_chunk(view: View, identity: str) -> Chunk | None:
+    """Return the fact of a hit's id (``fact:12``) as a chunk; None for any other id."""
+    from lamina_engine.facts.view import fact_view
+
+    number = identity.removeprefix(_FACT_ID) if isinstance(identity, str) else ""
+    if number == identity or not number.isdecimal():
+        return None
+    try:
+        (fact,) = fact_view(view).facts_at([int(number)])
+    except InvalidArgument:
+        return None
+    return Chunk(**_fact_fields(fact))
 
 
 def _part(profile: Profile, score: float, rank: int) -> float:

@@ -126,9 +126,12 @@ def recall(
     profile: str | Profile | None = None,
     tz: str | None = None,
     as_of: Any = None,
+    with_facts: bool = False,
     **options: Any,
 ) -> Outcome:
     """Run one recall; the arguments are those of ``Vault.recall``.
+
+    With ``with_facts`` facts that no chunk states are hits too: they have no row.
 
     Raises
     ------
@@ -136,7 +139,7 @@ def recall(
     """
     started = time.perf_counter()
     view, request = _read_request(memory, text, profile, tz, as_of, options)
-    ranked = _rank(memory, view, request)
+    ranked = _rank(memory, view, request, with_facts=with_facts)
     found = explain(
         view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
         ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
@@ -199,7 +202,7 @@ def _read_request(
     return view, msgspec.structs.replace(request, window=window, per_source=None if whole else request.per_source)
 
 
-def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
+def _rank(memory: Memory, view: View, request: Request, *, with_facts: bool = False) -> _Ranking:
     """Run the lanes, score the candidates and select the hits."""
     profile, window = request.profile, (request.since_us, request.until_us)
     if request.window is not None and request.window.alone and request.window.strict:
@@ -228,6 +231,7 @@ def _rank(memory: Memory, view: View, request: Request) -> _Ranking:
     facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
         facts = fact_lane(view, request, selection, memory.config.facts)
+        facts = facts if with_facts else facts._replace(alone=())
     near = _rows_by_time(view, request, selection) if not any(facts) else _NO_ROWS
     if near.size:
         candidates, order = score_by_time(view, request, near)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lamina
 from lamina import FixedClock
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
@@ -42,7 +43,7 @@ def ids(found: list[Hit]) -> list[str]:
 
 
 def asked(memory: Memory, **options: Any) -> list[Hit]:
-    return recall(memory, QUESTION, **options).hits
+    return recall(memory, QUESTION, with_facts=True, **options).hits
 
 
 @pytest.mark.parametrize("profile", ["default", "entity", "lexical", "temporal"])
@@ -156,7 +157,7 @@ def test_a_fact_without_a_note_is_a_hit_by_itself(tmp_path: Path, clock: FixedCl
         assert asked(memory, profile=profile, where={"type": "decision"}) == []
         assert asked(memory, profile=profile, lanes=["lexical", "vector"]) == []
         for nothing in ("Who owns the moon?", "What is the budget of Keystone?", "what is the weather"):
-            assert recall(memory, nothing, profile=profile).hits == []
+            assert recall(memory, nothing, profile=profile, with_facts=True).hits == []
 
 
 def test_facts_stand_among_chunks_by_their_score(vault: Memory) -> None:
@@ -172,10 +173,23 @@ def test_facts_stand_among_chunks_by_their_score(vault: Memory) -> None:
 
 def test_what_is_known_of_a_thing_is_shown_where_all_is_asked_for(vault: Memory) -> None:
     write(vault, [Draft("Beacon", key, "x", source="facts.db") for key in ("port", "status", "stack")])
-    hits = recall(vault, "tell me about Beacon", profile="entity").hits
+    hits = recall(vault, "tell me about Beacon", profile="entity", with_facts=True).hits
     assert {hit.id for hit in hits if hit.type == "fact"} == {"fact:0", "fact:1", "fact:2"}
 
 
 def test_where_a_chunk_states_the_fact_the_chunk_is_the_hit(vault: Memory) -> None:
     write(vault, [Draft("Keystone", "port", "3055", source="b")])
     assert all(hit.type != "fact" for hit in asked(vault, profile="entity"))
+
+
+def test_a_fact_among_hits_is_read_by_its_id(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "vault", create=True, embedder="none") as opened:
+        opened.facts.add("Keystone", "port", "3055", source="beacon.md")
+        opened.add("Anything else.", id="x")
+        (hit,) = opened.recall(QUESTION)
+        chunk = opened.get(hit.id)
+        assert (chunk.id, chunk.text, chunk.type, chunk.source) == (hit.id, hit.text, "fact", "beacon.md")
+        assert [each.id for each in opened.get_many(["x", "fact:0", "x"])] == ["x", "fact:0", "x"]
+        for nothing in ("fact:9", "fact:", "fact:x"):
+            with pytest.raises(lamina.ChunkNotFound):
+                opened.get(nothing)
