@@ -427,8 +427,8 @@ def _keep_links(written: str | None, kept: Sequence[int]) -> str | None:
     """Return a source's links without those of erased chunks, the others renumbered."""
     place = {position: i for i, position in enumerate(kept)}
     links = [
-        link | {"chunk": place[link["chunk"]]}
+        link | {"chunk": place[link.get("chunk", 0)]}  # the first is left out, as defaults are
         for link in msgspec.json.decode(written or "[]")
-        if link["chunk"] in place
+        if link.get("chunk", 0) in place
     ]
     return msgspec.json.encode(links).decode() if links else None
