@@ -215,3 +215,27 @@ def test_a_removed_note_is_not_recalled_until_it_returns(changing: Notes) -> Non
     after = changing.ids()
     for i, path in enumerate(gone):
         assert after[path if i % 2 else f"elsewhere/{i}.md"] == before[path]
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "all.parquet"])
+def test_an_export_restores_the_vault_and_ingest_finds_nothing_new(notes: Notes, tmp_path: Path, name: str) -> None:
+    # findings, stranger 12; which files things lie in, and the version, differ
+    notes.vault.export(tmp_path / name)
+    with lamina.open(tmp_path / "copy", create=True, clock=FixedClock("2026-03-02"), embedder=notes.embedder) as copy:
+        copy.import_(tmp_path / name)
+        ref, got = ({**vault.stats()} for vault in (notes.vault, copy))
+        for stats in (ref, got):
+            for key in ("snapshot", "segments", "bytes", "indexes"):
+                stats.pop(key)
+        assert got == ref
+        assert ref["sources"] > 1_800
+        again = copy.ingest(notes.folder)
+        assert (again.added, again.updated, again.removed) == (0, 0, 0)
+
+
+def test_what_was_written_last_month_is_found_and_nothing_else(notes: Notes) -> None:
+    # findings, stranger 10
+    hits = notes.vault.recall("What did I write last month?", 100, now="2026-08-24")
+    assert hits.read_as == "2026-07-01 to 2026-08-01"
+    assert len({hit.source for hit in hits}) >= 10
+    assert {str(hit.to_dict()["created_at"])[:7] for hit in hits} == {"2026-07"}

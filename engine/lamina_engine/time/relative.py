@@ -110,6 +110,8 @@ class TokenStream:
         )
 
 
+_SHORT_WORDS: Final = frozenset({"ay"})
+"""Units of two letters that are words: the Turkish month."""
 _HOURS: Final = {"morning": (0, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
 """Hours of a day that its parts mean; a night ends on the next morning."""
 _VAGUE: Final = {"couple": (1, 3), "few": (2, 5)}
@@ -301,7 +303,8 @@ class RelativeRules(TokenStream):
     def _is_word(self, place: int) -> bool:
         """Return whether a unit is written out: ``last d`` is none, and ``last mon`` a Monday."""
         piece = self.tokens[place]
-        return (len(piece.text) > 2 or not piece.text.isascii()) and "weekday_short" not in piece.senses
+        long = len(piece.text) > 2 or piece.text in _SHORT_WORDS or not piece.text.isascii()
+        return long and "weekday_short" not in piece.senses
 
     def _side_at(self, place: int) -> tuple[int, int] | None:
         for category, side in (("last", -1), ("this", 0), ("next", 1)):

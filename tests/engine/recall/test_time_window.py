@@ -155,7 +155,7 @@ QUESTIONS = (
     "what did I write last month?", "What changed last month", "anything new from last month", "notes from last month",
     "was habe ich letzten Monat geschrieben", "qu'ai-je écrit le mois dernier ?", "¿qué hice el mes pasado?",
     "O que eu fiz no mês passado?", "cosa ho scritto il mese scorso", "wat heb ik vorige maand gedaan",
-    "что я делал в прошлом месяце", "co robiłem w zeszłym miesiącu", "vad gjorde jag förra månaden", "temmuz 2026 ne yaptık",
+    "что я делал в прошлом месяце", "co robiłem w zeszłym miesiącu", "vad gjorde jag förra månaden", "temmuz 2026 ne yaptık", "geçen ay ne yaptım",
     "上个月我做了什么", "先月何をしましたか", "지난달에 뭐 했어",
 )  # fmt: skip
 
