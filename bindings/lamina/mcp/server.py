@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -241,6 +242,7 @@ async def serve_stdio(handlers: VaultServer) -> None:
 def run_stdio(access: VaultAccess, tools: str = "core") -> None:
     """Serve one client, and end the process with its input; calls that still run are dropped."""
     log_to_stderr()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that waits for input would hold the end up
     anyio.run(serve_stdio, VaultServer(access, tools))
     sys.stderr.flush()
     os._exit(0)  # what a thread still writes is committed or not, as after any kill

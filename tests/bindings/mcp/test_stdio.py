@@ -140,12 +140,24 @@ def test_the_end_of_the_input_ends_the_process_within_a_second(wire: Callable[..
     assert it.process.returncode == 0
 
 
-def test_sigterm_ends_the_process_within_a_second(wire: Callable[..., Wire]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_within_a_second(wire: Callable[..., Wire], number: signal.Signals) -> None:
     it = wire().begin()
     began = time.monotonic()
-    it.process.send_signal(signal.SIGTERM)
+    it.process.send_signal(number)
     it.process.wait(30)
     assert time.monotonic() - began < 1.0
+
+
+def test_a_missing_extra_is_named_with_the_command_that_brings_it(folder: Path) -> None:
+    code = "import sys; sys.modules['mcp'] = None; from lamina.cli import main; sys.exit(main(['mcp', '--vault', sys.argv[1]]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install" in done.stderr
+    assert "[mcp]" in done.stderr
+    assert done.stdout == ""
 
 
 HEAVY = {"numpy", "pyarrow", "faiss", "numba", "tantivy", "pandas"}
