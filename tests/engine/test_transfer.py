@@ -417,3 +417,18 @@ def test_an_export_cut_short_is_read_up_to_there_and_can_be_read_again(opened: O
             two.import_(tmp_path / "cut.jsonl")
         assert len(two.import_(tmp_path / "x.jsonl")) == 30
         assert two.stats()["chunks"] == one.stats()["chunks"]
+
+
+def test_every_column_of_the_logs_has_its_place_in_an_export() -> None:
+    from lamina_engine import schema
+    from lamina_engine.graph.transfer import LinkLine
+    from lamina_engine.transfer import records as kinds
+
+    placed = {"recorded_at", "row", "chunk", "generation", "previous", "active"}
+    pairs: tuple[tuple[str, Any], ...] = (
+        ("chunks", kinds.Exported), ("sources", kinds.SourceLine), ("links", LinkLine), ("topics", kinds.TopicLine),
+        ("members", kinds.MemberLine), ("freshness", kinds.Scan), ("origins", kinds.FileOrigin),
+    )  # fmt: skip
+    for log, kind in pairs:
+        left = {column.name for column in schema.LOGS[log]} - set(kind.__struct_fields__) - placed
+        assert left == set(), f"{log} has columns that no export holds"
