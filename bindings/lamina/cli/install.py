@@ -158,6 +158,9 @@ def _change_lines(changes: list[Change], *, dry_run: bool) -> Iterator[str]:
             yield from map(printable, change.diff())
         return
     for change in changes:
+        if change.is_taken:
+            yield f"{'left':<9}  {printable(str(change.path))} is yours"
+            continue
         state = (
             "changed" if change.changes and change.after is not None else "removed" if change.changes else "as it was"
         )

@@ -51,7 +51,9 @@ class Finding:
 def examine(agents: Sequence[Agent], vault: str | None) -> list[Finding]:
     """Examine the vault, and each agent that has anything of Lamina's."""
     found = list(_vault_findings(vault))
-    scopes = [Options(_program(), "user"), Options(_program(), "project", Path.cwd())]
+    scopes = [Options(_program(), "user")]
+    if Path.cwd() != Path.home():
+        scopes.append(Options(_program(), "project", Path.cwd()))
     seen = False
     for agent in agents:
         for options in scopes:

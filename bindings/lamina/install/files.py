@@ -37,6 +37,8 @@ class Change:
     """None where there is no file."""
     after: bytes | None
     """None where the file goes."""
+    is_taken: bool = False
+    """True where somebody's own file has the name that ours would have; it is left alone."""
 
     @property
     def changes(self) -> bool:
@@ -103,7 +105,11 @@ def plan_install(target: Target, installed: Installed) -> Change:
     """Plan our entries in a file, whatever of ours it held before."""
     current = _read(target.path)
     if target.content is not None:
-        return Change(target.path, current, target.content.encode())
+        content = target.content.encode()
+        foreign = current not in (None, content) and not installed.note(target.path)
+        if foreign and not _is_named_after_us(target.path):  # a skill of their own by the same name
+            return Change(target.path, current, current, is_taken=True)
+        return Change(target.path, current, content)
     text = _decode(target.path, current)
     base = _former(target.path, current, installed)
     cleaned = _decode(target.path, base[0]) if base is not None else _without(target.path, text)
@@ -115,6 +121,8 @@ def plan_install(target: Target, installed: Installed) -> Change:
 
 def apply_install(target: Target, change: Change, agent: str, installed: Installed) -> None:
     """Write a file, and note what it was."""
+    if change.is_taken:
+        return
     note = installed.note(target.path)
     former = _former(target.path, change.before, installed)
     before = former[0] if former is not None else change.before
@@ -168,6 +176,11 @@ def _uninstall_one(change: Change, agent: str, installed: Installed) -> list[str
     path.with_name(path.name + _BACKUP).unlink(missing_ok=True)
     installed.forget(path)
     return [str(folder) for folder in note.get("made", [])]
+
+
+def _is_named_after_us(path: Path) -> bool:
+    name = path.parent.name if path.name == "SKILL.md" else path.name
+    return name.startswith(SERVER)
 
 
 def holds_entries(path: Path) -> bool:

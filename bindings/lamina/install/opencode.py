@@ -8,24 +8,19 @@ from typing import Final
 _PLUGIN: Final = """\
 // Written by `lamina install opencode`; `lamina uninstall opencode` takes it out again.
 import { spawn } from "node:child_process"
-
 const PROGRAM = %s
 
 function hook(event, payload, limit = 3000) {
   return new Promise((resolve) => {
-    try {
-      const words = ["hook", event, "--agent", "opencode", "--deadline", String(limit)]
-      const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
-      let out = ""
-      child.stdout.on("data", (part) => (out += part))
-      child.on("error", () => resolve(""))
-      child.on("close", () => {
-        try { resolve(JSON.parse(out).additionalContext ?? "") } catch { resolve("") }
-      })
-      child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify(payload))
-    } catch { resolve("") }
-  })
+    const words = ["hook", event, "--agent", "opencode", "--deadline", String(limit)]
+    const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
+    let out = ""
+    child.stdout.on("data", (part) => (out += part))
+    child.on("error", () => resolve(out))
+    child.on("close", () => resolve(out))
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(payload))
+  }).then((out) => JSON.parse(out || "{}").additionalContext ?? "").catch(() => "")
 }
 
 export const Lamina = async ({ client, directory }) => {
@@ -33,21 +28,20 @@ export const Lamina = async ({ client, directory }) => {
   return {
     "chat.message": async (input, output) => {
       const common = { sessionID: input.sessionID, cwd: directory }
-      const parts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
-      if (!parts.length) return
-      const prompt = parts.map((part) => part.text).join("\\n")
+      const part = output.parts.find((part) => part.type === "text" && !part.synthetic)
+      if (!part) return
       const start = begun.has(input.sessionID) ? "" : await hook("session-start", { ...common, source: "startup" })
       begun.add(input.sessionID)
-      parts[0].text += [start, await hook("prompt", { ...common, prompt })].filter(Boolean).map((text) => "\\n\\n" + text).join("")
+      const told = await hook("prompt", { ...common, prompt: part.text })
+      for (const text of [start, told].filter(Boolean)) part.text += "\\n\\n" + text
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
-      const text = await hook("session-start", { sessionID, cwd: directory, source: "compact" })
-      if (text) output.context.push(text)
+      output.context.push(...[await hook("session-start", { sessionID, cwd: directory, source: "compact" })].filter(Boolean))
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return
       const { sessionID } = event.properties
-      const { data: messages } = await client.session.messages({ path: { id: sessionID } })
+      const { data: messages } = await client.session.messages({ path: { id: sessionID } }).catch(() => ({}))
       await hook("stop", { sessionID, cwd: directory, messages }, 20000)
     },
   }

@@ -172,6 +172,19 @@ def test_a_former_program_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatc
     assert file.read_bytes() == before
 
 
+def test_a_skill_of_their_own_by_the_same_name_is_left_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = home / ".claude" / "skills" / "handoff" / "SKILL.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("---\nname: handoff\n---\nmine\n")
+    before = everything(home)
+    run("install", "claude-code")
+    assert "is yours" in capsys.readouterr().out
+    assert mine.read_text().endswith("mine\n")
+    assert (home / ".claude" / "skills" / "lamina-memory" / "SKILL.md").exists()
+    run("uninstall", "claude-code")
+    assert {name: content for name, content in everything(home).items() if not name.startswith(".config")} == before
+
+
 def test_options_leave_out_parts(home: Path) -> None:
     run("install", "claude-code", "--no-mcp", "--no-skills")
     assert set(everything(home)) - {".config"} == {".claude", ".claude/settings.json"}
