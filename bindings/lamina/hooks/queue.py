@@ -34,14 +34,14 @@ class Queue:
             self.note(session, transcript, agent)
 
     def note(self, session: str, transcript: str, agent: str, length: int = -1) -> None:
-        """Remember where a session's transcript lies, and how much of it was read: not every event says so."""
+        """Remember where a session's transcript lies, and how much of it was read."""
         if session and transcript:
             facts = {"session": session, "transcript": transcript, "agent": agent, "length": str(length)}
             with contextlib.suppress(OSError):
                 self._write(f"{key_of(session)}.note", facts)
 
     def ask_for_unread(self, session: str) -> None:
-        """Ask for other sessions whose transcripts have grown since: their agent was killed, or wrote late."""
+        """Ask for other sessions whose transcripts have grown: agents are killed, or write late."""
         for name in self._names():
             if not name.endswith(".note") or name == f"{key_of(session)}.note":
                 continue
