@@ -71,7 +71,7 @@ def offsets_of(array: pa.Array, text: str) -> NDArray[np.int64]:
 
 
 def list_bounds(array: pa.ListArray) -> NDArray[np.int32]:
-    """View where each list of a column begins among its values, and where the last ends, int32 (n + 1,)."""
+    """View the offsets of a list column among its values, int32 (n + 1,)."""
     return np.frombuffer(array.buffers()[1], np.int32, count=len(array) + 1, offset=array.offset * 4)
 
 

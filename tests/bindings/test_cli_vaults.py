@@ -63,7 +63,7 @@ def test_forget_says_the_same_in_json(root: Path, run: Run) -> None:
     assert document.pop("bytes") > 0
     assert document == {
         "chunks": 2, "rows": 2, "vectors": 0, "events": 0, "sources": 0, "links": 0, "dry_run": False, "facts": 0,
-        "ids": ["a1b2c3d0", "a1b2c3d2"],
+        "ids": ["a1b2c3d0", "a1b2c3d2"], "likeness": [], "median": None,
     }  # fmt: skip
     assert ids(root) == ["a1b2c3d1", "a1b2c3d3"]
 

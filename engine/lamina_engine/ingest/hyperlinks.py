@@ -151,7 +151,7 @@ def _opening(text: str, close: int) -> int:
 
 
 def _reference_links(text: str, code: Sequence[Range]) -> Iterator[WrittenLink]:
-    """Yield links by label, ``[text][label]``, ``[label][]`` and ``[label]``, where it is defined."""
+    """Yield links by a defined label: ``[text][label]``, ``[label][]`` and ``[label]``."""
     defined: dict[str, str] = {}
     spans: list[Range] = []
     for match in _DEFINITION.finditer(text):

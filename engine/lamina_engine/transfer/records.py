@@ -24,7 +24,7 @@ class Header(Struct, frozen=True, tag_field="record", tag="export"):
 
 
 class Happening(Struct, frozen=True, omit_defaults=True):
-    """Event of a chunk, such as invalidate, pin or snooze; see `lamina_engine.transfer.exporting`."""
+    """Event of a chunk, such as invalidate, pin or snooze."""
 
     kind: Name
     reason: str | None = None

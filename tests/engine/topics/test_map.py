@@ -30,7 +30,7 @@ def test_a_missing_package_is_named(memory: Memory, tmp_path: Path, monkeypatch:
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(MissingExtra, match=r"lamina\[viz\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[viz\]"):
         topic_map(memory, tmp_path / "map.html")
     assert not (tmp_path / "map.html").exists()
 
