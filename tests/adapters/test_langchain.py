@@ -34,7 +34,8 @@ def vault(tmp_path: Path) -> Iterator[lamina.Vault]:
 
 @pytest.fixture
 def folder(vault: lamina.Vault, request: pytest.FixtureRequest) -> None:
-    request.instance.path = str(vault.path)
+    instance: Any = request.instance
+    instance.path = str(vault.path)
 
 
 @pytest.mark.usefixtures("folder")

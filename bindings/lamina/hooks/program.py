@@ -32,9 +32,9 @@ def main(words: list[str]) -> int:
     _start_timer(deadline_s, reply)
     try:
         _answer(event, agent, options.get("vault", ""), deadline_s, reply)
-    except BaseException:  # whatever it is: a memory never breaks its user's work
+    except BaseException as error:  # whatever it is: a memory never breaks its user's work
         if _is_debugged():
-            sys.excepthook(*sys.exc_info())
+            sys.excepthook(type(error), error, error.__traceback__)
     reply.send({})
     return 0
 

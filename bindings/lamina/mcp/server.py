@@ -25,6 +25,8 @@ from lamina.mcp.resources import MISSING, OVERVIEW, TEMPLATES, read_resource
 from lamina.mcp.tools import TOOLS, listed
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from lamina.mcp.access import VaultAccess
     from lamina.mcp.parameters import Tool
 
@@ -185,8 +187,11 @@ class PatientInput:
         await self._messages.__aenter__()
         return self
 
-    async def __aexit__(self, *error: Any) -> None:
-        await self._messages.__aexit__(*error)
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        await self._messages.__aexit__(exc_type, exc_val, exc_tb)
+        return None
 
 
 def make_server(access: VaultAccess, tools: str = "core") -> Server[Any]:
@@ -236,7 +241,8 @@ async def serve_stdio(handlers: VaultServer) -> None:
     """Serve one client on standard input and output, until the input ends."""
     server = _server_of(handlers)
     async with stdio_server() as (read, write):  # file descriptor 1 is stderr meanwhile: no library can write there
-        await server.run(PatientInput(read, handlers), write, server.create_initialization_options())
+        patient: Any = PatientInput(read, handlers)  # what it does not change is passed on by name
+        await server.run(patient, write, server.create_initialization_options())
 
 
 def run_stdio(access: VaultAccess, tools: str = "core") -> None:

@@ -133,7 +133,8 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         on_conflict: OnConflict = "version",
     ) -> None:
         super().__init__(memory)
-        self._batch, self._vectors, self._embedded, self._on_conflict = batch, vectors, embedded, on_conflict
+        self._batch, self._vectors, self._embedded = batch, vectors, embedded
+        self._on_conflict: OnConflict = on_conflict
 
     def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
         """Write the batch durably, all or nothing; ``hint`` announces later batches."""

@@ -99,7 +99,8 @@ def _questions(view: View, rows: I64) -> list[tuple[str, str]]:
 def _ask(
     memory: Memory, view: View, rows: I64, counter: Callable[[], float], progress: Callable[[str, int, int], None]
 ) -> tuple[dict[str, int], list[float]]:
-    lanes, times = dict.fromkeys(("words", "meaning", "both", "links"), 0), []
+    lanes: dict[str, int] = {"words": 0, "meaning": 0, "both": 0, "links": 0}
+    times: list[float] = []
     questions = _questions(view, rows)
     for done, (name, question) in enumerate(questions, 1):
         start = counter()

@@ -71,7 +71,8 @@ def spread(
     zeros = np.zeros(len(begin.nodes), np.int32)
     hops = [Walk(begin.nodes, begin.scores, zeros, zeros - 1, zeros.astype(np.int64) - 1, zeros.astype(np.uint8))]
     frontier, scores, places = begin.nodes.astype(np.int64), begin.scores, np.arange(len(begin.nodes))
-    taken, found = frontier[:0], len(begin.nodes)
+    taken: I64 = np.empty(0, np.int64)
+    found = len(begin.nodes)
     for hop in range(1, depth + 1):
         met = _best_arrivals(graph, _arrivals(graph, frontier, scores, shares), blocked, taken, beam_width)
         if not met.nodes.size:
@@ -81,7 +82,7 @@ def spread(
         hops.append(Walk(met_nodes, met.scores, np.full_like(parents, hop), parents, met.entries, met.outward))
         fresh = np.flatnonzero(~np.isin(met.nodes, begin.nodes))  # a start has passed on what it has
         frontier, scores, places = met.nodes[fresh], met.scores[fresh], found + fresh
-        taken, found = np.concatenate([taken, begin.nodes, met.nodes]), found + met.nodes.size
+        taken, found = np.concatenate([taken, begin.nodes, met.nodes]).astype(np.int64), found + met.nodes.size
     return Walk(
         np.concatenate([w.nodes for w in hops]), np.concatenate([w.scores for w in hops]),
         np.concatenate([w.hops for w in hops]), np.concatenate([w.parents for w in hops]),

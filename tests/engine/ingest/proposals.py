@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _TITLES = (
@@ -39,7 +40,7 @@ def _date(rng: random.Random, form: int) -> tuple[str, str]:
     return written, iso
 
 
-def _names(authors: list[str]) -> tuple[str, ...]:
+def _names(authors: Sequence[str]) -> tuple[str, ...]:
     return tuple(author.split(" <")[0] for author in authors)
 
 

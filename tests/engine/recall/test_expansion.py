@@ -269,13 +269,12 @@ def test_what_contradicts_is_shown_marked_and_never_raised(tmp_path: Path) -> No
 
 def test_other_intents_walk_nothing_unless_asked(tmp_path: Path) -> None:
     vault = causal_vault(tmp_path / "v")
-    options = {"profile": "causal", "vector": QUERY, "lanes": ["vector"]}
-    options["profile"] = "default"
+    options: dict[str, Any] = {"profile": "default", "vector": QUERY, "lanes": ["vector"]}
     assert "upgrade" not in {hit.id for hit in vault.recall("zzz", **options)}
     assert "upgrade" in {hit.id for hit in vault.recall("zzz", intent="why", **options)}
+    causal: dict[str, Any] = {**options, "profile": "causal"}
     walked, why = (
-        {hit.id: hit.score for hit in vault.recall("zzz", intent=intent, **(options | {"profile": "causal"}))}
-        for intent in ("what", "why")
+        {hit.id: hit.score for hit in vault.recall("zzz", intent=intent, **causal)} for intent in ("what", "why")
     )
     assert walked.get("leak", 0.0) < why["leak"]
     with pytest.raises(InvalidArgument, match="intent"):
