@@ -21,7 +21,7 @@ from lamina.results import Hits, Results
 from lamina.sessions import Sessions
 from lamina.startup import gc_paused
 from lamina.topics import Topics
-from lamina_engine.arguments import flag_of, path_of, paths_of, renamed_arguments
+from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of, renamed_arguments
 from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
 
@@ -813,6 +813,7 @@ class Vault:
 
         if isinstance(ids, str):
             raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids, or use get")
+        ids = ids_of(ids)
         view = self._memory.view()
         facts: dict[str, Chunk] = {}
         if any(isinstance(each, str) and each.startswith("fact:") for each in ids):

@@ -68,7 +68,7 @@ CALLS: dict[str, Callable[[Vault], object]] = {
     "query is no text": lambda v: v.recall(5),  # type: ignore[arg-type]
     "since after until": lambda v: v.recall("words", since="2026-02-02", until="2026-02-01"),
     "since equals until": lambda v: v.recall("words", since="2026-02-02", until="2026-02-02"),
-    "bad since": lambda v: v.recall("words", since="last week"),
+    "bad since": lambda v: v.recall("words", since="some fine day"),
     "bad as_of": lambda v: v.recall("words", as_of="2026-13-01"),
     "bad now": lambda v: v.recall("words", now=True),
     "bad tz": lambda v: v.recall("words", tz="Mars/Olympus"),

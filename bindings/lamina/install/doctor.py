@@ -108,7 +108,7 @@ def _vault_findings(named: str | None) -> Iterator[Finding]:
     except (LaminaError, OSError) as error:
         yield Finding("vault", f"{root} cannot be opened: {error}", f"lamina verify --vault {root}")
         return
-    yield Finding("vault", f"{root}, {count:,} chunks")
+    yield Finding("vault", f"{root}, {count:,} chunk{'' if count == 1 else 's'}")
     yield from _queue_findings(Path(root))
 
 
