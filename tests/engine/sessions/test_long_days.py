@@ -34,7 +34,7 @@ def busy(day: ClaudeCodeDay | CodexDay, turns: int, seed: int) -> None:
 
 def gateways() -> ClaudeCodeDay:
     """A terse person, many agents' tools: lists by entry, a question with options, a refusal, an agent, a compaction."""
-    day = ClaudeCodeDay("c3d90d1e-0b54-4c55-a0f2-9e1c2f6f0a11", "/home/ravi/work/orchard", "2026-12-01T06:30:00Z")
+    day = ClaudeCodeDay("c3d90d1e-0b54-4c55-a0f2-9e1c2f6f0a11", "/home/ravi/orchard", "2026-12-01T06:30:00Z")
     day.ask(
         "Morning! Our gateways lose readings whenever the modem reconnects. Make them survive an outage of an hour."
     )
