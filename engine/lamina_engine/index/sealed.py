@@ -105,7 +105,10 @@ class Seal:
             if found != self.header_bytes + size:
                 told = f"is torn: it has the size {found}, its header says {self.header_bytes + size}"
                 raise self._error(path, told)
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            try:
+                data = memoryview(mmap.mmap(file.fileno(), found, access=mmap.ACCESS_READ))
+            except ValueError as error:  # cut by somebody else since its size was read
+                raise self._error(path, f"is torn: it had {found} bytes a moment ago") from error
         payload = data[self.header_bytes :]
         if verify and zlib.crc32(payload) != crc:
             raise self._error(path, "does not match its checksum")

@@ -72,6 +72,19 @@ def test_every_torn_end_is_found_without_reading_it(path: Path) -> None:
         seal_of().open(path, verify=False)
 
 
+def test_a_file_cut_while_it_is_opened_is_torn(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_header = Seal._read_header
+
+    def read_and_cut(self: Seal, raw: bytes, path: Path) -> tuple[int, int, tuple[object, ...]]:
+        header = read_header(self, raw, path)
+        path.write_bytes(b"")
+        return header
+
+    monkeypatch.setattr(Seal, "_read_header", read_and_cut)
+    with pytest.raises(Damaged, match=r"(?s)torn.*rebuild it from the log"):
+        seal_of().open(path, verify=True)
+
+
 def test_other_kinds_and_formats_are_refused(path: Path) -> None:
     for other, told in (
         (seal_of(magic=b"LMNAELSE"), "not begin as one"),

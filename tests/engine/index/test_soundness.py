@@ -45,7 +45,9 @@ def vault(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def flip(path: Path, at: int) -> None:
     content = bytearray(path.read_bytes())
     content[at] ^= 1
-    path.write_bytes(content)
+    flipped = path.with_name("flipped")  # another file under the name: a thread may be reading the first
+    flipped.write_bytes(content)
+    flipped.replace(path)
 
 
 def damage(vault: Path, kind: str) -> Path:
