@@ -1,7 +1,8 @@
 """The data dictionary: every column of every log, with its type, unit and meaning.
 
 Each log is append-only. Every row of every log carries ``recorded_at``: when the vault learned it. It is strictly
-increasing over all logs of a vault together, so a moment of recorded time is a row watermark in each of them.
+increasing over all logs of a vault together, but for links, which share the moment of the row that comes after them; so
+a moment of recorded time is a row watermark in each of them.
 A row's number is its position in its log; it never changes, compaction and forgetting included.
 """
 

@@ -305,7 +305,7 @@ def _append_rows(
             "source": source, "target": target, "relation": relation, "weight": weight, "origin": [origin] * len(rows),
             "active": active, "created_at": created, "note": note,
         },
-        transaction.stamps(len(rows)),
+        transaction.same_stamps(len(rows)),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class Manifest(msgspec.Struct, frozen=True):
     vault: str
     """Random name of the vault, given when it was made."""
     last_us: int
-    """The newest recorded_at of any log."""
+    """The newest recorded_at of any log but links, whose rows may be 1 us newer."""
     logs: dict[str, list[SegmentRef]]
     spaces: dict[str, Space]
     space: str

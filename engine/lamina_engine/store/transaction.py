@@ -74,6 +74,13 @@ class Transaction:
         self._now_us += n
         return stamps
 
+    def same_stamps(self, n: int) -> NDArray[np.int64]:
+        """Return ``n`` times the recorded_at that the next row of another log gets.
+
+        For links: how many of them are made between two chunks depends on batches, and no date of a chunk may.
+        """
+        return np.full(n, self._now_us, np.int64)
+
     def rows(self, log: str) -> int:
         """Return the number of rows of a log, pending ones included."""
         pending: int = sum(batch.num_rows for batch in self._pending.get(log, ()))

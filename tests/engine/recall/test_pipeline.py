@@ -130,23 +130,18 @@ def answers(vault: Vault) -> str:
     return json.dumps(found)
 
 
-def dated(count: int) -> list[dict[str, Any]]:
-    """Return records that all say their date: undated ones have that of their row, and links of tasks take rows between."""
-    return [{"created_at": f"2026-01-{1 + i % 28:02}", **record} for i, record in enumerate(records(count))]
-
-
 @pytest.fixture(scope="module")
 def batched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     root = tmp_path_factory.mktemp("batched") / "all"
     with make(root) as vault:
-        vault.add(dated(50))
+        vault.add(records(50))
         yield root, answers(vault)
 
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_batching_changes_no_byte(batched: tuple[Path, str], tmp_path: Path, size: int) -> None:
     with make(tmp_path / "vault") as vault:
-        given_ = dated(50)
+        given_ = records(50)
         for start in range(0, len(given_), size):
             vault.add(given_[start : start + size])
         got = answers(vault)
