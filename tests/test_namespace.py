@@ -32,7 +32,7 @@ METHODS = {
     "add", "close", "compact", "count", "now", "vectors", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin", "projects",
     "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
-    "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "reconstruct",
+    "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
     *ACCESSORS,
 }  # fmt: skip
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}

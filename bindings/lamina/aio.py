@@ -90,7 +90,7 @@ if TYPE_CHECKING:
         Timeline,
         UnresolvedLink,
     )
-    from lamina_engine.stats import Stats
+    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
@@ -884,6 +884,15 @@ class AsyncVault:
         """
         return await asyncio.to_thread(
             self.vault.stats,
+        )
+
+    async def content(self) -> ContentStats:
+        """Return counts of what the vault holds now.
+
+        See `Vault.content`.
+        """
+        return await asyncio.to_thread(
+            self.vault.content,
         )
 
     async def export(self, path: PathLike, format: ExportFormat | None = None, *, where: Where | None = None) -> int:

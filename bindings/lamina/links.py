@@ -108,7 +108,8 @@ class Links:
         """
         import numpy as np
 
-        from lamina_engine.chunks.reading import chunks_at, current_rows
+        from lamina_engine.chunks.identities import find_rows
+        from lamina_engine.chunks.reading import chunks_at
         from lamina_engine.graph.links import links_of
         from lamina_engine.graph.log import Draft, write
 
@@ -116,7 +117,7 @@ class Links:
         made = None if created_at is None else memory.moment(created_at, "created_at")
         write(memory, [Draft(source, target, relation, weight, note or None, made)], keep_first=not update)
         view = memory.view()
-        first, second = (chunk.id for chunk in chunks_at(view, np.array(current_rows(view, [source, target]))))
+        first, second = (chunk.id for chunk in chunks_at(view, np.array(find_rows(view, [source, target]))))
         found = links_of(view, first, relations=[relation], hidden=True)
         between = [link for link in found if second in (link.source, link.target)]
         return max(between, key=lambda link: link.source == first)

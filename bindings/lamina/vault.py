@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
-    from lamina_engine.stats import Stats
+    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
@@ -808,7 +808,8 @@ class Vault:
         """
         import numpy as np
 
-        from lamina_engine.chunks.reading import chunks_at, current_rows
+        from lamina_engine.chunks.identities import find_rows
+        from lamina_engine.chunks.reading import chunks_at
         from lamina_engine.results import Chunk
 
         if isinstance(ids, str):
@@ -820,7 +821,7 @@ class Vault:
             from lamina_engine.recall.factlane import fact_chunk
 
             facts = {each: found for each in ids if (found := fact_chunk(view, each)) is not None}
-        rows = np.array(current_rows(view, [each for each in ids if each not in facts]), np.int64)
+        rows = np.array(find_rows(view, [each for each in ids if each not in facts]), np.int64)
         chunks = iter(chunks_at(view, rows))
         return Results([facts[each] if each in facts else next(chunks) for each in ids], Chunk)
 
@@ -843,13 +844,13 @@ class Vault:
         """
         import numpy as np
 
-        from lamina_engine.chunks.reading import current_rows
+        from lamina_engine.chunks.identities import find_rows
         from lamina_engine.recall.diversity import head_vectors
 
         if isinstance(ids, str):
             raise InvalidArgument(f"ids={ids!r} is one text; give a list of ids")
         view = self._memory.view()
-        rows = np.array(current_rows(view, ids), np.int64)
+        rows = np.array(find_rows(view, ids), np.int64)
         found = head_vectors(view, rows)
         return np.zeros((len(rows), 0), np.float32) if found is None else found
 
@@ -1460,6 +1461,8 @@ class Vault:
         Returns
         -------
         dict
+            `content` has those of what the vault holds now, without sizes, versions and indexes: a vault that was exported
+            and imported has the same.
 
         Raises
         ------
@@ -1473,6 +1476,28 @@ class Vault:
         from lamina_engine.stats import stats
 
         return stats(self._memory)
+
+    def content(self) -> ContentStats:
+        """Return counts of what the vault holds now; see ``lamina stats --content --json``.
+
+        Two vaults that hold the same have the same, whatever they held before and however it lies on disk.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        VaultCorrupt
+
+        Examples
+        --------
+        >>> vault.content()["status"]
+        {'active': 3, 'invalidated': 0, 'removed': 0, 'archived': 0}
+        """
+        from lamina_engine.stats import content
+
+        return content(self._memory)
 
     def export(self, path: PathLike, format: ExportFormat | None = None, *, where: Where | None = None) -> int:
         """Write everything in the vault to a file; return the number of chunks.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from lamina_engine.results import Project
 from lamina_engine.topics import generation
 
 if TYPE_CHECKING:
+    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
 
@@ -35,8 +36,11 @@ class IndexStats(TypedDict):
     rows: int | None
 
 
-class Stats(TypedDict):
-    """Counts and sizes of a vault; the document of ``lamina stats --json``."""
+class ContentStats(TypedDict):
+    """Counts of what a vault holds now; the document of ``lamina stats --content --json``.
+
+    Two vaults that hold the same have the same, whatever they held before and however it lies on disk.
+    """
 
     chunks: int
     sources: int
@@ -44,20 +48,53 @@ class Stats(TypedDict):
     facts: int
     entities: int
     topics: int
+    embedding: EmbeddingStats
+    status: dict[str, int]
+    types: dict[str, int]
+
+
+class Stats(ContentStats):
+    """Counts and sizes of a vault; the document of ``lamina stats --json``."""
+
     segments: int
     bytes: int
     snapshot: int
-    embedding: EmbeddingStats
     indexes: dict[str, IndexStats]
     rows: int
-    status: dict[str, int]
-    types: dict[str, int]
+
+
+_FORMER: Final = ("superseded", "forgotten")
+"""States of rows that no export holds."""
+
+
+def content(memory: Memory) -> ContentStats:
+    """Return counts of what a vault holds now. O(rows)."""
+    found = _content(memory, memory.view())
+    found["status"] = {name: count for name, count in found["status"].items() if name not in _FORMER}
+    return found
 
 
 def stats(memory: Memory) -> Stats:
     """Return counts and sizes. O(rows)."""
     view = memory.view()
     manifest = view.snapshot.manifest
+    text = memory.tables.text(view.snapshot)
+    indexes: dict[str, IndexStats] = {
+        name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())
+    }
+    if LEXICAL in indexes:  # grows between versions
+        indexes[LEXICAL] = {"rows": 0 if text is None else text.rows}
+    return {
+        **_content(memory, view),
+        "segments": sum(len(refs) for refs in manifest.logs.values()),
+        "bytes": size_of(memory.root),
+        "snapshot": manifest.version,
+        "indexes": indexes,
+        "rows": view.rows,
+    }
+
+
+def _content(memory: Memory, view: View) -> ContentStats:
     status = np.bincount(view.state.status, minlength=len(STATUS_NAMES)).tolist()
     types = view.categories.column(view.snapshot, "type")[: view.rows][view.state.active()]
     names = view.categories.values("type")
@@ -66,12 +103,6 @@ def stats(memory: Memory) -> Stats:
     kg = fact_view(view)
     made = generation.latest(view.snapshot)
     present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
-    text = memory.tables.text(view.snapshot)
-    indexes: dict[str, IndexStats] = {
-        name: {"rows": record.get("rows")} for name, record in sorted(manifest.indexes.items())
-    }
-    if LEXICAL in indexes:  # grows between versions
-        indexes[LEXICAL] = {"rows": 0 if text is None else text.rows}
     return {
         "chunks": status[0],
         "sources": present,
@@ -79,16 +110,11 @@ def stats(memory: Memory) -> Stats:
         "facts": kg.count_current(memory.clock.now_us()),
         "entities": kg.entities,
         "topics": len(generation.read_topics(view.snapshot, made.generation)) if made is not None else 0,
-        "segments": sum(len(refs) for refs in manifest.logs.values()),
-        "bytes": size_of(memory.root),
-        "snapshot": manifest.version,
         "embedding": {
             "model": space.identity if space else None,
             "dim": space.dim if space else 0,
-            "space": manifest.space or None,
+            "space": view.snapshot.manifest.space or None,
         },
-        "indexes": indexes,
-        "rows": view.rows,
         "status": dict(zip(STATUS_NAMES, status, strict=False)),
         "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},
     }

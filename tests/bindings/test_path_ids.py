@@ -44,7 +44,15 @@ def test_several_chunks_are_named_with_their_lines(lexical_vault: Vault, folder:
     two = lexical_vault.get("long.md#two")
     assert "Two" in two.headings
     assert two.line is not None
-    assert lexical_vault.get(f"long.md:{two.end_line}").id == two.id
+    for place in (
+        f":{two.end_line}",
+        f":{two.line}:7",
+        f":{two.line}-{two.end_line}",
+        f"#L{two.line}",
+        f"#L{two.line}-L99",
+    ):
+        assert lexical_vault.get(f"long.md{place}").id == two.id
+    assert lexical_vault.get(f"long.md:{two.line - 1}").line < two.line  # the empty line before it is not its own
 
 
 def test_two_files_of_one_name_and_none(lexical_vault: Vault, folder: Path, tmp_path: Path) -> None:
@@ -52,7 +60,29 @@ def test_two_files_of_one_name_and_none(lexical_vault: Vault, folder: Path, tmp_
     lexical_vault.ingest(tmp_path / "other")
     assert "Another" in lexical_vault.get("2026-02-15-database.md").text  # its whole path
     assert "chose" in lexical_vault.get("decisions/2026-02-15-database.md").text
-    with pytest.raises(ChunkNotFound):
-        lexical_vault.get("decisions/none.md")
-    with pytest.raises(ChunkNotFound):
+    with pytest.raises(ChunkNotFound, match=r"nearest files are decisions/2026-02-15-database\.md"):
+        lexical_vault.get("decisions/2026-02-16-database.md")
+    with pytest.raises(ChunkNotFound, match=r"no chunk of long\.md holds line 9999; it has .* at long\.md:"):
         lexical_vault.get("long.md:9999")
+
+
+def test_a_source_with_a_line_is_an_id_wherever_one_is_read(lexical_vault: Vault, folder: Path) -> None:
+    # findings, seeds-b 002 row 14 and "Smaller"
+    vault = lexical_vault
+    cited = vault.add("The pool is made on line 12.", source="src/pool.py:12", type="implementation")[0]
+    other = vault.add("It is closed elsewhere.", source="src/pool.py:40")[0]
+    outage = vault.get("2026-02-10-outage.md:3").id
+    assert vault.get("src/pool.py:12").id == vault["src/pool.py:12"].id == cited
+    assert [chunk.id for chunk in vault.get_many(["src/pool.py:40", cited[:8]])] == [other, cited]
+    assert vault.link("src/pool.py:12", "decisions/2026-02-10-outage.md:3", "causal").target == outage
+    assert [cause.id for cause in vault.causes("src/pool.py:12")] == [outage]
+    assert {near.id for near in vault.traverse(anchors=["src/pool.py:12"])} == {cited, outage}
+    assert vault.chain(["2026-02-10-outage.md:3"]) is not None
+    hits = vault.recall(
+        "pool", candidates=[("src/pool.py:12", 0.1), ("2026-02-10-outage.md:3", 0.2), ("no/such.py:1", 0.3)]
+    )
+    assert [hit.id for hit in hits] == [cited, outage]
+    assert hits.unknown == ("no/such.py:1",)
+    vault.archive(["src/pool.py:40"], dry_run=False)
+    assert vault.restore("src/pool.py:40").status == "active"
+    assert vault.forget(["src/pool.py:12"], dry_run=False).chunks == 1

@@ -132,11 +132,12 @@ def trust(call: Call, path: Path | None) -> None:
     call.answer({"path": str(place), "trusted": True}, lambda: [f"Trusted {printable(str(place))}"])
 
 
-@command("stats", "lamina stats", "lamina stats --json | jq .chunks")
-def stats(call: Call) -> None:
+@command("stats", "lamina stats", "lamina stats --json | jq .chunks", "lamina stats --content --json")
+@click.option("--content", is_flag=True, help="Only what the vault holds now: equal after export and import.")
+def stats(call: Call, content: bool) -> None:
     """Show counts and sizes."""
     with call.open(mode="r") as vault:
-        counts = vault.stats()
+        counts = vault.content() if content else vault.stats()
     call.answer(counts, lambda: _stat_lines(counts))
 
 

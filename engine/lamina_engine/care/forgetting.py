@@ -16,7 +16,7 @@ import numpy as np
 
 from lamina_engine.arguments import ids_of
 from lamina_engine.care.erasure import Change, Erasure
-from lamina_engine.chunks.reading import find_row
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED

@@ -10,7 +10,8 @@ import numpy as np
 from lamina_engine.arguments import flag_of
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, Origin
-from lamina_engine.chunks.reading import chunks_at, find_row
+from lamina_engine.chunks.identities import find_row
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 import numpy as np
 
-from lamina_engine.arguments import ids_of
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.locations import locate
-from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument
-from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES, SUPERSEDED
+from lamina_engine.index.state import INVALIDATED, STATUS_NAMES, SUPERSEDED
 from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
 
 if TYPE_CHECKING:
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Neighbor, Cause)
 
-_SHORT: Final = re.compile(r"#?[0-9a-f]{4,32}")
-_SHOWN_CANDIDATES: Final = 5
-_PATH: Final = re.compile(r"[/.]\w")
-"""Looks like a path: a folder or a suffix."""
 _COLUMNS: Final = (
     "id", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "ordinal", "start",
     "stop", "created_at", "recorded_at", "tags", "success", "commit", "blob", "metadata", "version", "role",
@@ -118,79 +112,6 @@ def story_chunks(
     )
 
 
-def find_row(view: View, identity: str) -> int:
-    """Return the current row of a chunk by id, unambiguous short id, or path.
-
-    A short id is one such as ``#a1b2c3``. A path is that of a source, or the end of one, with ``:LINE`` or ``#heading``
-    where it has several chunks.
-    """
-    if not isinstance(identity, str) or not identity:
-        raise InvalidArgument(f"id={identity!r} must be the text of an id")
-    row = int(view.rows_of_ids([identity])[0])
-    if row >= 0 and view.state.status[row] == FORGOTTEN:
-        raise ChunkNotFound(f"{identity!r} stands for a chunk that was forgotten: nothing of it is left")
-    if row >= 0:
-        return row
-    if _SHORT.fullmatch(identity):
-        found = view.ids_with_prefix(identity.removeprefix("#"))
-        if len(found) == 1:
-            return int(view.rows_of_ids(found)[0])
-        if found:
-            shown = ", ".join(sorted(found)[:_SHOWN_CANDIDATES])
-            raise AmbiguousId(
-                f"id={identity!r} fits {len(found)} chunks ({shown}{', ...' if len(found) > _SHOWN_CANDIDATES else ''}); give more digits"
-            )
-    row = _row_of_path(view, identity) if _PATH.search(identity) else -1
-    if row >= 0:
-        return row
-    raise ChunkNotFound(
-        f"no chunk has the id {identity!r}; ids are listed by `lamina list`, short ones need 4 hex digits or more"
-    )
-
-
-def _row_of_path(view: View, identity: str) -> int:
-    """Return the row of the only chunk at a path; -1 where no source has it."""
-    path, line, heading = _split_place(identity)
-    rows = np.flatnonzero((view.state.status == ACTIVE) | (view.state.status == INVALIDATED))
-    sources = view.snapshot.values("chunks", "source", rows)
-    fits = [
-        i
-        for i, source in enumerate(sources)
-        if source is not None and (source == path or source.endswith(f"/{path}") or path.endswith(f"/{source}"))
-    ]
-    exact = [i for i in fits if sources[i] == path]
-    chunks = fields_at(view, rows[exact or fits])
-    places = locate(view, chunks)
-    found = list(zip(rows[exact or fits].tolist(), chunks, places, strict=True))
-    if path.startswith("/"):
-        found = [each for each in found if each[2] is not None and each[2].path == path]
-    if line is not None:
-        found = [
-            (row, chunk, place)
-            for row, chunk, place in found
-            if place is not None and place.line is not None and place.line <= line <= (place.end_line or place.line)
-        ]
-    if heading is not None:
-        found = [each for each in found if heading in (name.casefold() for name in each[1]["headings"])][:1] or found
-    if len(found) > 1:
-        shown = [f"{chunk['id']} at {chunk['source']}:{place.line if place else '?'}" for _, chunk, place in found]
-        more = ", ..." if len(shown) > _SHOWN_CANDIDATES else ""
-        raise AmbiguousId(
-            f"id={identity!r} fits {len(found)} chunks ({', '.join(shown[:_SHOWN_CANDIDATES])}{more}); "
-            "give one of these ids, or a path with :LINE"
-        )
-    return found[0][0] if found else -1
-
-
-def _split_place(identity: str) -> tuple[str, int | None, str | None]:
-    """Return path, line and heading of ``path:LINE`` and ``path#heading``."""
-    path, sharp, heading = identity.replace("\\", "/").partition("#")
-    place = re.fullmatch(r"(.+):(\d+)", path)
-    if place:
-        return place[1], int(place[2]), None
-    return path.removeprefix("./"), None, heading.strip().casefold() if sharp and heading.strip() else None
-
-
 def history(view: View, identity: str) -> list[Event]:
     """Return the versions and events of a chunk, oldest first."""
     row = find_row(view, identity)
@@ -222,18 +143,11 @@ def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
     return found[:limit]
 
 
-def current_rows(view: View, identities: Sequence[str]) -> list[int]:
-    """Return the current row of each id; see `find_row`."""
-    return [find_row(view, identity) for identity in ids_of(identities)]
-
-
 __all__ = [
     "SUPERSEDED",
     "Chunk",
     "chunks_at",
-    "current_rows",
     "fields_at",
-    "find_row",
     "history",
     "reasons_at",
     "select_chunks",

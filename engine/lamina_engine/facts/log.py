@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.chunks.reading import find_row
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.clock import US_PER_S, format_instant, zone
 from lamina_engine.errors import AmbiguousEntity, EntityNotFound, InvalidArgument, LaminaError
 from lamina_engine.facts import resolve

@@ -10,7 +10,7 @@ import numpy as np
 
 from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import lifecycle
-from lamina_engine.chunks.reading import find_row
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.clock import MISSING_US, US_PER_DAY
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, SUPERSEDED

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lamina_engine.arguments import ids_of
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.lifecycle import confirm
-from lamina_engine.chunks.reading import chunks_at, find_row
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.freshness import report
 from lamina_engine.freshness.judge import Judge, Place

@@ -8,33 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.arguments import ids_of
-from lamina_engine.chunks.reading import find_row, with_texts
+from lamina_engine.chunks.identities import find_ends
+from lamina_engine.chunks.reading import with_texts
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.registry import DIRECTIONS, STANDARD, Direction, Registry
 from lamina_engine.index import nodes
 from lamina_engine.index.claims import Claims, origin_ranks, squash
-from lamina_engine.index.state import FORGOTTEN, STATUS_NAMES
+from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.results import Cause, Link
 from lamina_kernels.graph import csr
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.index.view import View
-
-
-def find_ends(view: View, identities: Iterable[Any]) -> dict[str, tuple[str, int]]:
-    """Return the full id and the current row of each id, by the id as it was given."""
-    distinct = list(dict.fromkeys(ids_of(identities)))
-    rows = view.rows_of_ids(distinct)
-    found: dict[str, tuple[str, int]] = {}
-    for name, row in zip(distinct, rows.tolist(), strict=True):
-        if row < 0 or view.state.status[row] == FORGOTTEN:
-            other = find_row(view, name)  # a short id, or an error that says what is wrong
-            found[name] = (str(view.snapshot.values("chunks", "id", np.array([other]))[0]), other)
-        else:
-            found[name] = (name, row)
-    return found
 
 
 def links_of(

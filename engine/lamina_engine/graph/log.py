@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lamina_engine.chunks.identities import find_ends
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.graph.links import claim_rows, claim_rows_at, find_ends
+from lamina_engine.graph.links import claim_rows, claim_rows_at
 from lamina_engine.graph.registry import STANDARD, Registry
 from lamina_engine.index import nodes
 from lamina_engine.store.transaction import LogWriter

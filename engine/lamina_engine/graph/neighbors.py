@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamina_engine.chunks.reading import chunks_at, find_row, with_texts
+from lamina_engine.chunks.identities import find_row
+from lamina_engine.chunks.reading import chunks_at, with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED

@@ -16,9 +16,10 @@ import numpy as np
 from lamina_engine import after_fork
 from lamina_engine.arguments import ids_of
 from lamina_engine.chunks import writing
+from lamina_engine.chunks.identities import find_ends
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import log
-from lamina_engine.graph.links import find_ends, links_of
+from lamina_engine.graph.links import links_of
 from lamina_engine.index.claims import USAGE
 from lamina_engine.results import Link
 

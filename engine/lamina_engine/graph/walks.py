@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from lamina_engine.arguments import ids_of
+from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph.links import find_ends
 from lamina_engine.graph.registry import AFFINITY, STANDARD, Direction, Registry, gains
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES

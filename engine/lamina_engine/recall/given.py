@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from lamina_engine.chunks.identities import find_rows
 from lamina_engine.errors import InvalidArgument, describe_value
 from lamina_engine.recall.lanes import Lane, Selection
 
@@ -51,7 +52,7 @@ def check_candidates(candidates: object) -> dict[str, float] | None:
 def place_candidates(view: View, selection: Selection, candidates: dict[str, float]) -> Given:
     """Find the rows of candidates and narrow a selection to them."""
     names = list(candidates)
-    rows = view.rows_of_ids(names)
+    rows = np.array(find_rows(view, names, missing_ok=True), np.int64)
     likeness = np.clip(1.0 - np.array([candidates[name] for name in names], np.float64), 0.0, 1.0)
     here = rows >= 0
     allowed = here.copy()

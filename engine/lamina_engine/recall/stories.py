@@ -21,7 +21,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
-from lamina_engine.chunks.reading import current_rows, story_chunks
+from lamina_engine.chunks.identities import find_rows
+from lamina_engine.chunks.reading import story_chunks
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
@@ -138,7 +139,7 @@ def chain(
         view, rows, reason = _find_seeds(memory, str(query), settings, options)
     else:
         view = memory.view() if as_of is None else _past_view(memory, as_of, tz)
-        rows, reason = np.array(current_rows(view, list(seeds)), np.int64), None
+        rows, reason = np.array(find_rows(view, list(seeds)), np.int64), None
     matches = _Matches(view, query, direct, rows, settings.lexical)
     depth = min(settings.chains.depth, _LIVING_HOPS[settings.chains.hop_decay][direction])
     limits = Limits(token_budget, depth, settings.chains.skips, settings.chains.chains, settings.chains.expansions)

@@ -16,7 +16,8 @@ import pytest
 from lamina_engine.care.forgetting import ForgetReport, forget
 from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
-from lamina_engine.chunks.reading import find_row, history
+from lamina_engine.chunks.identities import find_row
+from lamina_engine.chunks.reading import history
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import ChunkNotFound, InvalidArgument, VaultCorrupt
 from lamina_engine.ingest import adding

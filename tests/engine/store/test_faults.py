@@ -13,7 +13,7 @@ import pytest
 
 from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
-from lamina_engine.chunks.reading import find_row
+from lamina_engine.chunks.identities import find_row
 from lamina_engine.clock import FixedClock
 from lamina_engine.errors import VaultNotFound
 from lamina_engine.index.textindex import open_index

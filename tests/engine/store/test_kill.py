@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from lamina_engine.care.verify import verify
-from lamina_engine.chunks.reading import chunks_at, find_row
+from lamina_engine.chunks.identities import find_row
+from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.errors import ChunkNotFound
 from lamina_engine.memory import Memory
 from lamina_engine.store.lock import write_lock
