@@ -11,15 +11,29 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lamina_engine.facts.intents import FLUFF, LIGHT, LIGHT_NOUNS, NamedEntity, Question, matches_predicate, words_of
+from lamina_engine.facts.intents import (
+    FLUFF,
+    LIGHT,
+    LIGHT_NOUNS,
+    LIGHT_VERBS,
+    SPELLINGS,
+    NamedEntity,
+    Question,
+    is_trigger,
+    matches_predicate,
+    words_of,
+)
+from lamina_engine.facts.nearness import nearest, nearness
+from lamina_engine.facts.voice import asked_end
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 
 if TYPE_CHECKING:
     from lamina_engine.facts.intents import Intent
+    from lamina_engine.facts.predicates import Registry
     from lamina_engine.results import Fact
 
 _analyzer: Final = Analyzer()
@@ -34,6 +48,11 @@ _DATE: Final = re.compile(
     r"(?<![\w-])\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)(?:day|[a-z]*ary|"
     r"ch|il|e|y|ust|t?ember|ober)?s?\b|\b(?:day|dai|night|week|month|year|hour|minute|noon|morning|evening|quarter|fortnight|spring|"
     r"summer|autumn|winter|christmas|easter|always|never|once|twice|century|decade)",
+    re.IGNORECASE,
+)
+_DAY: Final = re.compile(
+    r"\d{4}-\d\d|\d:\d\d|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mon|tues|wednes|thurs|fri|satur|sun)"
+    r"(?:day|[a-z]*ary|ch|il|ust|t?ember|ober)?s?\b",
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(
@@ -76,16 +95,59 @@ _HAPPENING: Final = frozenset(
 )
 _MEASURES: Final = frozenset({"size", "length", "amount"})
 _HEADS: Final = frozenset(
-    {"address", "code", "id", "location", "name", "style", "url", "order", "info", "details", "size"}
+    {
+        "address",
+        "code",
+        "id",
+        "location",
+        "name",
+        "style",
+        "url",
+        "order",
+        "info",
+        "details",
+        "size",
+        "handle",
+        "account",
+        "username",
+    }
 )
 """Ends of predicates that need not be asked for: a "locker code" is what is asked of a locker."""
+_TARGETS: Final = frozenset({"target", "destination", "path", "folder", "bucket"})
+_WHICH: Final = frozenset({"which", "what"})
+_DEGREES: Final = frozenset(
+    {"big", "large", "high", "long", "low", "tall", "wide", "deep", "heavy", "small", "fast", "much"}
+)
 _RANKS: Final = frozenset({"last", "first", "next", "previous", "ever", "originally", "initially"})
 _SPOT: Final = frozenset({"where", "where's", "is", "are"})
+_PAST: Final = frozenset({"did", "had", "was", "were"})
+_EVENTS: Final = LIGHT_VERBS - {"use", "have", "get", "happen", "take", "done", "called"} | {"give", "gave"}
+"""Verbs that ask for an event where the question is of the past: "what did it serve" is not what it serves."""
+_NEAR: Final = 0.5
+"""Cosine from which on a word that nothing knows stands for the nearest predicate."""
+_BESIDE: Final = 0.45
+"""The same for a word beside others that ask for it."""
 _PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
 """Words for this moment, at which a place that is known may not be the place."""
 _SPEAKERS: Final = frozenset({"i", "we", "you", "it", "they", "one", "the", "a", "an"})
 _ASKERS: Final = frozenset({"i", "we", "you", "one"})
+_UNITS: Final = frozenset(
+    f"{unit}{end}" for unit in ("second", "minute", "hour", "day", "week", "month", "year", "time") for end in ("", "s")
+)
+_PERSONS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """owner maintainer lead leader author writer manager boss supervisor mentor teacher lecturer partner spouse wife husband
+    mother father parent child son daughter brother sister sibling friend colleague deputy assistant contact director chair captain
+    editor""",
+    )
+)
+"""Ends of predicates whose values are people, who are at no place that is known."""
+_URL: Final = re.compile(r"\w+://")
+_LINKS: Final = frozenset({"link", "url", "address", "page", "website"})
 _HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "must", "may", "will", "would"})
+_IDENTIFIER: Final = re.compile(r"[A-Z]|.*\d")
+_HAVING: Final = frozenset({"has", "have", "had"})
 _BEING: Final = frozenset({"is", "are", "was", "were", "be", "been"})
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
@@ -99,13 +161,21 @@ _SELVES: Final = (
     "about you",
     "about yourself",
 )
-_NOT_OVERVIEWS: Final = frozenset({"when", "where", "why", "how", "which", "whose", "can", "should", "could", "may"})
+_CHECKS: Final = frozenset({"is", "are", "was", "were"})
+_PLAIN: Final = frozenset(
+    re.findall(
+        r"[\w']+",
+        """who who's what what's is are was am do does did you i we me my your myself yourself about on of for the a an all and have
+    has can could""",
+    )
+)
+"""Function words of questions for everything."""
 
 
 @functools.lru_cache(1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = _analyzer.tokens(word)
+    terms = _analyzer.tokens(SPELLINGS.get(word, word))
     return terms[-1].stem if terms else word
 
 
@@ -138,50 +208,150 @@ def satisfies(intent: Intent, fact: Fact) -> bool:
     return matches_predicate(intent, fact.predicate, inverse=inward)
 
 
+class Evidence(NamedTuple):
+    """Words of a question that speak for a fact."""
+
+    words: frozenset[int]
+    """Their positions; empty where the question does not ask for it."""
+    is_named: bool
+    """Whether they name its predicate in full."""
+
+
+_NOTHING: Final = Evidence(frozenset(), False)
+
+
 class Coverage:
     """Words of a question, and what a fact leaves of them."""
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
+    def __init__(self, question: Question, predicates: Callable[[], Iterable[str]], registry: Registry) -> None:
+        self._question, self._predicates, self._registry = question, predicates, registry
         words = [word.removesuffix("'s") for word in question.words]
         self._words, self._stems = words, [stem(word) for word in words]
-        self._content = [i for i in question.asking if _asks(words[i])]
+        self._content = [
+            i
+            for i in question.asking
+            if (_asks(words[i]) or (self._is_past and words[i] in _EVENTS)) and words[i + 1 : i + 2] != ["how"]
+        ]
         """Positions of words that ask for something, the light ones among them."""
-        self._light = {i for i in self._content if words[i] in LIGHT}
+        self._light = {i for i in self._content if words[i] in LIGHT and not (self._is_past and words[i] in _EVENTS)}
         self._wants = self._wanted(words)
 
-    def answers(self, fact: Fact, named: NamedEntity | None) -> bool:
-        """Return whether a fact is what is asked for."""
-        keys = key_stems(fact.key)
-        shown = self._shown(fact, keys)
-        by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
-        heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
-        if (not shown and not heavy and not self._names(keys)) or not self._names_head(fact):
+    def answers(self, path: Sequence[Fact], named: NamedEntity | None) -> bool:
+        """Return whether a fact is what is asked for, or the last of some that lead to it."""
+        found = [self.evidence(fact) for fact in path]
+        if not all(each.words for each in found) or any(
+            a.words <= b.words for a, b in itertools.permutations(found, 2)
+        ):
             return False
-        asked_in = {self._question.sentences[i] for i in shown | by_key}
-        left = {i for i in self._content if self._question.sentences[i] in asked_in} - shown - by_key - self._light
+        seen = frozenset().union(*(each.words for each in found))
+        asked_in = {self._question.sentences[i] for i in seen}
+        left = {i for i in self._content if self._question.sentences[i] in asked_in} - seen - self._light
         left -= self._deeds
-        if self._names(keys):
+        if _URL.match(path[-1].value):
+            left -= {i for i in left if self._words[i] in _LINKS}
+        if all(each.is_named for each in found):
             left -= self._verbs
-        words = {self._words[i] for i in shown | by_key}
-        if shown and (words <= _MOMENT or words <= _SPOT):
+        words = {self._words[i] for i in seen}
+        if words <= _MOMENT or words <= _SPOT:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in _HAPPENING}
             left |= {i for i in self._question.asking if self._words[i] in _PASSING}
-        left |= (self._owned | self._measures) - shown - by_key
+        left |= (self._owned | self._measures) - seen
         if left:
-            spoken = {stem(word) for word in (*_words_of(fact, named), *fact.key.split("_"))}
-            left = {i for i in left if self._stems[i] not in spoken}
-        return not left and all(self._is_wanted(want, fact) for want in self._wants)
+            spoken = {stem(word) for fact in path for word in (*_words_of(fact, named), *fact.key.split("_"))}
+            left = {i for i in left if self._stems[i] not in spoken or self._words[i] in _RANKS}
+        left = {i for i in left if not any(self._is_near(i, fact.key, _BESIDE) for fact in path)}
+        return not left and all(self._is_wanted(want, path[-1]) for want in self._wants)
+
+    def evidence(self, fact: Fact) -> Evidence:
+        """Return the words of the question that ask for a fact."""
+        keys = key_stems(fact.key)
+        by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
+        by_key |= {i + d for i in self._joined if self._joined[i] in keys for d in (0, 1)}
+        against: set[int] = set()
+        if asked_end(self._question.words, self._question.asking, by_key, fact.key) != self._end_of(fact):
+            by_key, against = against, by_key
+        is_named = bool(by_key) and self._names(keys)
+        if counted := self._counted(fact):
+            return Evidence(frozenset(counted | by_key), True)
+        shown = self._shown(fact, keys)
+        if shown & against:
+            shown = set()
+        heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
+        if not shown and not heavy and not is_named and self._end_of(fact) == "value":
+            shown = {i for i in self._unknown if self._is_nearest(i, fact.key)}
+            return Evidence(frozenset(shown | by_key), bool(shown))
+        if (not shown and not heavy and not is_named) or not self._names_head(fact):
+            return _NOTHING
+        return Evidence(frozenset(shown | by_key), is_named)
+
+    def _counted(self, fact: Fact) -> set[int]:
+        """Return the positions of a noun after "how many" or "which" that the value has: "rack 3", "300 requests"."""
+        spoken = {stem(word): word for word in re.findall(r"[\w.-]+", fact.value)}
+        rest = [word for each, word in spoken.items() if each not in {self._stems[i] for i in self._sort}]
+        if not self._sort or (not self._is_count and not (rest and all(_IDENTIFIER.match(word) for word in rest))):
+            return set()
+        return set(self._sort) if all(self._stems[i] in spoken for i in self._sort) else set()
+
+    @cached_property
+    def _is_count(self) -> bool:
+        return ("how", "many") in set(itertools.pairwise(self._words))
+
+    @cached_property
+    def _sort(self) -> list[int]:
+        """Positions of the words that say what sort of thing is asked for, where they say something."""
+        words, found = self._words, list[int]()
+        opens = ("many",) if self._is_count else ("which", "what")
+        start = next((i + 1 for i, word in enumerate(words) if word in opens), len(words))
+        for i in range(start, len(words)):
+            if words[i] in _HELPERS | _BEING | _HAVING or i not in self._question.asking:
+                break
+            found += [i] * (words[i] not in STOP_WORDS)
+        return found if any(words[i] not in _UNITS | LIGHT for i in found) else []
+
+    def _end_of(self, fact: Fact) -> str:
+        """Return which end of a predicate a fact answers with."""
+        inward = fact.direction == "in" and self._registry.inverse(fact.predicate) is None
+        return "subject" if inward else "value"
+
+    def _is_nearest(self, i: int, key: str) -> bool:
+        """Return whether of all predicates a word is nearest to one."""
+        phrase, cosine = nearest(self._words[i], tuple(sorted(key.replace("_", " ") for key in self._predicates())))
+        return cosine >= _NEAR and phrase == key.replace("_", " ")
+
+    def _is_near(self, i: int, key: str, least: float) -> bool:
+        return i in self._unknown and nearness(self._words[i], key.replace("_", " ")) >= least
+
+    @cached_property
+    def _unknown(self) -> set[int]:
+        """Positions of words that no intent knows and no predicate of the vault has."""
+        known = {part for key in self._predicates() for part in key_stems(key)}
+        heavy = [i for i in self._content if i not in self._light and self._words[i] not in _NARROWING]
+        return {
+            i
+            for i in heavy
+            if not any(is_akin(self._stems[i], part) for part in known) and not is_trigger(self._words[i])
+        }
+
+    @cached_property
+    def _joined(self) -> dict[int, str]:
+        """Stems of two words as one, by position of the first: "time out"."""
+        asking = set(self._question.asking)
+        return {i: stem(self._words[i] + self._words[i + 1]) for i in asking if i + 1 in asking}
+
+    @cached_property
+    def _is_past(self) -> bool:
+        return not _PAST.isdisjoint(self._question.words)
 
     def asks_for_all(self) -> bool:
         """Return whether the question asks for nothing particular: "tell me about Keystone"."""
-        asked = [intent.name for intent in self._question.intents if intent.name not in _OVERVIEWS]
-        opens = next((word for word in self._question.words if word not in FLUFF), "")
+        if any(intent.name not in _OVERVIEWS for intent in self._question.intents) or self._content:
+            return False
         text = f" {' '.join(self._question.words)} "
         if not any(named.words for named in self._question.named) and not any(f" {each} " in text for each in _SELVES):
             return False  # "what should I do" names oneself by the way
-        return not asked and not self._content and opens.removesuffix("'s") not in _NOT_OVERVIEWS
+        words = [word for i in self._question.asking if (word := self._words[i]) not in FLUFF]
+        return not words or (words[0] not in _CHECKS and _PLAIN.issuperset(words))
 
     def _shown(self, fact: Fact, keys: tuple[str, ...]) -> set[int]:
         """Return the positions of words that show an intent of a fact."""
@@ -197,11 +367,15 @@ class Coverage:
     def _names_head(self, fact: Fact) -> bool:
         """Return whether the question asks for the end of a predicate: no password is its hint."""
         head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
+        if "where" in self._wants and head in _TARGETS:
+            return True
         if not head or head in _HEADS | _PLACES | LIGHT_NOUNS or len(key_stems(fact.key)) < 2:
             return True
         if any(is_akin(stem(head), self._stems[i]) for i in self._question.asking):
             return True
-        return any({fact.key, fact.predicate} & {*each.predicates, *each.inverse} for each in self._question.intents)
+        return any(
+            {fact.key, fact.predicate, head} & {*each.predicates, *each.inverse} for each in self._question.intents
+        )
 
     @cached_property
     def _measures(self) -> set[int]:
@@ -236,16 +410,21 @@ class Coverage:
             while before >= 0 and (before not in asking or words[before] in _SPEAKERS):
                 before -= 1  # the subject stands between: "does Keystone serve", "can I reach"
             helper = words[before] if before >= 0 and not words[i - 1].endswith("'s") else ""
-            if (
-                (helper in _HELPERS and before < i - 1)
-                or (helper in _BEING and words[i].endswith(("ed", "en")))
-                or helper == "how"
+            is_state = helper in _BEING and (words[i].endswith(("ed", "en")) or i - 1 not in asking)
+            if (helper == "how" and words[i] in _DEGREES) or (
+                helper not in _PAST and ((helper in _HELPERS and before < i - 1) or is_state)
             ):
                 found.add(i)
+            # "which insurer covers Truck 7"
+            found |= (
+                {i} if words[i].endswith("s") and i > 1 and words[i - 2] in _WHICH and i + 1 not in asking else set()
+            )
         return found
 
     def _names(self, keys: tuple[str, ...]) -> bool:
-        return bool(keys) and {self._stems[i] for i in self._question.asking}.issuperset(keys)
+        return bool(keys) and {*(self._stems[i] for i in self._question.asking), *self._joined.values()}.issuperset(
+            keys
+        )
 
     def _wanted(self, words: list[str]) -> list[str]:
         """Return what kinds of value are asked for."""
@@ -275,7 +454,8 @@ class Coverage:
         parts = fact.key.split("_")
         if not _PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
             return True
-        return parts[-1] not in STOP_WORDS and self._names(key_stems(fact.key)) and not _FIGURE.fullmatch(value)
+        is_place = parts[-1] not in STOP_WORDS and parts[-1] not in _PERSONS
+        return is_place and not _FIGURE.fullmatch(value) and not _DAY.search(value)
 
 
 def _words_of(fact: Fact, named: NamedEntity | None) -> Iterable[str]:

@@ -70,7 +70,7 @@ SHIPPED: Final = (
                        "where is * running"),
            ("runs_on", "port", "hosted_on", "server", "host", "listens_on", "deployed_to", "machine"), ("hosts",)),
     Intent("role", ("role", "job", "job title", "what does * do", "position", "occupation", "work as", "works as",
-                    "do for a living", "profession"),
+                    "do for a living", "profession", "work does * do"),
            ("role", "job", "title", "position", "occupation", "profession", "job_title")),
     Intent("full_name", ("full name", "real name", "name !of", "called", "whole name", "last name", "surname"),
            ("full_name", "name", "real_name", "surname", "last_name")),
@@ -105,8 +105,17 @@ ADDED: Final = (
            ("token", "api_key", "api_token", "credential", "credentials", "key", "secret", "token_location")),
     Intent("repository", ("repo", "repository", "github", "source code", "code live"),
            ("github", "repo", "repository", "source")),
-    Intent("hardware", ("hardware", "machine", "cpu", "ram", "memory", "gpu", "specs"),
-           ("hardware", "cpu", "ram", "memory", "gpu", "specs")),
+    Intent("hardware", ("hardware", "machine", "specs"), ("hardware", "cpu", "ram", "memory", "gpu", "specs")),
+    Intent("memory", ("ram", "memory"), ("ram", "memory")),
+    Intent("registration", ("number plate", "licence plate", "license plate", "plate", "registration"),
+           ("registration", "number_plate", "licence_plate", "license_plate", "plate", "car_registration")),
+    Intent("operating_system", ("os", "operating system"), ("os", "operating_system")),
+    Intent("end", ("run out", "runs out", "expire", "expires", "end", "ends", "until when", "valid until", "lapse", "lapses"),
+           ("ends", "ends_on", "end_date", "expires", "expires_on", "expiry", "expiry_date", "until", "valid_until")),
+    Intent("staff", ("how many people work", "employees", "staff", "headcount", "workforce"),
+           ("employees", "staff", "headcount", "workforce")),
+    Intent("issues", ("report bugs", "report a bug", "report issues", "issue tracker", "bug tracker", "file a bug", "file bugs"),
+           ("issue_tracker", "bug_tracker", "issues", "bugs")),
     Intent("fix", ("fix", "fixed", "solve", "solved", "solution", "resolve", "resolved", "resolution", "repaired"),
            ("fix", "resolved_by", "solution", "resolution")),
     Intent("cause", ("cause", "caused", "why", "reason", "what led to", "what was behind", "what happened", "what went on", "root cause"),
@@ -144,11 +153,38 @@ ADDED: Final = (
            ("deadline", "due", "due_date")),
     Intent("certification", ("certification", "certifications", "certificate", "certified", "licence", "license", "degree"),
            ("certification", "certifications", "certificate", "licence", "license", "degree")),
+    Intent("manager", ("boss", "manager", "supervisor", "superior", "does * report to", "does * answer to", "who manages",
+                       "who supervises"),
+           ("manager", "supervisor", "boss", "superior", "reports_to", "managed_by", "line_manager"), ("manages", "supervises")),
+    Intent("reports", ("who reports to", "who answers to", "direct reports", "subordinates"),
+           ("direct_reports", "manages", "supervises"), ("manager", "supervisor", "boss", "reports_to")),
+    Intent("salary", ("salary", "pay", "paid", "earn", "earns", "income", "wage", "wages"), ("salary", "pay", "wage", "wages", "income")),
+    Intent("start", ("hired", "join", "joined", "employed since", "start working", "started working", "since when * work",
+                     "since when * working", "start date"),
+           ("hire_date", "hired", "joined", "joined_on", "start_date", "started", "employed_since", "since")),
+    Intent("seat", ("sit", "sits", "seat", "desk"), ("seat", "desk", "workplace")),
+    Intent("computer", ("computer", "laptop", "notebook"), ("computer", "laptop", "notebook", "workstation")),
+    Intent("kind", ("what kind of", "what sort of", "what type of", "which kind of", "which type of", "category"),
+           ("genre", "type", "category", "kind", "class", "species", "breed", "model")),
+    Intent("release_date", ("come out", "comes out", "came out", "release date", "released", "launch", "launches", "launched", "go live",
+                            "goes live", "went live"),
+           ("release_date", "released", "released_on", "launch_date", "launched", "launch", "go_live", "live_since")),
+    Intent("teacher", ("teach", "teaches", "taught by", "teacher", "lecturer", "professor", "instructor", "tutor"),
+           ("teacher", "lecturer", "professor", "instructor", "tutor", "taught_by"), ("teaches",)),
+    Intent("database", ("database", "store * data", "stores * data", "data stored", "data store", "persist"),
+           ("database", "db", "datastore", "data_store", "storage")),
+    Intent("retention", ("retention", "keep data", "keep * data", "data kept", "how long * kept", "how long * stored"),
+           ("retention", "retention_period", "kept_for")),
+    Intent("venue", ("held", "take place", "takes place", "venue", "where is * meeting"),
+           ("venue", "hall", "room", "location", "place")),
+    Intent("allowed", ("allowed", "permitted", "can i bring", "can we bring", "may i bring"), ("allowed", "permitted")),
+    Intent("founded", ("founded", "established", "set up", "founding"), ("founded", "established", "founded_in", "founding_year")),
     Intent("employer", ("work for", "works for", "work at", "works at", "employer", "company"),
            ("works_at", "works_for", "employer", "company"), ("employs",)),
     Intent("replaced", ("replace", "replaced", "instead of", "predecessor"), ("replaced",), ()),
     Intent("replacement", ("replaced by", "what replaced", "successor"), ("replaced_by",), ("replaced",)),
-    Intent("language", ("language", "languages", "speak", "speaks"), ("language", "languages", "speaks", "written_in")),
+    Intent("language", ("language", "languages", "speak", "speaks", "mother tongue", "native tongue"),
+           ("language", "languages", "speaks", "written_in", "first_language", "native_language", "mother_tongue")),
 )  # fmt: skip
 """Rows that its users asked for and missed."""
 
@@ -185,6 +221,16 @@ class Intents:
 def standard() -> Intents:
     """Return the table that ships with Lamina, compiled once."""
     return Intents()
+
+
+@functools.cache
+def _trigger_words() -> frozenset[str]:
+    return frozenset(word for intent in TABLE for trigger in intent.triggers for word in trigger.split())
+
+
+def is_trigger(word: str) -> bool:
+    """Return whether a word is part of a trigger that ships with Lamina."""
+    return word in _trigger_words()
 
 
 def intents_from(rows: Mapping[str, Mapping[str, Iterable[str]]]) -> Intents:
@@ -279,7 +325,8 @@ FLUFF: Final = frozenset(
     summarise summarize summary current currently exactly exact please kind type sort say says said mean means remember remind
     recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
     chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
-    anyone someone somebody way us our we must may might shall name names whom whose which much able""",
+    anyone someone somebody way us our we must may might shall name names whom whose which much many able
+    behind inside within onto via per upon""",
     )
 )
 """Words of questions that ask for nothing."""
@@ -291,17 +338,35 @@ LIGHT_NOUNS: Final = frozenset(
     )
 )
 """Nouns that ask for nothing beside what does, and for a predicate that they name where nothing else does."""
-LIGHT: Final = LIGHT_NOUNS | frozenset(
+LIGHT_VERBS: Final = frozenset(
     re.findall(
         r"\w+",
         """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
     running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
     served put live lives living stored saved located found installed based listed named discussed mentioned noted written
-    needed required planned expected supposed send write open gives given done best long far week month year""",
+    needed required planned expected supposed send write open gives given done""",
     )
 )
+"""Verbs that ask for nothing beside what does."""
+LIGHT: Final = LIGHT_NOUNS | LIGHT_VERBS | frozenset({"best", "long", "far", "week", "month", "year", "people"})
 """Words that ask for nothing beside what does."""
-GENERIC: Final = FLUFF | LIGHT | frozenset({"many", "think", "people", "team"})
+SPELLINGS: Final = {
+    word: standard
+    for standard, *words in map(str.split, (
+        "database db databases", "repository repo repos", "environment env", "configuration config", "language lang", "number num",
+        "quantity qty", "average avg", "temperature temp", "address addr", "telephone tel", "documentation doc docs",
+        "organisation org organization", "department dept", "favourite favorite", "colour color", "licence license", "centre center",
+        "minimum min least lowest smallest minimal", "maximum max most highest largest biggest maximal", "timezone tz",
+        "programme program", "requirement req requirements", "information info", "description desc", "administrator admin",
+        "application app", "authentication auth", "certificate cert", "frequency freq", "volume vol", "manager mgr",
+        "kilometre km kilometres kilometers kilometer", "kilogram kg kilograms", "gigabyte gb gigabytes", "megabyte mb megabytes",
+        "tonne tonnes", "euro eur euros", "dollar usd dollars",
+        "directory dir", "message msg", "password pwd passwd", "version ver", "photo pic picture", "theatre theater",
+    ))
+    for word in words
+}  # fmt: skip
+"""Short forms and other spellings, with the word they stand for."""
+GENERIC: Final = FLUFF | LIGHT | frozenset({"think", "people", "team"})
 """Words of questions that are no names of things."""
 _SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 _POSSESSIVE: Final = re.compile(r"(?<=\w)(['’])(s\b|(?!\w))", re.IGNORECASE)

@@ -187,7 +187,9 @@ def ask_view(
     question = parse_question(
         kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
     )
-    coverage = Coverage(question)
+    coverage = Coverage(
+        question, lambda: view.cached("facts.predicates", lambda: tuple(kg.predicate_names())), kg.registry
+    )
     found = _of_entities(kg, question, coverage, valid_at_us, tiers)
     if not question.named and tiers.found_fact >= least:
         found = _by_words(view, kg, question, k, valid_at_us, tiers)
@@ -265,7 +267,7 @@ def _of_entity(
 ) -> Iterator[_Candidate]:  # fmt: skip
     for fact in _facts_of(kg, named.entity.row, question, stems, valid_at):
         relation = fact.object_id is not None
-        answers = coverage.answers(fact, named)
+        answers = coverage.answers((fact,), named)
         is_asked = (
             answers or any(satisfies(intent, fact) for intent in question.intents) or _names_predicate(fact, stems)
         )
