@@ -28,7 +28,7 @@ from lamina_engine.facts.intents import (
     words_of,
 )
 from lamina_engine.facts.nearness import nearest, nearness
-from lamina_engine.facts.voice import asked_end
+from lamina_engine.facts.voice import wanted_end
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Evidence(NamedTuple):
     words: frozenset[int]
     """Their positions; empty where the question does not ask for it."""
     is_named: bool
-    """Whether they name its predicate in full."""
+    """True where they name its predicate in full."""
 
 
 _NOTHING: Final = Evidence(frozenset(), False)
@@ -269,7 +269,7 @@ class Coverage:
         by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
         by_key |= {i + d for i in self._joined if self._joined[i] in keys for d in (0, 1)}
         against: set[int] = set()
-        if asked_end(self._question.words, self._question.asking, by_key, fact.key) != self._end_of(fact):
+        if wanted_end(self._question.words, self._question.asking, by_key, fact.key) != self._end_of(fact):
             by_key, against = against, by_key
         is_named = bool(by_key) and self._names(keys)
         if counted := self._counted(fact):
@@ -286,7 +286,7 @@ class Coverage:
         return Evidence(frozenset(shown | by_key), is_named)
 
     def _counted(self, fact: Fact) -> set[int]:
-        """Return the positions of a noun after "how many" or "which" that the value has: "rack 3", "300 requests"."""
+        """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""
         spoken = {stem(word): word for word in re.findall(r"[\w.-]+", fact.value)}
         rest = [word for each, word in spoken.items() if each not in {self._stems[i] for i in self._sort}]
         if not self._sort or (not self._is_count and not (rest and all(_IDENTIFIER.match(word) for word in rest))):
@@ -427,7 +427,7 @@ class Coverage:
         )
 
     def _wanted(self, words: list[str]) -> list[str]:
-        """Return what kinds of value are asked for."""
+        """Return the kinds of value that are asked for."""
         wants = [_ASKING[word] for word in words if word in _ASKING]
         pairs = set(itertools.pairwise(words))
         wants += ["number"] * (("how", "many") in pairs)

@@ -23,7 +23,7 @@ _OF: Final = frozenset({"of", "to", "for"})
 _AGENTIVE: Final = ("er", "or", "ist", "ee")
 
 
-def asked_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], key: str) -> End:
+def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], key: str) -> End:
     """Return whether a question asks for a predicate's value or for its subject.
 
     ``words`` are the question's, ``asking`` the positions outside names, ``at`` those of words akin to the predicate.
