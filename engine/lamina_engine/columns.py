@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 
 from lamina_engine.errors import VaultCorrupt
 
+_HASHES = pa.binary(16)
+
 
 def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """View a primitive column; nulls (if any) become ``missing`` in a copy."""
+    """View a primitive column; nulls (if any) become ``missing`` in a copy.
+
+    Of a column of 16 bytes each the first eight are seen, as int64: enough to tell hashes apart.
+    """
+    if array.type == _HASHES:
+        return np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array), 0]
     dtype = array.type.to_pandas_dtype()
     data = np.frombuffer(
         array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize

@@ -163,7 +163,7 @@ class TimePreference(Struct, frozen=True, forbid_unknown_fields=True):
     after_days: NotNegative = 14.0
     """Days before and after the window on which the preference fades."""
     filter_confidence: Share | None = None
-    """From this confidence on only what lies in the window is returned, where these are k hits; None: never."""
+    """From this confidence on what lies in the window comes first, and the rest only where these are fewer than k; None: never."""
 
 
 class Boosts(Struct, frozen=True, forbid_unknown_fields=True):

@@ -122,8 +122,6 @@ class Tables(Cache):
         """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
         self.shown: dict[int, dict[str, Any]] = {}
         """Stored fields of chunks read lately, by row; see `lamina_engine.chunks.reading.fields_at`."""
-        self.contents: dict[int, bytes] = {}
-        """Content hashes of rows that were compared; see `lamina_engine.recall.diversity`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._segment_lists: dict[str, InvertedSegment] = {}
         self._lists: _OpenLists | None = None

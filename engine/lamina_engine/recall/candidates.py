@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.recall.factlane import FactHit, FactLane
     from lamina_engine.recall.lanes import Lane, Selection
+    from lamina_engine.recall.pages import Page
     from lamina_engine.recall.request import Request
 
 _NO_ROWS: Final = np.empty(0, np.int64)
@@ -41,6 +42,8 @@ class Candidates(Struct, frozen=True):
     score: F64
     scale: AgeScale | None = None
     """What ages are weighed by, where age orders only what matches."""
+    ceiling: float | None = None
+    """Score that none of them passes, on the pages behind the first."""
 
     def append(self, rows: I64) -> Candidates:
         """Return the table with more rows, which have 0 in every other column."""
@@ -52,10 +55,10 @@ class Candidates(Struct, frozen=True):
         return self._with(*(column[positions] for column in self._columns()))
 
     def _with(self, *columns: Any) -> Candidates:
-        return msgspec.structs.replace(Candidates(*columns), scale=self.scale)
+        return msgspec.structs.replace(Candidates(*columns), scale=self.scale, ceiling=self.ceiling)
 
     def _columns(self) -> tuple[Any, ...]:
-        return msgspec.structs.astuple(self)[:-1]
+        return msgspec.structs.astuple(self)[:-2]
 
 
 def score_candidates(
@@ -92,12 +95,12 @@ def score_candidates(
     return msgspec.structs.replace(found, factor=factor, score=score, scale=scale), order
 
 
-def score_by_time(view: View, request: Request, rows: I64) -> tuple[Candidates, list[int]]:
+def score_by_time(view: View, request: Request, rows: I64, most: int) -> tuple[Candidates, list[int]]:
     """Score rows for a question that holds only a time: each matches fully, and time ranks them."""
     # one call scores them all, every row of a vault if need be; the best become candidates
     ones, factor = np.ones(len(rows)), row_factors(view, request.profile, rows)
     scale = age_scale(view, request, rows, ones)
-    score, best = score_rows(view, request, rows, ones, factor, scale=scale, most=request.pool)
+    score, best = score_rows(view, request, rows, ones, factor, scale=scale, most=most)
     ascending = np.sort(best)
     chosen, nothing = rows[ascending], np.zeros(len(best))
     nowhere = np.zeros(len(best), np.int64)
@@ -123,14 +126,15 @@ def match_shown(view: View, words: Words, query: F32 | None, c: Candidates, kept
 
 
 def fill_up(
-    view: View, request: Request, selection: Selection, query: F32 | None, c: Candidates, kept: list[int]
+    view: View, page: Page, selection: Selection, query: F32 | None, c: Candidates, kept: list[int]
 ) -> tuple[Candidates, list[int]]:
     """Append selected rows that do not match until there are k: nearest first, scored 0."""
-    lacking = request.k - len(kept)
-    if lacking <= 0 or selection.count <= len(kept):
+    lacking = page.wanted - len(kept)
+    if lacking <= 0 or selection.count <= len(kept) + len(page.rows):
         return c, kept
     free = np.ones(view.rows, np.bool_) if selection.live is None else selection.live.copy()
     free[c.rows[kept]] = False
+    free[list(page.rows)] = False
     rows = np.flatnonzero(free)
     cosine, created = cosines(view, query, rows), view.created_us[rows]
     order = np.lexsort((~created, -cosine))

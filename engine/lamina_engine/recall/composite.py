@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from lamina_engine.clock import MISSING_US, US_PER_DAY
 from lamina_engine.index.claims import USAGE
 from lamina_engine.index.state import SUPERSEDED
+from lamina_engine.recall.pages import BLOCK
 from lamina_engine.recall.score import score_rows
 
 if TYPE_CHECKING:
@@ -299,9 +300,9 @@ def score_composite(
     ranked: list[int] = hits[best].tolist()
     if newest:
         type_of = {position: traits.type for position, (_, traits) in zip(order, known, strict=True)}
-        ranked[: request.k] = sorted(
-            ranked[: request.k], key=lambda position: type_of[position] not in NEWEST_FIRST
-        )  # fmt: skip
+        for start in range(0, len(ranked), BLOCK):
+            some = slice(start, start + BLOCK)
+            ranked[some] = sorted(ranked[some], key=lambda position: type_of[position] not in NEWEST_FIRST)
     return replace(c, score=score), ranked, terms
 
 

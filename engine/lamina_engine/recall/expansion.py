@@ -3,12 +3,13 @@
 What a link passes on is added to a chunk's own match, so matching a little never costs it anything. A chunk that only a
 link adds never passes the best direct hit, except in the ``task`` profile, whose formula lets a fresh neighbour pass an old
 hit. A topic sibling counts as much as its hit, times one less its angular
-distance to the topic's centre, and stands below every direct hit. Nothing is added for having been an expansion before:
+distance to the topic's centre, and stands below the direct hits of its ten. Nothing is added for having been an expansion before:
 in the system this comes from, such feedback outgrew every score.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,6 +26,7 @@ from lamina_engine.index import nodes
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
+from lamina_engine.recall.pages import BELOW, BLOCK
 from lamina_engine.recall.score import blend_rows, row_factors, score_rows
 from lamina_kernels.layouts import F64, I64
 
@@ -39,8 +41,7 @@ if TYPE_CHECKING:
 
 OwnMatches = Callable[[I64], F64]
 """Computes the own match of rows that no lane gave."""
-BELOW_BEST: Final = 1.0 - 1e-9
-"""No link lifts a chunk to the best hit's match."""
+_NO_ROWS: Final = np.empty(0, np.int64)
 _BY_DENSITY: Final = "tree"
 ANCHORS: Final = 10
 STRONG: Final = 0.5
@@ -58,9 +59,9 @@ class LinkedHit(Struct, frozen=True):
     path: tuple[dict[str, Any], ...]
     contradicts: bool
     sibling: bool = False
-    """True where a topic, not a link, added it: it ranks below every direct hit."""
+    """True where a topic, not a link, added it: it ranks below the direct hits of its ten."""
     ceiling: float | None = None
-    """Score that a sibling was lowered to."""
+    """Score that it was lowered to: of a sibling, and of what a hit further down than the first ten brought."""
 
 
 class ExpansionBatch(NamedTuple):
@@ -71,6 +72,8 @@ class ExpansionBatch(NamedTuple):
     """Replaces the rows' own semantic scores."""
     describe: Callable[[int], LinkedHit]
     """Makes the `LinkedHit` of a position; reads ids."""
+    ceilings: F64 | None = None
+    """Scores that the rows may not pass; infinite for most."""
 
 
 class LazyLinkedHits(Mapping[int, LinkedHit]):
@@ -104,15 +107,16 @@ def expand(
     order: list[int],
     intent: str | None,
     matches: OwnMatches,
+    parents: int,
 ) -> tuple[Candidates, list[int], Mapping[int, LinkedHit]]:
-    """Follow links and topics from the hits, as the profile says."""
+    """Follow links and topics from the hits; the first ``parents`` of them bring neighbours."""
     # an added hit has no match of its own yet: `lamina_engine.recall.candidates.match_shown` fills it in
     profile = request.profile
     sources: list[ExpansionBatch | None] = []
     hits = np.array(order, np.int64)
     if view.snapshot.rows("links"):
         if profile.neighbours.most:
-            sources.append(_find_neighbours(view, request, selection, candidates, hits[: request.k]))
+            sources.append(_find_neighbours(view, request, selection, candidates, hits[:parents]))
         if intent in profile.graph.intents:
             sources.append(_follow_links(view, request, selection, candidates, hits, matches, str(intent)))
     if profile.siblings.topics:
@@ -126,9 +130,14 @@ def expand(
     factor, score = merged.factor.copy(), merged.score.copy()
     factor[at] = row_factors(view, profile, merged.rows[at])
     score[hits], best = score_rows(view, request, rows, semantic, factor[hits], scale=merged.scale)
+    ranked = hits[best]
+    if any(batch.ceilings is not None for batch in found):
+        ceilings = np.concatenate([_ceilings_of(batch) for batch in found])
+        score[at] = np.minimum(score[at], ceilings)
+        ranked = ranked[np.argsort(-score[ranked], kind="stable")]
     places = [(batch.describe, place) for batch in found for place in range(len(batch.rows))]
     linked = LazyLinkedHits(dict(zip(at.tolist(), places, strict=True)))
-    return replace(merged, factor=factor, score=score), hits[best].tolist(), linked
+    return replace(merged, factor=factor, score=score), ranked.tolist(), linked
 
 
 # ---------------------------------------------------------------------- neighbours
@@ -138,6 +147,35 @@ def _find_neighbours(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64
 ) -> ExpansionBatch | None:
     """Return the best neighbours of each hit by score, newest link, id; no hits, no repeats."""
+    # by blocks of hits; what a later one brings or raises stays below the blocks before, so it changes none of their hits
+    found: list[tuple[AdjacentRows, F64, I64, float]] = []
+    taken = _NO_ROWS
+    for start in range(0, len(hits), BLOCK):
+        block = hits[start : start + BLOCK]
+        near, semantic, picked = _neighbours_of(view, request, selection, c, block, taken)
+        if picked.size:
+            ceiling = math.inf if start == 0 else float(c.score[hits[start - 1]]) * BELOW
+            found.append((near.only(picked), semantic[picked], picked, ceiling))
+        taken = np.union1d(taken, np.concatenate([c.rows[block], near.rows[picked]]))
+    if not found:
+        return None
+    described = [
+        partial(_describe_neighbour, view, near, semantic, ceiling, place)
+        for near, semantic, _, ceiling in found
+        for place in range(len(near.rows))
+    ]
+    return ExpansionBatch(
+        np.concatenate([near.rows for near, *_ in found]),
+        np.concatenate([semantic for _, semantic, *_ in found]),
+        lambda position: described[position](),
+        np.concatenate([np.full(len(near.rows), ceiling) for near, _, _, ceiling in found]),
+    )
+
+
+def _neighbours_of(
+    view: View, request: Request, selection: Selection, c: Candidates, hits: I64, taken: I64
+) -> tuple[AdjacentRows, F64, I64]:
+    """Return the rows next to hits, their semantic scores, and the places to bring or raise."""
     from lamina_engine.graph.walks import find_adjacent, select_adjacent
 
     settings = request.profile.neighbours
@@ -146,20 +184,21 @@ def _find_neighbours(
     semantic = (settings.share * c.semantic[hits])[near.owners]
     own = _own_matches(c, near.rows)
     seen = isin_sorted(np.sort(rows), near.rows)
-    free = np.flatnonzero(~seen & mask_allowed(selection, near.rows))
+    open_ = np.ones(len(near.rows), np.bool_) if not taken.size else ~isin_sorted(taken, near.rows)
+    free = np.flatnonzero(open_ & ~seen & mask_allowed(selection, near.rows))
     scores = blend_rows(view, request, near.rows, semantic, c.scale)
     picked = free[
         select_adjacent(view, near.only(free), scores[free], semantic[free], settings.most, best=settings.best)
     ]
     if settings.raised:
         semantic = np.maximum(semantic, np.where(seen, 0.0, own))
-        picked = np.concatenate(
-            [picked, _greatest_of_each(near.rows, semantic, np.flatnonzero(seen & (semantic > own)))]
-        )
-    if not picked.size:
-        return None
-    near, semantic = near.only(picked), semantic[picked]
-    return ExpansionBatch(near.rows, semantic, partial(_describe_neighbour, view, near, semantic))
+        raised = np.flatnonzero(open_ & seen & (semantic > own))
+        picked = np.concatenate([picked, _greatest_of_each(near.rows, semantic, raised)])
+    return near, semantic, picked
+
+
+def _ceilings_of(batch: ExpansionBatch) -> F64:
+    return np.full(len(batch.rows), math.inf) if batch.ceilings is None else batch.ceilings
 
 
 def _own_matches(c: Candidates, rows: I64) -> F64:
@@ -174,10 +213,11 @@ def _greatest_of_each(rows: I64, semantic: F64, places: I64) -> I64:
     return order[np.sort(np.unique(rows[order], return_index=True)[1])]
 
 
-def _describe_neighbour(view: View, near: AdjacentRows, semantic: F64, position: int) -> LinkedHit:
+def _describe_neighbour(view: View, near: AdjacentRows, semantic: F64, ceiling: float, position: int) -> LinkedHit:
     from lamina_engine.graph.walks import trace_step
 
-    return describe_path(int(near.rows[position]), float(semantic[position]), [trace_step(view, near, position)])
+    found = describe_path(int(near.rows[position]), float(semantic[position]), [trace_step(view, near, position)])
+    return found if math.isinf(ceiling) else replace(found, ceiling=ceiling)
 
 
 def _batch_hits(found: Sequence[LinkedHit]) -> ExpansionBatch | None:
@@ -234,7 +274,7 @@ def _follow_links(
     own[~known] = matches(rows[~known])
     marked = walks.mark_contradicted(view, walk)[places] != 0
     received = np.where(marked & known, 0.0, walk.scores[places] * top)  # what contradicts is shown, not raised
-    semantic = np.maximum(np.minimum(own + received, BELOW_BEST * top), own)
+    semantic = np.maximum(np.minimum(own + received, BELOW * top), own)
     moved = (semantic > own) | marked
     if not moved.any():
         return None

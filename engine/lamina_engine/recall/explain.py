@@ -111,8 +111,9 @@ def explain(
         if link is not None:
             via = link.via
             record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
-            if link.ceiling is not None:
-                record["ceiling"] = link.ceiling
+        ceilings = [each for each in (c.ceiling, link.ceiling if link is not None else None) if each is not None]
+        if ceilings:
+            record["ceiling"] = min(ceilings)
         found.append(Hit(**chunk, score=score, via=via, terms=cast("Terms", record)))
     return found
 

@@ -27,14 +27,15 @@ from lamina_engine.recall.candidates import (
     score_by_time,
     score_candidates,
 )
-from lamina_engine.recall.diversity import arrange, diversify, limit_sources
+from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
 from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
+from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.request import Request, make_request
-from lamina_engine.recall.time_window import WindowCandidates, filter_window, find_window
+from lamina_engine.recall.time_window import WindowCandidates, find_window
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
@@ -139,11 +140,12 @@ def recall(
     """
     started = time.perf_counter()
     view, request = _read_request(memory, text, profile, tz, as_of, options)
-    ranked = _rank(memory, view, request, with_facts=with_facts)
-    found = explain(
-        view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
-        ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
-    )  # fmt: skip
+    found: list[Hit] = []
+    for ranked in _rank_pages(memory, view, request, with_facts=with_facts):
+        found += explain(
+            view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
+            ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
+        )  # fmt: skip
     if ranked.facts.alone:
         found = add_facts(view, request, found, ranked.facts.alone)
     took_ms = (time.perf_counter() - started) * 1e3
@@ -165,10 +167,12 @@ def recall_rows(
 ) -> HitRows:
     """Run one recall and return only the rows of its hits; ``counted`` unless part of another."""
     view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
-    ranked = _rank(memory, view, request)
-    share, found, kept = ranked.share, ranked.candidates, ranked.kept
-    matches = (1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0)
-    return HitRows(view, found.rows[kept], matches)
+    rows, matches = [], []
+    for ranked in _rank_pages(memory, view, request):
+        share, found, kept = ranked.share, ranked.candidates, ranked.kept
+        rows.append(found.rows[kept])
+        matches.append((1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0))
+    return HitRows(view, np.concatenate(rows), np.concatenate(matches))
 
 
 def _read_request(
@@ -202,10 +206,32 @@ def _read_request(
     return view, msgspec.structs.replace(request, window=window, per_source=None if whole else request.per_source)
 
 
-def _rank(memory: Memory, view: View, request: Request, *, with_facts: bool = False) -> _Ranking:
-    """Run the lanes, score the candidates and select the hits."""
+def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: bool = False) -> list[_Ranking]:
+    """Return the pages that hold the hits asked for, as a rule one."""
+    found: list[_Ranking] = []
+    page: Page | None = first_page(request)
+    skipped = request.offset
+    while page is not None:
+        ranked, page = _rank(memory, view, request, page, with_facts=with_facts and not found)
+        if skipped and not ranked.facts.alone:
+            kept = ranked.kept[skipped:]
+            skipped -= len(ranked.kept) - len(kept)
+            ranked = msgspec.structs.replace(ranked, kept=kept)
+        found.append(ranked)
+    if request.profile.decay.reinforcement.most > 1.0 and request.as_of_us is None and memory.store.is_trusted:
+        from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
+
+        rows = np.concatenate([each.candidates.rows[each.kept] for each in found])
+        access_journal.note(memory.root, rows.tolist(), memory.clock.now_us())
+    return found
+
+
+def _rank(
+    memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool
+) -> tuple[_Ranking, Page | None]:
+    """Run the lanes, score candidates and select hits of a page; return it with the next one."""
     profile, window = request.profile, (request.since_us, request.until_us)
-    if request.window is not None and request.window.alone and request.window.strict:
+    if request.window is not None and (page.within or (request.window.alone and request.window.strict)):
         window = request.window.start_us, request.window.end_us
     selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
     operators, linkable = None, selection
@@ -221,58 +247,59 @@ def _rank(memory: Memory, view: View, request: Request, *, with_facts: bool = Fa
 
         nearest, selection, unknown = place_candidates(view, selection, request.candidates)
         share, query = _given_share(memory, view, request), None
-        words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, None, bonuses)
-        lanes = lanes[0], nearest
+        words, lanes, query, corrections = _ask_lanes(memory, view, request, page.depth, selection, None, bonuses)
+        lanes, whole = (lanes[0], nearest), True
     else:
         share = _vector_share(memory, view, request)
         query = _query_vector(memory, view, request) if share > 0.0 else None
         share = share if query is not None else 0.0
-        words, lanes, query, corrections = _ask_lanes(memory, view, request, selection, query, bonuses)
+        words, lanes, query, corrections = _ask_lanes(memory, view, request, page.depth, selection, query, bonuses)
+        whole = has_all(lanes, page.depth)
     facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
         facts = fact_lane(view, request, selection, memory.config.facts)
         facts = facts if with_facts else facts._replace(alone=())
     near = _rows_by_time(view, request, selection) if not any(facts) else _NO_ROWS
     if near.size:
-        candidates, order = score_by_time(view, request, near)
-        scored = 0
+        candidates, order = score_by_time(view, request, near, page.depth)
+        scored, whole = 0, near.size <= page.depth
     else:
         candidates, order = score_candidates(view, request, words, lanes, query, share, selection, facts)
         scored = len(candidates.rows)
-    folded: dict[int, list[str]] = {}
+    order, folded = page.leave_out(candidates, order), dict[int, list[str]]()
     if not request.fill:  # who asks for k rows wants repeats too
-        order, folded = diversify(view, profile, candidates, order, request.k)
-    if request.window is not None and request.window.strict:
-        order = filter_window(view, request.window, candidates.rows, order, request.k)
+        order, folded = fold(view, page, candidates, order)
     linked: Mapping[int, LinkedHit] = {}
     composite: Mapping[int, dict[str, Any]] = {}
     intent = _intent(view, request)
-    if order and (profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents):
+    bringing = profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents
+    if order and bringing and page.is_first:  # what stands on deeper pages brings nothing
         from lamina_engine.recall.expansion import expand  # walks are no part of most recalls
 
         matches = functools.partial(own_matches, view, words, query, share)
-        candidates, order, linked = expand(view, request, linkable, candidates, order, intent, matches)
+        parents = count_parents(view, request, page, candidates.rows, order) if profile.neighbours.most else 0
+        candidates, order, linked = expand(view, request, linkable, candidates, order, intent, matches, parents)
+        order = page.leave_out(candidates, order)
     if profile.composite.on:
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
-    order, left_out = limit_sources(view, request, candidates.rows, order)
+    candidates = page.lower(candidates)
+    varied = order if request.fill else vary(view, profile, candidates, order, folded)
+    shown, left_out = limit_sources(view, request, page, candidates.rows, varied)
     if profile.diversity.slots:
-        kept, candidates, linked = arrange(view, request, candidates, order, linked)
+        kept, candidates, linked = arrange(view, request, page, candidates, shown, linked)
     else:
-        kept = order[: request.k] if request.token_budget is None else _pack(view, request, candidates, order)
-    if request.fill:
-        candidates, kept = fill_up(view, request, selection, query, candidates, kept)
-    kept = kept[request.offset :] if not facts.alone else kept
+        kept = shown if page.budget is None else _pack(view, page, candidates, shown)
+    ranked = order
+    if request.fill and whole:
+        candidates, kept = fill_up(view, page, selection, query, candidates, kept)
     candidates = match_shown(view, words, query, candidates, kept, scored)
-    if profile.decay.reinforcement.most > 1.0 and request.as_of_us is None and memory.store.is_trusted:
-        from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
-
-        access_journal.note(memory.root, candidates.rows[kept].tolist(), memory.clock.now_us())
-    return _Ranking(
+    found = _Ranking(
         selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
         bool(near.size), corrections, operators, left_out, unknown,
     )  # fmt: skip
+    return found, page.next(view, candidates, ranked, kept, whole)
 
 
 def _given_share(memory: Memory, view: View, request: Request) -> float:
@@ -298,12 +325,12 @@ def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
     return WindowCandidates(view, selection, window, enough=0).near()
 
 
-def _pack(view: View, request: Request, candidates: Candidates, order: list[int]) -> list[int]:
+def _pack(view: View, page: Page, candidates: Candidates, order: list[int]) -> list[int]:
     def text_of(position: int) -> str:
         row = candidates.rows[position : position + 1]
         return str(view.snapshot.values("chunks", "text", row)[0])
 
-    return [order[i] for i in pack(order, request.k, request.token_budget, text_of)]
+    return [order[i] for i in pack(order, page.wanted, page.budget, text_of)]
 
 
 def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
@@ -391,6 +418,7 @@ def _ask_lanes(
     memory: Memory,
     view: View,
     request: Request,
+    depth: int,
     selection: Selection,
     query: F32 | None,
     bonuses: tuple[Bonus, ...],
@@ -402,7 +430,6 @@ def _ask_lanes(
     (words, lanes, query, corrections)
         The query's vector is that of the corrected question, where a word of it was misspelt.
     """
-    depth = request.pool
     later: Future[Lane] | None = None
     if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
         later = _pool().submit(vector_lane, view, query, selection, depth)
@@ -424,7 +451,7 @@ def _ask_lanes(
     else:
         vector = vector_lane(view, query, selection, depth) if query is not None else EMPTY
     if request.window is not None:
-        near = WindowCandidates(view, selection, request.window, enough=2 * request.k)
+        near = WindowCandidates(view, selection, request.window, enough=depth // 5)
         lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
         if query is not None:
             nearest = query

@@ -57,21 +57,16 @@ class Request(Struct, frozen=True):
     fill: bool = False
     """True to return k rows as long as k are selected, matching or not."""
     offset: int = 0
+    """Best hits to leave out."""
     candidates: dict[str, float] | None = None
     """Distances by id of what the caller found elsewhere: nothing else is recalled."""
     per_source: int | None = None
     """Hits of one file, at most; None for any number."""
-    """Best hits to leave out."""
 
     @property
     def aged_us(self) -> int:
         """Reference time of ages: now, or the end of the question's window if that is past."""
         return self.now_us if self.window is None else min(self.now_us, self.window.end_us)
-
-    @property
-    def pool(self) -> int:
-        """Candidates per lane: the profile's depth, more for a large k."""
-        return max(self.profile.depth, 50, 5 * self.k)
 
 
 def make_request(

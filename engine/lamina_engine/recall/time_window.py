@@ -171,13 +171,6 @@ class WindowCandidates:
         return Selection(live, int(np.count_nonzero(live)), allowed.must, must_is_all=False)
 
 
-def filter_window(view: View, window: TimeWindow, rows: I64, order: list[int], k: int) -> list[int]:
-    """Return the positions inside the window if there are at least k, otherwise all."""
-    days = outside_days(view.created_us[rows], window)
-    kept = [position for position in order if days[position] == 0.0]
-    return kept if len(kept) >= k else order
-
-
 def outside_days(created_us: I64, window: TimeWindow) -> F64:
     """Return days before (below 0) or after a window, 0 inside, float64 (n,)."""
     created = created_us.astype(np.float64)

@@ -66,7 +66,3 @@ def test_vectors_are_scaled_and_lanes_put_in_order() -> None:
     zero = request(vector=[0, 0], dim=2).vector
     assert zero is not None
     assert not zero.any()
-
-
-def test_a_large_k_asks_the_lanes_for_more() -> None:
-    assert (request(k=10).pool, request(k=100).pool) == (100, 500)
