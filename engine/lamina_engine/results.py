@@ -122,6 +122,7 @@ class Terms(_Terms, total=False):
     fact_says: list[str]
     fact_contradicted: list[str]
     fact_asked: bool
+    fact_path: list[list[str]]
     linked: float
     path: list[PathTerm]
     contradicts: bool
@@ -722,6 +723,8 @@ class Answer(Struct, frozen=True):
     """Newest reason of that."""
     asked: bool = False
     """True where it is what was asked for, and nothing else was asked."""
+    path: tuple[tuple[str, str, str], ...] = ()
+    """Facts that lead to it, as subject, predicate and object; empty where it is of the entity that was asked about."""
 
     @property
     def id(self) -> int:
@@ -761,6 +764,7 @@ class Answer(Struct, frozen=True):
             "status": self.status,
             "reason": self.reason,
             "asked": self.asked,
+            "path": [list(hop) for hop in self.path],
         }
 
 

@@ -368,7 +368,8 @@ def _answer_lines(found: Answers, *, related: bool) -> Iterator[str]:
         disputed = "contradicted" if answer.contradicted else None
         wrong = None if answer.status == "active" else headline(answer.status, answer.reason)
         details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed, wrong)
-        yield _line(f"{answer.subject} {answer.predicate} {answer.object}", details)
+        hops = [*answer.path, (answer.subject, answer.predicate, answer.object)]
+        yield _line(", ".join(map(" ".join, hops)), details)
     others = len(found) - len(shown)
     if others and not found.answered:
         yield dim(f"{count_of(others, 'related fact')}: --related shows them; `lamina recall` searches the notes")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,12 +21,12 @@ from lamina_engine.facts.intents import (
     LIGHT_NOUNS,
     LIGHT_VERBS,
     SPELLINGS,
-    NamedEntity,
     Question,
     is_trigger,
     matches_predicate,
     words_of,
 )
+from lamina_engine.facts.names import DEFAULT_TYPE
 from lamina_engine.facts.nearness import nearest, nearness
 from lamina_engine.facts.voice import wanted_end
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
@@ -93,6 +93,9 @@ _HAPPENING: Final = frozenset(
         "time",
     }
 )
+_MOMENTS: Final = frozenset(
+    {("how", "often"), ("which", "date"), ("what", "date"), ("how", "old"), ("what", "year"), ("which", "year")}
+)
 _MEASURES: Final = frozenset({"size", "length", "amount"})
 _HEADS: Final = frozenset(
     {
@@ -130,7 +133,19 @@ _BESIDE: Final = 0.45
 _PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
 """Words for this moment, at which a place that is known may not be the place."""
 _SPEAKERS: Final = frozenset({"i", "we", "you", "it", "they", "one", "the", "a", "an"})
+_ARTICLES: Final = frozenset({"the", "a", "an", "our", "my", "your", "their"})
+_LINKING: Final = frozenset({"of", "for", "to", "behind"})
+_RELATING: Final = frozenset(
+    {"depends", "depend", "relies", "rely", "needs", "need", "built", "comes", "come", "sits", "sit", "is", "has"}
+)
+"""Verbs of clauses that say no more than that two things belong together."""
+_RELATIVE: Final = frozenset({"that", "which", "who", "whom"})
 _ASKERS: Final = frozenset({"i", "we", "you", "one"})
+_SORTS: Final = {
+    **dict.fromkeys(("city", "town", "village", "country", "place"), "where"),
+    **dict.fromkeys(("person", "colleague", "man", "woman"), "who"),
+}
+"""Nouns after "which" that say no more than a question word."""
 _UNITS: Final = frozenset(
     f"{unit}{end}" for unit in ("second", "minute", "hour", "day", "week", "month", "year", "time") for end in ("", "s")
 )
@@ -215,6 +230,8 @@ class Evidence(NamedTuple):
     """Their positions; empty where the question does not ask for it."""
     is_named: bool
     """True where they name its predicate in full."""
+    is_sort: bool = False
+    """True where they name the type of its value alone, so that it must be the only one of its type."""
 
 
 _NOTHING: Final = Evidence(frozenset(), False)
@@ -223,8 +240,10 @@ _NOTHING: Final = Evidence(frozenset(), False)
 class Coverage:
     """Words of a question, and what a fact leaves of them."""
 
-    def __init__(self, question: Question, predicates: Callable[[], Iterable[str]], registry: Registry) -> None:
-        self._question, self._predicates, self._registry = question, predicates, registry
+    def __init__(
+        self, question: Question, predicates: Callable[[], Iterable[str]], registry: Registry, kind_of: Callable[[Fact], str]
+    ) -> None:  # fmt: skip
+        self._question, self._predicates, self._registry, self._kind_of = question, predicates, registry, kind_of
         words = [word.removesuffix("'s") for word in question.words]
         self._words, self._stems = words, [stem(word) for word in words]
         self._content = [
@@ -235,15 +254,30 @@ class Coverage:
         """Positions of words that ask for something, the light ones among them."""
         self._light = {i for i in self._content if words[i] in LIGHT and not (self._is_past and words[i] in _EVENTS)}
         self._wants = self._wanted(words)
+        self._found: dict[tuple[int, str], Evidence] = {}
 
-    def answers(self, path: Sequence[Fact], named: NamedEntity | None) -> bool:
-        """Return whether a fact is what is asked for, or the last of some that lead to it."""
+    def answers(self, path: Sequence[Fact], kinds: Iterable[str] = ()) -> bool:
+        """Return whether a fact is what is asked for: the last of a path of one or two.
+
+        ``kinds`` are the types of the entities it starts from. Of two facts each needs words of its own, and what stands right
+        beside the name of the entity is asked of the first.
+        """
         found = [self.evidence(fact) for fact in path]
-        if not all(each.words for each in found) or any(
-            a.words <= b.words for a, b in itertools.permutations(found, 2)
-        ):
+        if not all(each.words for each in found):
             return False
-        seen = frozenset().union(*(each.words for each in found))
+        seen: frozenset[int] = frozenset().union(*(each.words for each in found))
+        heavy = set(self._content) - self._light
+        is_chain = not seen.isdisjoint(self._beside) and not (seen & heavy).issubset(self._beside)
+        if len(path) == 1 and is_chain and not found[0].is_sort and "or" not in self._words:
+            is_repeated = len({self._stems[i] for i in seen & heavy}) < len(seen & heavy)
+            if is_repeated or (path[0].object_id is not None and len(key_stems(path[0].key)) == 1):
+                return False  # "the boss of Ann's boss" is not Ann's
+        if len(path) == 1 and self._wants[:1] == [(0, "where")] and self._kind_words(path[0]):
+            return False  # "where is the machine that Atlas runs on" asks for its place
+        if len(path) > 1:
+            first, last = (each.words for each in found)
+            if not ((first - last and last - first) or is_chain) or (self._beside and self._beside.isdisjoint(first)):
+                return False
         asked_in = {self._question.sentences[i] for i in seen}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - seen - self._light
         left -= self._deeds
@@ -251,20 +285,56 @@ class Coverage:
             left -= {i for i in left if self._words[i] in _LINKS}
         if all(each.is_named for each in found):
             left -= self._verbs
+        left -= {i for i in left if self._words[i - 1] in _WHICH and self._fits(self._sorts.get(i, ""), path[-1])}
         words = {self._words[i] for i in seen}
         if words <= _MOMENT or words <= _SPOT:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in _HAPPENING}
             left |= {i for i in self._question.asking if self._words[i] in _PASSING}
-        left |= (self._owned | self._measures) - seen
+        if len(path) > 1:
+            left = {i for i in left if self._words[i] not in _RELATING}
+        left |= (self._owned | self._measures | ((self._beside & heavy) - self._deeds)) - seen
         if left:
-            spoken = {stem(word) for fact in path for word in (*_words_of(fact, named), *fact.key.split("_"))}
+            told = (f"{fact.value} {fact.category} {fact.key.replace('_', ' ')}" for fact in path)
+            kinds = (*kinds, *(self._kind_of(fact).replace("_", " ") for fact in path))
+            spoken = {stem(word) for text in (*told, *kinds) for word in words_of(text)}
             left = {i for i in left if self._stems[i] not in spoken or self._words[i] in _RANKS}
         left = {i for i in left if not any(self._is_near(i, fact.key, _BESIDE) for fact in path)}
-        return not left and all(self._is_wanted(want, path[-1]) for want in self._wants)
+        return not left and all(self._is_wanted(want, path, at) for at, want in self._wants)
+
+    @cached_property
+    def _beside(self) -> set[int]:
+        """Positions of the words right beside a name: "Ann's manager", "the owner of Ann", "that Ann owns"."""
+        words, asking, found = self._words, set(self._question.asking), set[int]()
+        for start in (i for i in range(len(words)) if i not in asking and (i == 0 or i - 1 in asking)):
+            stop = next((i for i in range(start, len(words)) if i in asking), len(words))
+            before = start - 1
+            while before >= 0 and words[before] in _ARTICLES:
+                before -= 1
+            if self._question.words[stop - 1].endswith(("'s", "'")):
+                found |= set(self._run(stop, 1))
+            elif before > 0 and words[before] in _LINKING:
+                found |= set(self._run(before - 1, -1))
+            elif before > 0 and words[before] in _RELATIVE:
+                found |= {i for i in self._run(stop, 1) if words[i] not in LIGHT | _RELATING}
+        return found
+
+    def _run(self, start: int, step: int) -> Iterator[int]:
+        """Yield the positions of the words that ask for something, from one on."""
+        while 0 <= start < len(self._words) and start in self._question.asking and self._words[start] not in STOP_WORDS:
+            yield start
+            if step > 0 and self._question.words[start].endswith("'s"):
+                break
+            start += step
 
     def evidence(self, fact: Fact) -> Evidence:
         """Return the words of the question that ask for a fact."""
+        place = fact.row, fact.direction
+        if place not in self._found:
+            self._found[place] = self._find_evidence(fact)
+        return self._found[place]
+
+    def _find_evidence(self, fact: Fact) -> Evidence:
         keys = key_stems(fact.key)
         by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
         by_key |= {i + d for i in self._joined if self._joined[i] in keys for d in (0, 1)}
@@ -278,12 +348,22 @@ class Coverage:
         if shown & against:
             shown = set()
         heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
+        sort = self._kind_words(fact)
         if not shown and not heavy and not is_named and self._end_of(fact) == "value":
             shown = {i for i in self._unknown if self._is_nearest(i, fact.key)}
+            if not shown and sort and not against:
+                return Evidence(frozenset(sort), True, is_sort=True)
             return Evidence(frozenset(shown | by_key), bool(shown))
         if (not shown and not heavy and not is_named) or not self._names_head(fact):
             return _NOTHING
-        return Evidence(frozenset(shown | by_key), is_named)
+        return Evidence(frozenset(shown | by_key | sort), is_named)
+
+    def _kind_words(self, fact: Fact) -> set[int]:
+        """Return the positions of the words that name the type of a fact's value."""
+        kind = self._kind_of(fact)
+        stems = {stem(word) for word in kind.split("_")} if kind not in ("", DEFAULT_TYPE) else set()
+        found = {i for i in self._question.asking if self._stems[i] in stems}
+        return found if len({self._stems[i] for i in found}) == len(stems) else set()
 
     def _counted(self, fact: Fact) -> set[int]:
         """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""
@@ -323,9 +403,19 @@ class Coverage:
         return i in self._unknown and nearness(self._words[i], key.replace("_", " ")) >= least
 
     @cached_property
+    def _sorts(self) -> dict[int, str]:
+        """Positions of words that say no more than a question word, as no predicate has them."""
+        found = {i: _SORTS[self._words[i]] for i in self._content if self._words[i] in _SORTS}
+        return {i: want for i, want in found.items() if self._stems[i] not in self._known}
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return {part for key in self._predicates() for part in key_stems(key)}
+
+    @cached_property
     def _unknown(self) -> set[int]:
         """Positions of words that no intent knows and no predicate of the vault has."""
-        known = {part for key in self._predicates() for part in key_stems(key)}
+        known = self._known
         heavy = [i for i in self._content if i not in self._light and self._words[i] not in _NARROWING]
         return {
             i
@@ -367,7 +457,7 @@ class Coverage:
     def _names_head(self, fact: Fact) -> bool:
         """Return whether the question asks for the end of a predicate: no password is its hint."""
         head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
-        if "where" in self._wants and head in _TARGETS:
+        if "where" in {want for _, want in self._wants} and head in _TARGETS:
             return True
         if not head or head in _HEADS | _PLACES | LIGHT_NOUNS or len(key_stems(fact.key)) < 2:
             return True
@@ -404,7 +494,7 @@ class Coverage:
         words, found = self._question.words, set[int]()
         asking = set(self._question.asking)
         for i in self._content:
-            if words[i] in _RANKS:
+            if words[i] in _RANKS or (i and words[i - 1] in _ARTICLES):
                 continue
             before = i - 1
             while before >= 0 and (before not in asking or words[before] in _SPEAKERS):
@@ -426,19 +516,28 @@ class Coverage:
             keys
         )
 
-    def _wanted(self, words: list[str]) -> list[str]:
-        """Return the kinds of value that are asked for."""
-        wants = [_ASKING[word] for word in words if word in _ASKING]
-        pairs = set(itertools.pairwise(words))
-        wants += ["number"] * (("how", "many") in pairs)
-        wants += ["machine"] * bool({(ask, noun) for ask in ("which", "what") for noun in _MACHINES} & pairs)
-        wants += ["origin"] * ("where" in wants and "from" in words)
-        wants += ["when"] * (("what", "time") in pairs and not {("time", "zone"), ("time", "zones")} & pairs)
-        wants += ["when"] * bool({("how", "often"), ("which", "date"), ("what", "date"), ("how", "old")} & pairs)
+    def _wanted(self, words: list[str]) -> list[tuple[int, str]]:
+        """Return the kinds of value that are asked for, with the positions of the words that say so."""
+        wants = [(i, _ASKING[word]) for i, word in enumerate(words) if word in _ASKING]
+        pairs = list(itertools.pairwise(words))
+        for i, pair in enumerate(pairs):
+            if pair == ("how", "many"):
+                wants.append((i, "number"))
+            elif pair[0] in _WHICH and pair[1] in _MACHINES:
+                wants.append((i, "machine"))
+            elif pair in _MOMENTS or (pair == ("what", "time") and ("time", "zone") not in pairs):
+                wants.append((i, "when"))
+        wants += [(i, "origin") for i, want in wants if want == "where" and "from" in words]
         return wants
 
-    def _is_wanted(self, want: str, fact: Fact) -> bool:
+    def _is_wanted(self, want: str, path: Sequence[Fact], at: int) -> bool:
+        """Return whether the kind of value fits; one asked for within a clause may be that of the first fact."""
+        return any(self._fits(want, fact) for fact in (path if at else path[-1:]))
+
+    def _fits(self, want: str, fact: Fact) -> bool:
         value = fact.value
+        if not want:
+            return False
         if want == "who":
             return fact.object_id is not None or all(_NAME.fullmatch(word) for word in value.split()[:1])
         if want == "when":
@@ -456,9 +555,3 @@ class Coverage:
             return True
         is_place = parts[-1] not in STOP_WORDS and parts[-1] not in _PERSONS
         return is_place and not _FIGURE.fullmatch(value) and not _DAY.search(value)
-
-
-def _words_of(fact: Fact, named: NamedEntity | None) -> Iterable[str]:
-    yield from words_of(f"{fact.value} {fact.category}")
-    if named is not None:
-        yield from words_of(named.entity.type)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _GAP: Final = "*"
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|@", re.UNICODE)
+_OWNED_BY_S: Final = re.compile(r"(?<=s)'(?=\s)")
 _MOST_GAP: Final = 8
 """Words that a gap may stand for."""
 
@@ -90,7 +91,7 @@ ADDED: Final = (
     Intent("cost", ("cost", "costs", "price", "how much", "budget", "pay for", "expensive", "fee"),
            ("cost", "price", "budget", "monthly_cost", "fee", "rent")),
     Intent("owner", ("who owns", "owner", "who maintains", "maintainer", "who is responsible for", "responsible for",
-                     "who runs", "who leads", "who looks after", "look after", "in charge of",
+                     "who runs", "who leads", "who looks after", "look after", "looks after", "looking after", "in charge of",
                      "belong to", "belongs to", "owned by", "whose"),
            ("owner", "owned_by", "maintainer", "maintained_by", "lead", "led_by", "responsible", "pet_of"),
            ("owns", "maintains", "leads", "responsible_for")),
@@ -178,6 +179,10 @@ ADDED: Final = (
     Intent("venue", ("held", "take place", "takes place", "venue", "where is * meeting"),
            ("venue", "hall", "room", "location", "place")),
     Intent("allowed", ("allowed", "permitted", "can i bring", "can we bring", "may i bring"), ("allowed", "permitted")),
+    Intent("supplier", ("supplier", "vendor", "provider", "supplied by", "manufacturer"),
+           ("supplier", "vendor", "provider", "supplied_by", "manufacturer"), ("supplies",)),
+    Intent("headquarters", ("headquarters", "head office", "headquartered", "main office"),
+           ("headquarters", "head_office", "hq", "headquartered_in")),
     Intent("founded", ("founded", "established", "set up", "founding"), ("founded", "established", "founded_in", "founding_year")),
     Intent("employer", ("work for", "works for", "work at", "works at", "employer", "company"),
            ("works_at", "works_for", "employer", "company"), ("employs",)),
@@ -261,7 +266,7 @@ def words_of(text: str, *, gaps: bool = False) -> list[str]:
     folded = text.casefold().replace("’", "'")
     if gaps:
         return folded.split()
-    return _TOKEN.findall(folded)
+    return _TOKEN.findall(_OWNED_BY_S.sub("'s", folded))
 
 
 def _sentence_numbers(text: str) -> list[int]:
@@ -325,7 +330,7 @@ FLUFF: Final = frozenset(
     summarise summarize summary current currently exactly exact please kind type sort say says said mean means remember remind
     recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
     chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
-    anyone someone somebody way us our we must may might shall name names whom whose which much many able
+    anyone someone somebody one way us our we must may might shall name names whom whose which much many able
     behind inside within onto via per upon""",
     )
 )
@@ -362,6 +367,7 @@ SPELLINGS: Final = {
         "kilometre km kilometres kilometers kilometer", "kilogram kg kilograms", "gigabyte gb gigabytes", "megabyte mb megabytes",
         "tonne tonnes", "euro eur euros", "dollar usd dollars",
         "directory dir", "message msg", "password pwd passwd", "version ver", "photo pic picture", "theatre theater",
+        "lead led leads leading",
     ))
     for word in words
 }  # fmt: skip

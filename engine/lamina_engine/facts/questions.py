@@ -4,6 +4,7 @@
 |---|---|---|---|
 | 1 | a fact of a named entity, of a predicate that was asked for | 95 | entity+intent |
 | 1 | the same between entities, from either end | 90 | entity+intent+rel |
+| 1 | where none of these is what was asked: the same of an entity that a fact leads to | 90 | entity+path |
 | 2 | its other facts | 70 | entity |
 | 2 | its other relations | 65 | entity+rel |
 | 3 | facts with the question's words, where no entity is named | 50 | fts |
@@ -14,6 +15,7 @@ The scores rank answers among themselves; they are never mixed with BM25 or cosi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
@@ -31,6 +33,7 @@ from lamina_engine.facts.intents import (
     standard,
     words_of,
 )
+from lamina_engine.facts.names import MAX_NAME
 from lamina_engine.results import Answer
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ MAX_K: Final = 1_000
 _MAX_CHARS: Final = 2_000
 _MANY_FACTS: Final = 512
 """Facts that point at an entity from which on not all of them are looked at."""
+_MOST_LEADING: Final = 64
+"""Facts of named entities that are followed to others."""
 _MOST_NAMED: Final = 8
 """Entities of one question that are looked at."""
 ANSWERED_FROM: Final = 90.0
@@ -188,11 +193,17 @@ def ask_view(
         kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
     )
     coverage = Coverage(
-        question, lambda: view.cached("facts.predicates", lambda: tuple(kg.predicate_names())), kg.registry
+        question,
+        lambda: view.cached("facts.predicates", lambda: tuple(kg.predicate_names())),
+        kg.registry,
+        kg.kind_of_value,
     )
     found = _of_entities(kg, question, coverage, valid_at_us, tiers)
     if not question.named and tiers.found_fact >= least:
         found = _by_words(view, kg, question, k, valid_at_us, tiers)
+    if not any(item.answers for item in found):
+        paths = _of_paths(kg, question, coverage, valid_at_us, tiers, found)
+        found = [*paths.values(), *(item for item in found if item.fact.row not in paths)]
     current = [item for item in found if item.named is not None and not item.fact.is_doubted]
     answered = any(item.answers for item in current) or (bool(current) and coverage.asks_for_all())
     kept = sorted(found, key=lambda item: item.order)[:k]
@@ -222,6 +233,8 @@ class _Candidate(Struct, frozen=True):
     named: NamedEntity | None
     answers: bool = False
     """Whether it is what is asked for, and nothing else is asked."""
+    first: Fact | None = None
+    """Fact that leads from the named entity to it."""
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -240,6 +253,7 @@ class _Candidate(Struct, frozen=True):
             named.how if named else None, named.ambiguous if named else False, named.entity.id if named else None,
             fact.key, fact.value, fact.row, fact.chunk, confidence, fact.valid_from_us, fact.valid_to_us,
             tuple(contradicted), fact.status, fact.reason, self.answers,
+            () if self.first is None else ((self.first.subject, self.first.predicate, self.first.object),),
         )  # fmt: skip
 
 
@@ -265,9 +279,13 @@ def _of_entity(
     kg: FactView, named: NamedEntity, place: int, question: Question, coverage: Coverage, content: frozenset[str],
     stems: frozenset[str], valid_at: int, tiers: Tiers,
 ) -> Iterator[_Candidate]:  # fmt: skip
-    for fact in _facts_of(kg, named.entity.row, question, stems, valid_at):
+    facts = _facts_of(kg, named.entity.row, question, stems, valid_at)
+    kinds = Counter(kg.kind_of_value(fact) for fact in facts)
+    for fact in facts:
         relation = fact.object_id is not None
-        answers = coverage.answers((fact,), named)
+        answers = coverage.answers((fact,), (named.entity.type,))
+        if answers and coverage.evidence(fact).is_sort:
+            answers = kinds[kg.kind_of_value(fact)] == 1
         is_asked = (
             answers or any(satisfies(intent, fact) for intent in question.intents) or _names_predicate(fact, stems)
         )
@@ -276,6 +294,34 @@ def _of_entity(
         else:
             score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
         yield _Candidate(fact, score, method, place, _shared_words(fact, content), named, answers)
+
+
+def _of_paths(
+    kg: FactView, question: Question, coverage: Coverage, valid_at: int, tiers: Tiers, found: Sequence[_Candidate]
+) -> dict[int, _Candidate]:  # fmt: skip
+    """Return, by row, what is asked of an entity that a fact of a named one leads to."""
+    paths: dict[int, _Candidate] = {}
+    leading = [item for item in found if item.named is not None and not item.fact.is_doubted]
+    kinds = Counter((item.place, kg.kind_of_value(item.fact)) for item in leading)
+    evidence = {item.fact.row: coverage.evidence(item.fact) for item in leading}
+    leading = [
+        item
+        for item in leading
+        if evidence[item.fact.row].words
+        and not (evidence[item.fact.row].is_sort and kinds[item.place, kg.kind_of_value(item.fact)] > 1)
+    ]
+    for item in sorted(leading, key=lambda item: item.order)[:_MOST_LEADING]:
+        named, first = item.named, item.fact
+        other = first.subject_id if first.direction == "in" else first.object_id
+        middle = kg.resolve(first.value).entity if other is None and len(first.value) <= MAX_NAME else None
+        middle = middle if other is None else kg.entity_by_id(other)
+        if named is None or middle is None or middle.row == named.entity.row:
+            continue
+        for fact in kg.about(middle.row, valid_at=valid_at):
+            if fact.row != first.row and coverage.answers((first, fact), (named.entity.type, middle.type)):
+                path = _Candidate(fact, tiers.relation, "entity+path", item.place, 0, named, True, first)
+                paths[fact.row] = min(path, paths.get(fact.row, path), key=lambda path: path.order)
+    return paths
 
 
 def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str], valid_at: int) -> list[Fact]:

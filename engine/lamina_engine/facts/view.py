@@ -154,6 +154,12 @@ class FactView:
         """Reader of facts' texts."""
         return fact_text_reader(self.snapshot)
 
+    def kind_of_value(self, fact: Fact) -> str:
+        """Return the type of the entity at a fact's other end; empty for a literal."""
+        ends = self.tables.subject if fact.direction == "in" else self.tables.target
+        row = int(ends.values[fact.row])
+        return "" if row < 0 else self.type(row)
+
     def entity(self, row: int) -> Entity:
         """Return an entity by row; of a merged one the entity it was merged into."""
         row = self.root(row)

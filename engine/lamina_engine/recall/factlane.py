@@ -69,12 +69,15 @@ class FactHit(Struct, frozen=True):
             "fact_says": [answer.subject, answer.predicate, answer.object],
             "fact_contradicted": list(answer.contradicted),
             "fact_asked": answer.asked,
+            "fact_path": [list(hop) for hop in answer.path],
         }
 
     @property
     def via(self) -> str:
-        """The fact as text."""
-        return f"fact: {self.answer.subject} -{self.answer.predicate}-> {self.answer.object}"
+        """The fact as text, after those that lead to it."""
+        answer = self.answer
+        hops = (*answer.path, (answer.subject, answer.predicate, answer.object))
+        return f"fact: {', '.join(f'{subject} -{predicate}-> {object}' for subject, predicate, object in hops)}"
 
 
 class FactLane(NamedTuple):
