@@ -304,7 +304,7 @@ class Coverage:
 
     @cached_property
     def _beside(self) -> set[int]:
-        """Positions of the words right beside a name: "Ann's manager", "the owner of Ann", "that Ann owns"."""
+        """Positions of the words right beside a name: "Ann's manager", "the owner of Ann"."""
         words, asking, found = self._words, set(self._question.asking), set[int]()
         for start in (i for i in range(len(words)) if i not in asking and (i == 0 or i - 1 in asking)):
             stop = next((i for i in range(start, len(words)) if i in asking), len(words))
@@ -531,7 +531,7 @@ class Coverage:
         return wants
 
     def _is_wanted(self, want: str, path: Sequence[Fact], at: int) -> bool:
-        """Return whether the kind of value fits; one asked for within a clause may be that of the first fact."""
+        """Return whether the kind of value fits; within a clause that of the first fact may."""
         return any(self._fits(want, fact) for fact in (path if at else path[-1:]))
 
     def _fits(self, want: str, fact: Fact) -> bool:
