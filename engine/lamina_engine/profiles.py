@@ -49,7 +49,7 @@ COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
 """Half-life by collection, in days."""
 
 
-ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9}
+ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9, "question": 0.85}
 """Factor of a chunk's score by its role."""
 
 
@@ -241,6 +241,17 @@ class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
     """Score of `lamina_engine.facts.questions` from which on an answer counts."""
 
 
+class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
+    """Turns of sessions; see `lamina_engine.recall.dialogue`. Learnt by ``bench/learn_dialogue.py``."""
+
+    answers: Share = 0.33
+    """Share of a question's own score that the turn after it receives."""
+    length: Annotated[float, Meta(ge=0.0, le=0.16)] = 0.055
+    """What a turn's factor loses each time its words would have to be doubled to be 63."""
+    named: NotNegative = 0.14
+    """What a turn of somebody whom the question names gains."""
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """All parameters of a recall."""
 
@@ -256,6 +267,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """k of reciprocal rank fusion."""
     spread: Share = 0.3
     """Share of a short chunk's score that the chunk before it receives: the one whose words it was indexed with."""
+    dialogue: Dialogue = Dialogue()
     lexical: Lexical = Lexical()
     decay: Decay = Decay()
     diversity: Diversity = Diversity()
@@ -268,7 +280,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     time: TimePreference = TimePreference()
     facts: FactsLane = FactsLane()
     roles: dict[str, Share] = msgspec.field(default_factory=ROLE_FACTORS.copy)
-    """Factor by role: of a list of links, a test, a bench, which stand below what they are about."""
+    """Factor by role: of a list of links, a test, a bench, a turn that asks, which stand below what they are about."""
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""
 
@@ -300,10 +312,19 @@ def check_intent(intent: object) -> str | None:
 TASK_TIME_CONSTANT_DAYS: Final = 14.0
 """τ of the task profile: recency is exp(−age/τ), that is, halved every τ·ln 2 = 9.704 days."""
 
+NO_DIALOGUE: Final = Dialogue(answers=0.0, length=0.0, named=0.0)
+FILE_ROLE_FACTORS: Final = {role: factor for role, factor in ROLE_FACTORS.items() if role != "question"}
+
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (
-        Profile("default@1", time=TimePreference(weight=0.1), facts=FactsLane(weight=0.3)),
+        Profile(
+            "default@1",
+            time=TimePreference(weight=0.1),
+            facts=FactsLane(weight=0.3),
+            dialogue=NO_DIALOGUE,
+            roles=FILE_ROLE_FACTORS,
+        ),
         Profile(
             "default@2",
             time=TimePreference(weight=0.1),
@@ -315,6 +336,8 @@ BUILT_IN: Final[dict[str, Profile]] = {
             "temporal@1",
             decay=Decay(semantic_weight=0.7),
             time=TimePreference(weight=0.2, filter_confidence=0.9),
+            dialogue=NO_DIALOGUE,
+            roles=FILE_ROLE_FACTORS,
         ),
         Profile(
             "temporal@2", decay=Decay(semantic_weight=0.5, least_match=0.75, speed=3.0), time=TimePreference(weight=0.2)
@@ -331,6 +354,8 @@ BUILT_IN: Final[dict[str, Profile]] = {
                 missing_created_at="0001-01-01T00:00:00Z",
             ),
             neighbours=Neighbours(most=3),
+            dialogue=NO_DIALOGUE,
+            roles=FILE_ROLE_FACTORS,
             invalidated=0.5,
         ),
         Profile("causal@2", graph=Graph(intents=INTENTS)),

@@ -104,6 +104,14 @@ class _Terms(TypedDict):
     folded: list[str]
 
 
+class TurnTerms(TypedDict):
+    """Factor of a turn of a session: its words, and whether the question names who speaks."""
+
+    words: int
+    length: float
+    named: float
+
+
 class Terms(_Terms, total=False):
     """Terms of a hit's score; the later ones only where the profile or the question has them."""
 
@@ -113,6 +121,7 @@ class Terms(_Terms, total=False):
     composite: CompositeTerms
     corrected: dict[str, list[str]]
     role: str
+    turn: TurnTerms
     by_time: bool
     facts_share: float
     fact: float

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F64, I64, U8, RowScores
+from lamina_kernels.layouts import F64, I32, I64, U8, RowScores
 
 # pyright: reportArgumentType=false
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
@@ -36,7 +36,8 @@ class Joined(NamedTuple):
     lexical_rank, vector_rank : int64 (n,)
         Place in each lane, from 1; 0 where the lane did not find it.
     before : int64 (n,)
-        For a row that a lane found, the position in ``rows`` of the chunk before it; -1 for none, and for other rows.
+        For a row that a lane found, and for one that follows a question that a lane found, the position in ``rows`` of the
+        chunk before it; -1 for none, and for other rows.
     """
 
     rows: I64
@@ -54,7 +55,7 @@ class Parts(NamedTuple):
     semantic: F64
 
 
-def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
+def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
     """Join two lanes; by the kernel where it is compiled.
 
     Parameters
@@ -64,19 +65,27 @@ def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
     previous : int64 (rows,) or (0,)
         Row before each row, -1 for none; empty where nothing is passed on.
     live : uint8 (rows,) or (0,)
-        Rows that are 0 here do not join as the chunk before another; empty means all may.
+        Rows that are 0 here do not join as the chunk before or after another; empty means all may.
+    roles : int32 (rows,) or (0,)
+        What each row is beside content; empty where nothing is passed on from questions.
+    question : int
+        The role of a question; the row right behind one that a lane found joins where it is the next of its session.
     """
     if not join_lanes_kernel.ready:
-        return join_lanes_numpy(lexical, vector, previous, live)
-    room = 2 * (lexical.size + vector.size)
+        return join_lanes_numpy(lexical, vector, previous, live, roles, question)
+    room = 3 * (lexical.size + vector.size)
     out = np.empty((4, room), np.int64)
-    n = join_lanes_kernel(lexical, vector, previous, live, out[0], out[1], out[2], out[3])
+    n = join_lanes_kernel(lexical, vector, previous, live, roles, question, out[0], out[1], out[2], out[3])
     return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
 
 
-def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
+def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
     """Join two lanes; see `join_lanes`."""
     direct = _distinct(np.concatenate([lexical, vector]))
+    if previous.size and roles.size:
+        after = direct[(direct + 1 < previous.size) & (roles[direct] == question)] + 1
+        after = after[previous[after] == after - 1]
+        direct = _distinct(np.concatenate([direct, after if not live.size else after[live[after] != 0]]))
     found = previous[direct] if previous.size else np.full(direct.size, -1, np.int64)
     has = np.flatnonzero(found >= 0)
     if live.size:
@@ -93,7 +102,15 @@ def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8) -> Join
 
 
 def match_candidates(
-    bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
+    bm25: F64,
+    cosine: F64,
+    before: I64,
+    ceiling: float,
+    share: float,
+    spread: float,
+    own: F64,
+    asks: U8,
+    answers: float,
 ) -> Parts:
     """Score candidates; by the kernel where it is compiled.
 
@@ -111,22 +128,37 @@ def match_candidates(
         Share of its own score that a row passes on to the chunk before it.
     own : float64 (n,) or (0,)
         Scores of the candidates where they come from elsewhere (ranks); empty: by the formula.
+    asks : uint8 (n,) or (0,)
+        1 for a question; empty where there are none.
+    answers : float
+        Share of its own score that a question passes on to the row after it.
 
     Returns
     -------
     Parts
         coverage = bm25 / ceiling;  own = (1 − share)·coverage + share·max(cosine, 0);  received = Σ spread·own of the
-        rows that follow, in ascending order;  semantic = min(own + received, 1).
+        rows that follow, in ascending order, + answers·own of the row before where it asks;  semantic = min(own +
+        received, 1).
     """
     if not match_candidates_kernel.ready:
-        return match_candidates_numpy(bm25, cosine, before, ceiling, share, spread, own)
+        return match_candidates_numpy(bm25, cosine, before, ceiling, share, spread, own, asks, answers)
     out = np.empty((4, bm25.size))
-    match_candidates_kernel(bm25, cosine, before, ceiling, share, spread, own, out[0], out[1], out[2], out[3])
+    match_candidates_kernel(
+        bm25, cosine, before, ceiling, share, spread, own, asks, answers, out[0], out[1], out[2], out[3]
+    )
     return Parts(out[0], out[1], out[2], out[3])
 
 
 def match_candidates_numpy(
-    bm25: F64, cosine: F64, before: I64, ceiling: float, share: float, spread: float, own: F64
+    bm25: F64,
+    cosine: F64,
+    before: I64,
+    ceiling: float,
+    share: float,
+    spread: float,
+    own: F64,
+    asks: U8,
+    answers: float,
 ) -> Parts:
     """Score candidates; see `match_candidates`."""
     coverage = bm25 / ceiling if ceiling else np.zeros(bm25.size)
@@ -135,6 +167,9 @@ def match_candidates_numpy(
     received = np.zeros(bm25.size)
     has = np.flatnonzero(before >= 0)
     np.add.at(received, before[has], spread * own[has])
+    if asks.size:
+        told = has[asks[before[has]] != 0]
+        received[told] += answers * own[before[told]]
     return Parts(coverage, own, received, np.minimum(own + received, 1.0))
 
 
@@ -147,12 +182,14 @@ def _distinct(rows: I64) -> I64:
 
 def _join_examples() -> tuple[object, ...]:
     rows = np.zeros(1, np.int64)
-    return rows, rows, np.full(1, -1), np.ones(1, np.uint8), *(np.empty(4, np.int64) for _ in range(4))
+    none = np.zeros(1, np.int32)
+    return rows, rows, np.full(1, -1), np.ones(1, np.uint8), none, 1, *(np.empty(6, np.int64) for _ in range(4))
 
 
 def _score_examples() -> tuple[object, ...]:
     one = np.ones(1)
-    return one, one, np.full(1, -1), 1.0, 0.5, 0.5, np.empty(0), *(np.empty(1) for _ in range(4))
+    none = np.empty(0, np.uint8)
+    return one, one, np.full(1, -1), 1.0, 0.5, 0.5, np.empty(0), none, 0.5, *(np.empty(1) for _ in range(4))
 
 
 @kernel
@@ -204,6 +241,8 @@ def join_lanes_kernel(
     vector: I64,
     previous: I64,
     live: U8,
+    roles: I32,
+    question: int,
     out_rows: I64,
     out_lexical: I64,
     out_vector: I64,
@@ -213,9 +252,9 @@ def join_lanes_kernel(
 
     Parameters
     ----------
-    lexical, vector, previous, live
+    lexical, vector, previous, live, roles, question
         As for `join_lanes`.
-    out_rows, out_lexical, out_vector, out_before : int64 (2 (l + v),)
+    out_rows, out_lexical, out_vector, out_before : int64 (3 (l + v),)
         Written: the fields of `Joined`.
 
     Returns
@@ -227,10 +266,20 @@ def join_lanes_kernel(
     -----
     O(c log c) for c candidates.
     """
-    direct_room = np.empty(lexical.size + vector.size, np.int64)
+    size = lexical.size + vector.size
+    direct_room = np.empty(2 * size, np.int64)
     direct_room[: lexical.size] = lexical
-    direct_room[lexical.size :] = vector
-    found = _squeeze(direct_room, direct_room.size)
+    direct_room[lexical.size : size] = vector
+    found = _squeeze(direct_room, size)
+    if previous.size and roles.size:
+        asked = found
+        for i in range(asked):
+            after = direct_room[i] + 1
+            if roles[after - 1] == question and after < previous.size and previous[after] == after - 1:
+                if live.size == 0 or live[after] != 0:
+                    direct_room[found] = after
+                    found += 1
+        found = _squeeze(direct_room, found)
     out_rows[:found] = direct_room[:found]
     n = found
     if previous.size:
@@ -264,6 +313,8 @@ def match_candidates_kernel(
     share: float,
     spread: float,
     own: F64,
+    asks: U8,
+    answers: float,
     out_coverage: F64,
     out_own: F64,
     out_received: F64,
@@ -273,7 +324,7 @@ def match_candidates_kernel(
 
     Parameters
     ----------
-    bm25, cosine, before, ceiling, share, spread, own
+    bm25, cosine, before, ceiling, share, spread, own, asks, answers
         As for `match_candidates`.
     out_coverage, out_own, out_received, out_semantic : float64 (n,)
         Written: the fields of `Parts`.
@@ -285,6 +336,10 @@ def match_candidates_kernel(
     for i in range(bm25.size):
         if before[i] >= 0:
             out_received[before[i]] += spread * out_own[i]
+    if asks.size:
+        for i in range(bm25.size):
+            if before[i] >= 0 and asks[before[i]] != 0:
+                out_received[i] += answers * out_own[before[i]]
     for i in range(bm25.size):
         out_semantic[i] = min(out_own[i] + out_received[i], 1.0)
 

@@ -17,10 +17,11 @@ from lamina_kernels.candidates import (
     match_candidates_numpy,
     reciprocal_rank_fusion,
 )
-from lamina_kernels.layouts import I64, U8
+from lamina_kernels.layouts import I32, I64, U8
 from tests.oracles import fusion as oracle
 
 ROWS = 12
+QUESTION = 1
 lane = st.lists(st.integers(0, ROWS - 1), unique=True, max_size=8)
 befores = st.lists(st.integers(-1, ROWS - 1), min_size=ROWS, max_size=ROWS)
 
@@ -29,9 +30,9 @@ def rows(values: list[int]) -> I64:
     return np.array(values, np.int64)
 
 
-def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8) -> Joined:
-    out = np.full((4, 2 * (lexical.size + vector.size)), -9, np.int64)
-    n = join_lanes_kernel(lexical, vector, previous, live, out[0], out[1], out[2], out[3])
+def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
+    out = np.full((4, 3 * (lexical.size + vector.size)), -9, np.int64)
+    n = join_lanes_kernel(lexical, vector, previous, live, roles, question, out[0], out[1], out[2], out[3])
     return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
 
 
@@ -40,11 +41,17 @@ def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8) -> Join
     lane,
     st.one_of(st.just([]), befores),
     st.one_of(st.just([]), st.lists(st.integers(0, 1), min_size=ROWS, max_size=ROWS)),
+    st.one_of(st.just([]), st.lists(st.integers(-1, 1), min_size=ROWS, max_size=ROWS)),
+    st.booleans(),
 )
 def test_lanes_are_joined_as_sets_are(
-    lexical: list[int], vector: list[int], previous: list[int], live: list[int]
+    lexical: list[int], vector: list[int], previous: list[int], live: list[int], roles: list[int], chained: bool
 ) -> None:
+    previous = list(range(-1, ROWS - 1)) if chained else previous
     direct = set(lexical) | set(vector)
+    if previous and roles:
+        asks = [row for row in direct if roles[row] == QUESTION and row + 1 < ROWS and previous[row + 1] == row]
+        direct |= {row + 1 for row in asks if not live or live[row + 1]}
     before = {row: previous[row] for row in direct if previous and previous[row] >= 0}
     before = {row: earlier for row, earlier in before.items() if not live or live[earlier]}
     every = sorted(direct | set(before.values()))
@@ -54,18 +61,21 @@ def test_lanes_are_joined_as_sets_are(
         [vector.index(row) + 1 if row in vector else 0 for row in every],
         [every.index(before[row]) if row in before else -1 for row in every],
     ]
-    given_ = (rows(lexical), rows(vector), rows(previous), np.array(live, np.uint8))
+    given_ = (
+        rows(lexical), rows(vector), rows(previous), np.array(live, np.uint8), np.array(roles, np.int32), QUESTION,
+    )  # fmt: skip
     for got in (join_lanes_numpy(*given_), joined_by_kernel(*given_), join_lanes(*given_)):
         assert [column.tolist() for column in got] == ref
 
 
-@given(st.integers(0, 9), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 3.7]))
-def test_both_ways_score_alike_to_the_bit(n: int, seed: int, ranks: bool, ceiling: float) -> None:
+@given(st.integers(0, 9), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 3.7]), st.booleans())
+def test_both_ways_score_alike_to_the_bit(n: int, seed: int, ranks: bool, ceiling: float, asked: bool) -> None:
     random = np.random.default_rng(seed)
     bm25, cosine = random.random(n) * ceiling, random.uniform(-1, 1, n)
     before = random.integers(-1, max(n, 1), n)
     own = random.random(n) if ranks else np.empty(0)
-    fixed = (bm25, cosine, before, ceiling, 0.25, 0.3, own)
+    asks = random.integers(0, 2, n if asked else 0).astype(np.uint8)
+    fixed = (bm25, cosine, before, ceiling, 0.25, 0.3, own, asks, 0.4)
     ref = match_candidates_numpy(*fixed)
     out = np.full((4, n), -9.0)
     match_candidates_kernel(*fixed, out[0], out[1], out[2], out[3])
@@ -74,14 +84,34 @@ def test_both_ways_score_alike_to_the_bit(n: int, seed: int, ranks: bool, ceilin
             np.testing.assert_array_equal(got_part, ref_part)
 
 
+NONE = np.empty(0, np.uint8)
+
+
+def test_a_question_passes_a_share_on_to_the_turn_after_it() -> None:
+    asks = np.array([0, 1, 0, 0], np.uint8)
+    parts = match_candidates(
+        np.array([0.0, 2.0, 0.0, 1.0]), np.zeros(4), np.array([-1, 0, 1, 2]), 2.0, 0.0, 0.0, np.empty(0), asks, 0.25
+    )
+    assert parts.received.tolist() == [0.0, 0.0, 0.25, 0.0]
+    assert parts.semantic.tolist() == [0.0, 1.0, 0.25, 0.5]
+
+
 def test_each_chunk_before_receives_a_share_and_no_score_passes_one() -> None:
     parts = match_candidates(
-        np.array([0.0, 2.0, 1.0]), np.array([-0.5, 0.5, 1.0]), np.array([-1, 0, 0]), 2.0, 0.5, 0.4, np.empty(0)
+        np.array([0.0, 2.0, 1.0]),
+        np.array([-0.5, 0.5, 1.0]),
+        np.array([-1, 0, 0]),
+        2.0,
+        0.5,
+        0.4,
+        np.empty(0),
+        NONE,
+        0.3,
     )
     assert parts.coverage.tolist() == [0.0, 1.0, 0.5]
     assert parts.own.tolist() == [0.0, 0.75, 0.75]
     assert parts.received.tolist() == [0.4 * 0.75 + 0.4 * 0.75, 0.0, 0.0]
-    whole = match_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0))
+    whole = match_candidates(np.ones(2), np.ones(2), np.array([-1, 0]), 1.0, 0.5, 0.4, np.empty(0), NONE, 0.3)
     assert whole.semantic.tolist() == [1.0, 1.0]
 
 
@@ -91,8 +121,8 @@ def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(candidates, "join_lanes_kernel", Cold())
     monkeypatch.setattr(candidates, "match_candidates_kernel", Cold())
-    assert join_lanes(rows([3]), rows([1]), rows([]), np.empty(0, np.uint8)).rows.tolist() == [1, 3]
-    got = match_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0))
+    assert join_lanes(rows([3]), rows([1]), rows([]), NONE, np.empty(0, np.int32), -1).rows.tolist() == [1, 3]
+    got = match_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0), NONE, 0.3)
     assert got.own.tolist() == [0.75]
 
 

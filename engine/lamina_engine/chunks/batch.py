@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.chunks.turns import role_of_turn
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.zones import date_words
 from lamina_kernels._jit import is_ready
@@ -147,6 +148,11 @@ class ChunkBatch:
                 setattr(self, name, [value] * n)
         self.headings = self.headings or [[] for _ in range(n)]
         self.tags = self.tags or [[] for _ in range(n)]
+        if self.after is None:  # what a reader joins of several turns has their answers too
+            spoken = zip(self.roles, self.sessions, self.texts, strict=True)
+            self.roles = [
+                role_of_turn(text) if role is None and session is not None else role for role, session, text in spoken
+            ]
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -270,11 +270,14 @@ class WordLlamaEmbedder:
         words = check_query(text).split()
         if not words or len(words) > _QUERY_WORDS:
             return self._pool([self._tokens(text)]).reshape(-1)
-        if len(self._sums) > _WORDS_KEPT:
-            self._sums.clear()
+        return self.embed_weighted(words, [1.0] * len(words))
+
+    def embed_weighted(self, words: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """Return float32 (dim,): the unit vector of words that count by their weights."""
         total = np.zeros((1, self._dim))
-        for word in words:
-            total += self._sum_tokens(word)
+        for word, weight in zip(words, weights, strict=True):
+            if weight:
+                total += weight * self._sum_tokens(word)
         return unit_rows(total).reshape(-1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -296,6 +299,8 @@ class WordLlamaEmbedder:
         """Return the exact sum of a word's token vectors, float64 (dim,)."""
         found = self._sums.get(word)
         if found is None:
+            if len(self._sums) > _WORDS_KEPT:
+                self._sums.clear()
             tokens = np.frombuffer(self._tokens(word), dtype="<u2")
             found = self._sums[word] = np.add.reduce(self._table[tokens].astype(np.float64), axis=0)
         return found

@@ -241,6 +241,13 @@ class ForwardLists:
             out[chosen] = parts
         return out
 
+    def words(self, rows: I64) -> I64:
+        """Return how many words the own text of each of some rows has, int64 (m,)."""
+        counts = np.zeros(rows.size, np.int64)
+        for block, chosen, local in self._homes(rows):
+            counts[chosen] = block.lengths[local, 0]
+        return counts
+
     def holds(self, rows: I64, hashes: U32) -> NDArray[np.bool_]:
         """Return bool (m,): True where a row's own text or header holds every term."""
         counts, _ = self._gather(rows, WeightedQuery((), hashes, np.zeros(len(hashes))))

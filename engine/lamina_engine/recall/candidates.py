@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.chunks.turns import QUESTION
 from lamina_engine.recall.lanes import Words, complete_scores, cosines
 from lamina_engine.recall.score import AgeScale, age_scale, row_factors, score_rows
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _NO_ROWS: Final = np.empty(0, np.int64)
 _NO_MASK: Final = np.empty(0, np.uint8)
+_NO_ROLES: Final = np.empty(0, np.int32)
 _NO_SCORES: Final = np.empty(0)
 
 
@@ -75,21 +77,28 @@ def score_candidates(
     # a short chunk was indexed with the words of the chunk before it, which receives part of its match
     profile, (lexical, vector) = request.profile, lanes
     live = _NO_MASK if selection.live is None else selection.live.view(np.uint8)
-    joined = join_lanes(lexical.rows, vector.rows, view.previous if profile.spread else _NO_ROWS, live)
+    roles = view.categories.column(view.snapshot, "role") if profile.dialogue.answers else _NO_ROLES
+    question = view.categories.code("role", QUESTION)  # after the column: it reads the names
+    roles = roles if question >= 0 else _NO_ROLES
+    previous = view.previous if profile.spread or roles.size else _NO_ROWS
+    joined = join_lanes(lexical.rows, vector.rows, previous, live, roles, question)
     rows = joined.rows
     bm25 = words.complete_scores(rows)
     cosine = complete_scores(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )
-    parts = match_candidates(bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks)
+    asks = (roles[rows] == question).view(np.uint8) if roles.size else _NO_MASK
+    parts = match_candidates(
+        bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks, asks, profile.dialogue.answers
+    )
     found = Candidates(
         rows, bm25, parts.coverage, cosine, joined.lexical_rank, joined.vector_rank, parts.own, parts.received,
         parts.semantic, _NO_SCORES, _NO_SCORES,
     )  # fmt: skip
     if any(facts):
         found = _add_facts(view, request, words, query, share, found, facts.chunks)
-    factor = row_factors(view, profile, found.rows)
+    factor = row_factors(view, request, found.rows)
     scale = age_scale(view, request, found.rows, found.semantic)
     score, order = score_rows(view, request, found.rows, found.semantic, factor, scale=scale)
     return msgspec.structs.replace(found, factor=factor, score=score, scale=scale), order
@@ -98,7 +107,7 @@ def score_candidates(
 def score_by_time(view: View, request: Request, rows: I64, most: int) -> tuple[Candidates, list[int]]:
     """Score rows for a question that holds only a time: each matches fully, and time ranks them."""
     # one call scores them all, every row of a vault if need be; the best become candidates
-    ones, factor = np.ones(len(rows)), row_factors(view, request.profile, rows)
+    ones, factor = np.ones(len(rows)), row_factors(view, request, rows, turns=False)
     scale = age_scale(view, request, rows, ones)
     score, best = score_rows(view, request, rows, ones, factor, scale=scale, most=most)
     ascending = np.sort(best)

@@ -128,7 +128,7 @@ def expand(
     hits = np.union1d(hits, at)
     rows, semantic = merged.rows[hits], merged.semantic[hits]
     factor, score = merged.factor.copy(), merged.score.copy()
-    factor[at] = row_factors(view, profile, merged.rows[at])
+    factor[at] = row_factors(view, request, merged.rows[at])
     score[hits], best = score_rows(view, request, rows, semantic, factor[hits], scale=merged.scale)
     ranked = hits[best]
     if any(batch.ceilings is not None for batch in found):

@@ -10,6 +10,7 @@ from lamina_engine.clock import format_instant
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.composite import recompute_composite
+from lamina_engine.recall.dialogue import turn_terms
 from lamina_engine.recall.expansion import LinkedHit
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
@@ -46,6 +47,7 @@ def explain(
     numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
     columns = zip(
         kept,
+        turn_terms(view, profile, rows, request.named),
         shown,
         parts,
         zip(*(column[kept].tolist() for column in numbers), strict=True),
@@ -59,7 +61,7 @@ def explain(
         strict=True,
     )
     found = []
-    for position, chunk, words_, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost in columns:
+    for position, turn, chunk, words_, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost in columns:
         lexical_rank, vector_rank = ranks
         bm25, coverage, cosine, own, received, semantic, factor, score = values
         record: dict[str, Any] = {
@@ -90,6 +92,8 @@ def explain(
             }  # fmt: skip
         if chunk["role"] is not None:
             record["role"] = chunk["role"]
+        if turn is not None and not by_time:
+            record["turn"] = turn
         if corrections:
             record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
         if boost is not None:
@@ -132,10 +136,11 @@ def recompute(terms: Mapping[str, Any]) -> float:
         factor · (w·semantic + (1 − w)·0.5^(age_days/half_life_days)) with w = ``semantic_weight``;
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
-        ``rank_constant``; received is what the chunk after it passed on. Where facts answered, semantic = min(1, (1 −
+        ``rank_constant``; received is what the short chunk after it passed on, and the question before it. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
         score; one scored by time alone (``by_time``) has 1. ``factor`` is below 1 for an invalidated chunk, and for one whose
-        ``role`` has a factor in the profile.
+        ``role`` has a factor in the profile; for a turn of a session it holds what ``turn`` says: see
+        `lamina_engine.recall.dialogue.recompute_turn`.
         With ``age``, its ``days`` · ``speed`` stand for ``age_days``, and recency counts times max(semantic − f·``best``, 0)/(1 − f)
         with f = its ``least_match``.
         ``composite`` takes the place of the blend with recency: see `lamina_engine.recall.composite.recompute_composite`. Where the

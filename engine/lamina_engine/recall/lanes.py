@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
-from lamina_engine.index.scoring import Bm25, WeightedQuery, scoring_terms, weigh
+from lamina_engine.index.scoring import Bm25, WeightedQuery, inverse_document_frequency, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
 from lamina_engine.index.view import View
 from lamina_kernels.layouts import F32, F64, I64, U32
@@ -101,6 +101,7 @@ class Words:
         self._postings = postings.only(self.query.hashes)
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
+        self._counts = counts
         most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
         self.ceiling = (most + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)
         """Upper bound of any score: every term, at unlimited frequency."""
@@ -155,6 +156,15 @@ class Words:
         """Return the weight of each stem of the query, without its written forms."""
         pairs = zip(self.query.terms, self.query.idf.tolist(), strict=True)
         return {name: weight for name, weight in pairs if name[:1] != '"'}
+
+    def rarity(self) -> dict[str, float]:
+        """Return the inverse document frequency of each word as written, those that no row holds included."""
+        rows = self.view.statistics.rows
+        return {
+            form: inverse_document_frequency(count, rows)
+            for term, count in zip(self._terms, self._counts, strict=True)
+            for form in term.surfaces
+        }
 
     def lane(self, selection: Selection, depth: int) -> Lane:
         """Return at most ``depth`` rows by BM25."""

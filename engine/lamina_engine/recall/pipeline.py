@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import Analyzer, QueryTerm
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Lexical, Profile
@@ -27,6 +27,7 @@ from lamina_engine.recall.candidates import (
     score_by_time,
     score_candidates,
 )
+from lamina_engine.recall.dialogue import named_agents
 from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import NOTHING, FactLane, add_facts, fact_lane
@@ -40,6 +41,7 @@ from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
 if TYPE_CHECKING:
+    from lamina_engine.embed.protocol import Embedder
     from lamina_engine.memory import Memory
     from lamina_engine.recall.clauses import Operators
     from lamina_engine.recall.expansion import LinkedHit
@@ -198,6 +200,8 @@ def _read_request(
     )  # fmt: skip
     if request.as_of_us is not None:
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
+    if profile.dialogue.named:
+        request = msgspec.structs.replace(request, named=named_agents(view, request.text))
     window = find_window(view, request)
     if window is None:
         return view, request
@@ -246,14 +250,17 @@ def _rank(
         from lamina_engine.recall.given import place_candidates  # few recalls bring any
 
         nearest, selection, unknown = place_candidates(view, selection, request.candidates)
-        share, query = _given_share(memory, view, request), None
-        words, lanes, query, corrections = _ask_lanes(memory, view, request, page.depth, selection, None, bonuses)
+        share = _given_share(memory, view, request)
+        words, lanes, query, corrections = _ask_lanes(
+            memory, view, request, page.depth, selection, bonuses, vector=False
+        )
         lanes, whole = (lanes[0], nearest), True
     else:
         share = _vector_share(memory, view, request)
-        query = _query_vector(memory, view, request) if share > 0.0 else None
+        words, lanes, query, corrections = _ask_lanes(
+            memory, view, request, page.depth, selection, bonuses, vector=share > 0.0
+        )
         share = share if query is not None else 0.0
-        words, lanes, query, corrections = _ask_lanes(memory, view, request, page.depth, selection, query, bonuses)
         whole = has_all(lanes, page.depth)
     facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
@@ -405,83 +412,102 @@ def _intent(view: View, request: Request) -> str | None:
     return request.intent or classify(request.text).name
 
 
-def _query_vector(memory: Memory, view: View, request: Request) -> F32 | None:
-    """Return the caller's query vector or embed the text; None for a zero vector."""
-    vector = request.vector
-    if vector is None:
-        memory.check_space(view.snapshot, None)
-        vector = memory.embedder_for(view.snapshot.space).embed_query(request.text)
-    return vector if vector.any() else None
-
-
 def _ask_lanes(
     memory: Memory,
     view: View,
     request: Request,
     depth: int,
     selection: Selection,
-    query: F32 | None,
     bonuses: tuple[Bonus, ...],
+    *,
+    vector: bool,
 ) -> tuple[Words, tuple[Lane, Lane], F32 | None, Corrections]:
     """Run the word and vector lanes, in parallel in larger vaults.
 
     Returns
     -------
     (words, lanes, query, corrections)
-        The query's vector is that of the corrected question, where a word of it was misspelt.
+        The query's vector is None where no vector lane was asked for, or the question has none.
     """
-    later: Future[Lane] | None = None
-    if query is not None and view.rows >= _PARALLEL_ROWS and "lexical" in request.lanes:
-        later = _pool().submit(vector_lane, view, query, selection, depth)
-    bm25 = _bm25(request.profile.lexical)
-    terms = _analyzer().query(request.text) if "lexical" in request.lanes else []
-    words = Words(view, terms, bm25, bonuses if "lexical" in request.lanes else ())
-    corrections: Corrections = {}
-    if words.unknown:
-        corrections, better = _correct(memory, view, request, words, query)
-        if corrections:
-            from lamina_engine.recall.spelling import corrected_terms
+    bm25, asked = _bm25(request.profile.lexical), "lexical" in request.lanes
+    terms = _analyzer().query(request.text)
+    words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
+    corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
+    if corrections:
+        from lamina_engine.recall.spelling import corrected_terms
 
-            words = Words(view, corrected_terms(terms, corrections, _analyzer()), bm25, bonuses)
-        if better is not query:
-            query, later = better, None
+        words = Words(view, corrected_terms(terms, corrections, _analyzer()), bm25, bonuses)
+    query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
+    later: Future[Lane] | None = None
+    if query is not None and asked and view.rows >= _PARALLEL_ROWS:
+        later = _pool().submit(vector_lane, view, query, selection, depth)
     lexical = words.lane(selection, depth)
     if later is not None:
-        vector = later.result()
+        nearest = later.result()
     else:
-        vector = vector_lane(view, query, selection, depth) if query is not None else EMPTY
+        nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
     if request.window is not None:
         near = WindowCandidates(view, selection, request.window, enough=depth // 5)
         lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
         if query is not None:
-            nearest = query
-            vector = near.complete(vector, lambda rows: vector_lane(view, nearest, rows, depth))
-    return words, (lexical, vector), query, corrections
+            around = query
+            nearest = near.complete(nearest, lambda rows: vector_lane(view, around, rows, depth))
+    return words, (lexical, nearest), query, corrections
 
 
-def _correct(
-    memory: Memory, view: View, request: Request, words: Words, query: F32 | None
-) -> tuple[Corrections, F32 | None]:
-    """Return the nearest words for those that no row holds, and the query's vector with them.
+def _query_vector(
+    memory: Memory, view: View, request: Request, words: Words, terms: list[QueryTerm], corrections: Corrections
+) -> F32 | None:
+    """Return the caller's query vector or embed the text; None for a zero vector."""
+    vector = request.vector
+    if vector is None:
+        memory.check_space(view.snapshot, None)
+        embedder = memory.embedder_for(view.snapshot.space)
+        if _is_word_table(view):
+            if "lexical" not in request.lanes:
+                words = Words(view, terms, words.bm25)
+            vector = _weigh_words(embedder, request.text, words.rarity(), corrections)
+        vector = embedder.embed_query(request.text) if vector is None else vector
+    return vector if vector.any() else None
 
-    The bundled word table has no vector for a misspelt word but that of its pieces, which means something else; models
-    that read sentences are trained on misspelt ones.
-    """
-    from lamina_engine.recall.spelling import corrected_text, find_corrections
+
+def _is_word_table(view: View) -> bool:
+    return view.snapshot.space is not None and view.snapshot.space.identity.startswith(WORD_TABLE)
+
+
+def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], corrections: Corrections) -> F32 | None:
+    """Return the vector of a question whose words count by how rare they are; None where all are stop words."""
+    # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
+    # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
+    # which means something else: the nearest word stands for it.
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
+
+    if not isinstance(embedder, WordLlamaEmbedder):
+        return None
+    if corrections:
+        from lamina_engine.recall.spelling import corrected_text
+
+        text = corrected_text(text, corrections, _analyzer())
+    words = text.split()
+    rarities = [[rarity.get(term.surface, 0.0) for term in _analyzer().tokens(word)] for word in words]
+    weights = [max(each, default=0.0) for each in rarities]
+    return embedder.embed_weighted(words, weights) if any(weights) else None
+
+
+def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corrections:
+    """Return the nearest words for those that no row holds."""
+    from lamina_engine.recall.spelling import find_corrections
 
     operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
     found = find_corrections(view, _analyzer(), request.text, words.unknown, operators)
-    if not found or view.snapshot.space is None or not view.snapshot.space.identity.startswith(WORD_TABLE):
-        return found, query
+    if not found or not _is_word_table(view):
+        return found
     from lamina_engine.embed.bundled import WordLlamaEmbedder
 
     embedder = memory.embedder_for(view.snapshot.space)
     if isinstance(embedder, WordLlamaEmbedder):  # a word of its own is no misspelling: "phone" where no row has one
         found = {word: nearest for word, nearest in found.items() if not embedder.has_word(word)}
-    if not found or query is None or request.vector is not None:
-        return found, query
-    vector = embedder.embed_query(corrected_text(request.text, found, _analyzer()))
-    return found, vector if vector.any() else query
+    return found
 
 
 def _analyzer() -> Analyzer:

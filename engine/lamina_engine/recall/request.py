@@ -62,6 +62,8 @@ class Request(Struct, frozen=True):
     """Distances by id of what the caller found elsewhere: nothing else is recalled."""
     per_source: int | None = None
     """Hits of one file, at most; None for any number."""
+    named: frozenset[int] = frozenset()
+    """Codes of the agents that the question names, set once the vault is open."""
 
     @property
     def aged_us(self) -> int:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant, utc_datetime
 from lamina_engine.index.state import INVALIDATED
+from lamina_engine.recall.dialogue import turn_factors
 from lamina_kernels import scoring
 from lamina_kernels.layouts import BOOL, F64, I64
 from lamina_kernels.scoring import Formula
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lamina_engine.index.accesses import Accesses
     from lamina_engine.index.row_columns import CategoryTable
     from lamina_engine.index.view import View
-    from lamina_engine.profiles import Decay, Profile
+    from lamina_engine.profiles import Decay
     from lamina_engine.recall.request import Request
     from lamina_engine.store.snapshot import Snapshot
 
@@ -129,15 +130,18 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
         if decay.semantic_weight < 1.0
         else _NO_HALF_LIVES
     )
-    factor, none = row_factors(view, request.profile, rows), np.empty((0, len(rows)))
+    factor, none = row_factors(view, request, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
 
 
-def row_factors(view: View, profile: Profile, rows: I64) -> F64:
-    """Return the factor of each row: below 1 for invalidated chunks and for roles."""
+def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) -> F64:
+    """Return the factor of each row: by status and role, and as a turn of a dialogue unless nothing was asked."""
+    profile = request.profile
     roles = view.categories.gather(view.snapshot, "role", rows)
     by_role = np.array([*(profile.roles.get(name, 1.0) for name in view.categories.values("role")), 1.0])
     factors: F64 = by_role[roles]  # code -1, content, is the last
+    as_turns = turn_factors(view, profile, rows, request.named) if turns else None
+    factors = factors if as_turns is None else factors * as_turns
     if view.all_active:
         return factors
     invalidated = view.state.status[rows] == INVALIDATED
