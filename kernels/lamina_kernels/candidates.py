@@ -275,10 +275,10 @@ def join_lanes_kernel(
         asked = found
         for i in range(asked):
             after = direct_room[i] + 1
-            if roles[after - 1] == question and after < previous.size and previous[after] == after - 1:
-                if live.size == 0 or live[after] != 0:
-                    direct_room[found] = after
-                    found += 1
+            follows = after < previous.size and previous[after] == after - 1
+            if follows and roles[after - 1] == question and (live.size == 0 or live[after] != 0):
+                direct_room[found] = after
+                found += 1
         found = _squeeze(direct_room, found)
     out_rows[:found] = direct_room[:found]
     n = found
