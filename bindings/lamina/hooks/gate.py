@@ -11,6 +11,8 @@ SWITCH = "LAMINA_HOOKS"
 
 _SHORTEST = 8
 _FEWEST_WORDS = 2
+_NOT_TYPED = ("/", "!", "<task-notification>")
+"""Beginnings of commands, and of messages by which Claude Code tells that a helper has ended."""
 _ACKNOWLEDGEMENTS = frozenset(
     " ".join(phrase.split())
     for phrase in """
@@ -38,7 +40,7 @@ def skips_prompt(prompt: str, source: str) -> bool:
         return True
     # scripts without spaces say in one "word" what others say in eight letters
     long_enough = len(text) >= _SHORTEST or (len(text) >= 4 and not text.isascii())
-    if not long_enough or text.startswith(("/", "!")):
+    if not long_enough or text.startswith(_NOT_TYPED):
         return True
     words = text.split()
     if len(words) < _FEWEST_WORDS and text.isascii():

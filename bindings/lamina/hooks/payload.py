@@ -48,8 +48,12 @@ class Payload:
 
     @property
     def prompt(self) -> str:
-        """The user's message."""
-        return self.text("prompt")
+        """The user's message, without what a hook has told: Gemini CLI puts that in front."""
+        text = self.text("prompt")
+        if text.startswith("<hook_context>"):
+            told, end, asked = text.partition("</hook_context>")
+            return asked.lstrip() if end else told
+        return text
 
     @property
     def transcript(self) -> str:
@@ -70,7 +74,12 @@ class Payload:
     @property
     def is_subagent(self) -> bool:
         """True where an agent of an agent speaks."""
-        return bool(self.text("agent_id", "agentId"))
+        return bool(self.text("agent_id", "agentId") or self.parent)
+
+    @property
+    def parent(self) -> str:
+        """Id of the session that called this one, where called ones have sessions of their own."""
+        return self.text("parentID")
 
     @property
     def file_read(self) -> str:

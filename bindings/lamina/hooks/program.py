@@ -133,8 +133,9 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
             from lamina.hooks.messages import write_transcript
 
             transcript = _in_child(
-                lambda: write_transcript(queue, payload.session, folder, payload.messages), deadline_s, reply
-            )
+                lambda: write_transcript(queue, payload.session, payload.parent, folder, payload.messages),
+                deadline_s, reply,
+            )  # fmt: skip
         _ask_for_capture(event, agent, payload.session, transcript, queue, root)
         return
     if event == events.SESSION_START:
@@ -175,7 +176,11 @@ def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queu
         return
     # the transcript of a sub-agent is another than that of its session
     queue.ask("" if event == events.SUBAGENT_STOP else session, transcript, agent)
-    if event not in (events.STOP, events.SUBAGENT_STOP) or not queue.pauses(session):
+    if (
+        event == events.SESSION_END
+        or (event == events.PRE_COMPACT and agent != events.GEMINI)
+        or not queue.pauses(session)
+    ):
         _work_on(root)
 
 

@@ -23,26 +23,36 @@ function hook(event, payload, limit = 3000) {
   }).then((out) => JSON.parse(out || "{}").additionalContext ?? "").catch(() => "")
 }
 
+// sent without what is not kept: a payload has at most 4 MB
+const short = (text) => (typeof text === "string" ? text.slice(0, 20000) : text)
+const message = ({ info, parts }) => ({ info, parts: parts.flatMap((part) => part.type === "tool" ? [{ ...part, state: {
+  ...part.state, output: short(part.state.output), metadata: { exit: part.state.metadata?.exit }, attachments: undefined } }]
+  : part.type === "text" ? [part] : []) })
+
 export const Lamina = async ({ client, directory }) => {
-  const begun = new Set()
+  const begun = new Map()
+  const common = async (sessionID) => {
+    const path = { id: sessionID }
+    if (!begun.has(sessionID)) begun.set(sessionID, (await client.session.get({ path }).catch(() => ({}))).data?.parentID)
+    return { sessionID, cwd: directory, parentID: begun.get(sessionID) }
+  }
   return {
-    "chat.message": async (input, output) => {
-      const common = { sessionID: input.sessionID, cwd: directory }
+    "chat.message": async ({ sessionID }, output) => {
       const part = output.parts.find((part) => part.type === "text" && !part.synthetic)
       if (!part) return
-      const start = begun.has(input.sessionID) ? "" : await hook("session-start", { ...common, source: "startup" })
-      begun.add(input.sessionID)
-      const told = await hook("prompt", { ...common, prompt: part.text })
+      const isFirst = !begun.has(sessionID), asked = await common(sessionID)
+      const start = isFirst ? await hook("session-start", { ...asked, source: "startup" }) : ""
+      const told = await hook("prompt", { ...asked, prompt: part.text })
       for (const text of [start, told].filter(Boolean)) part.text += "\\n\\n" + text
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
-      output.context.push(...[await hook("session-start", { sessionID, cwd: directory, source: "compact" })].filter(Boolean))
+      output.context.push(...[await hook("session-start", { ...(await common(sessionID)), source: "compact" })].filter(Boolean))
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return
       const { sessionID } = event.properties
-      const { data: messages } = await client.session.messages({ path: { id: sessionID } }).catch(() => ({}))
-      await hook("stop", { sessionID, cwd: directory, messages }, 20000)
+      const { data: messages = [] } = await client.session.messages({ path: { id: sessionID } }).catch(() => ({}))
+      await hook("stop", { ...(await common(sessionID)), messages: messages.map(message) }, 20000)
     },
   }
 }

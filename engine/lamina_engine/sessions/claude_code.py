@@ -80,6 +80,7 @@ class ClaudeCodeReader:
         self._is_called = name.agent is not None
         self._thread: Thread | None = None
         self._early: list[Event] = []
+        self._before = Row()
         self._agents: dict[str, str] = {}
         self._tools: dict[str, str] = {}
         self._has_prompt = False
@@ -108,7 +109,11 @@ class ClaudeCodeReader:
             self._answered = True
         if self._thread is not None:
             return self._events(kind, row)
-        if not isinstance(row.sessionId, str):
+        named = isinstance(row.sessionId, str)
+        if not named or (
+            row.cwd is None and kind not in ("user", "assistant")
+        ):  # a queued prompt comes before its folder
+            self._before = row if named else self._before
             self._early += self._events(kind, row)
             return ()
         items = self._begin_thread(row)
@@ -122,7 +127,7 @@ class ClaudeCodeReader:
         """Return the remaining events at the end of the file."""
         found: list[Thread | Event] = []
         if self._thread is None and self._early:
-            found = self._begin_thread(Row())
+            found = self._begin_thread(self._before)
         for side in self._sides:
             if side.reader.is_dead_end:
                 continue

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from lamina_engine.sessions.events import Event, FileName, Thread, Times, project_of_folder, spawn_facts
 from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
 from lamina_engine.sessions.streams import Unreadable, decoder_of
-from lamina_engine.sessions.tooltext import (
-    HANDOFF_TYPES,
-    IMAGE,
-    file_of,
-    list_entries,
-    patched_files,
-    result_text,
-    text_of,
-)
+from lamina_engine.sessions.toolcalls import call_event, loads
+from lamina_engine.sessions.tooltext import IMAGE, result_text, text_of
 
 AGENT: Final = "codex"
 NAME: Final = "codex"
 
 _WRAPPED: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-_NOT_TYPED: Final = ("<user_instructions>", "<environment_context>", "# AGENTS.md instructions", "<permissions")
+_NOT_TYPED: Final = (
+    "<user_instructions>",
+    "<environment_context>",
+    "# AGENTS.md instructions",
+    "<permissions",
+    "<turn_aborted>",
+)
 _CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 _SPAWN: Final = "spawn_agent"
@@ -124,31 +121,17 @@ class CodexReader:
     def _call(self, item: dict[str, Any], at: str | None, at_us: int | None) -> Event:
         name = text_of(item.get("name")) or ("shell" if item.get("type") == "local_shell_call" else "web_search")
         ref = text_of(item.get("call_id"))
-        arguments = item.get("arguments", item.get("input", item.get("action")))
-        if isinstance(arguments, str):
-            arguments = _loads(arguments)
         if ref is not None:
             self._tools[ref] = name
-        facts: dict[str, Any] = {}
-        file = file_of(arguments)
-        if file is not None:
-            facts["file"] = file
-        files = patched_files(arguments)
-        if files:
-            facts["files"] = files
-        if name.endswith("memory_add") and isinstance(arguments, dict) and arguments.get("type") in HANDOFF_TYPES:
-            facts["handoff"] = True
-        entries = list_entries(arguments) if name == "update_plan" else None
-        if entries is not None:
-            facts["todos"] = entries
-        if name == _SPAWN and isinstance(arguments, dict):
-            facts["spawn"] = spawn_facts(ref, at, arguments)
-        return Event("tool", "", at, at_us, name=name, ref=ref, arguments=arguments, facts=facts or None)
+        called = call_event(name, ref, item.get("arguments", item.get("input", item.get("action"))), at, at_us)
+        if name == _SPAWN and isinstance(called.arguments, dict):
+            called.facts = {**(called.facts or {}), "spawn": spawn_facts(ref, at, called.arguments)}
+        return called
 
     def _output(self, item: dict[str, Any], at: str | None, at_us: int | None) -> Event:
         ref, output = text_of(item.get("call_id")), item.get("output")
         name = self._tools.pop(ref, None) if ref is not None else None
-        value = _loads(output) if isinstance(output, str) and output.startswith("{") else output
+        value = loads(output) if isinstance(output, str) and output.startswith("{") else output
         text = result_text(output)
         facts: dict[str, Any] = {}
         failed: bool | None = None
@@ -182,10 +165,3 @@ def _part(block: object) -> str:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _loads(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return text

@@ -40,14 +40,18 @@ class Event(msgspec.Struct, gc=False):  # what a reader made of JSON has no cycl
     """More about it: ``file``, ``spawn``, ``agents``, ``mentions``, ``sent``, ``received``, ``model``, ``branch``."""
 
 
-_TOLD: Final = re.compile(r"\s*<lamina-context\b[^>]*>.*?</lamina-context>\s*", re.DOTALL)
+_TOLD: Final = re.compile(
+    r"\s*(?:<lamina-context\b[^>]*>.*?</lamina-context>|&lt;lamina-context\b.*?&lt;/lamina-context&gt;)\s*", re.DOTALL
+)
+_EMPTY: Final = re.compile(r"<hook_context>\s*</hook_context>\s*")
+"""Left of what Gemini CLI adds to a prompt, in which it escapes it once more."""
 
 
 def drop_context(events: Sequence[Event]) -> None:
     """Take out the context blocks that a vault has told an agent: it would learn from itself."""
     for event in events:
-        if "<lamina-context" in event.text:
-            event.text = _TOLD.sub("\n", event.text).strip()
+        if "lamina-context" in event.text:
+            event.text = _EMPTY.sub("", _TOLD.sub("\n", event.text)).strip()
 
 
 class Thread(msgspec.Struct):

@@ -19,7 +19,7 @@ from lamina_engine.ingest import sources
 from lamina_engine.ingest.sources import PRESENT, SKIPPED, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry, WalkReport, walk
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener
-from lamina_engine.sessions import chats, plainlog
+from lamina_engine.sessions import chats, cursor, plainlog
 from lamina_engine.sessions.cutting import SessionLimits
 from lamina_engine.sessions.events import Thread
 from lamina_engine.sessions.parallel import (
@@ -43,7 +43,11 @@ MARK: Final = "sessions:"
 """Settings of sources that were read as sessions begin with it, so that other kinds leave them alone."""
 SUFFIXES: Final = frozenset({"jsonl", "ndjson", "json", "log", "txt", "text", "md", "markdown"})
 
-_RULES: Final = "2"  # of parsing and cutting: another number reads every file again
+_OF_SESSIONS: Final = ("jsonl", "ndjson", "json")
+_COMPANION: Final = ".meta.json"
+"""Ending of what Claude Code writes beside a sub-agent's transcript."""
+_DATELESS: Final = frozenset({plainlog.NAME, cursor.NAME})
+_RULES: Final = "3"  # of parsing and cutting: another number reads every file again
 _MOST_BYTES: Final = 1 << 62
 _FIRST: Final = 8
 """The first chunk of talk is among so many chunks of a file; summaries may come before it."""
@@ -185,7 +189,7 @@ class _Run:
             self._unreadable(entry, file)
             return
         if file is None:
-            if self._named or _suffix(entry.path) in ("jsonl", "ndjson"):
+            if self._named or (_suffix(entry.path) in _OF_SESSIONS and not entry.path.endswith(_COMPANION)):
                 reason = "is not a session in a known format; skipped" if entry.size else "is empty"
                 self._skip(entry, "session", reason)
             return
@@ -215,8 +219,8 @@ class _Run:
         if file.outcome.is_dead_end:
             return []
         source = self._memory.redact(source)
-        # a log has no dates but its file's; elsewhere a chunk without one has lost it, and must not seem new
-        fallback_us = entry.mtime_ns // 1000 if file.format == plainlog.NAME else None
+        # these have no dates but their file's; elsewhere a chunk without one has lost it, and must not seem new
+        fallback_us = entry.mtime_ns // 1000 if file.format in _DATELESS else None
         naming = ChunkNamer(lambda thread: self._key(thread, entry, file.format))
         ids: list[str] = []
         for pack in itertools.chain(first, packs):

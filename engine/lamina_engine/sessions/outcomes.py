@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 SHELLS: Final = frozenset(
-    {"Bash", "bash", "shell", "shell_command", "exec_command", "local_shell", "container.exec", "run_terminal_cmd"}
-)
+    {
+        "Bash", "bash", "Shell", "shell", "shell_command", "exec_command", "local_shell", "container.exec",
+        "run_terminal_cmd", "run_in_terminal", "run_shell_command", "powershell",
+    }
+)  # fmt: skip
 """Tools that run a command."""
 _HEAD, _TAIL = 1_500, 4_000  # characters of an output that are looked at: reasons stand at an end
 _LINE_CHARS: Final = 240
-_EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|exited with code|exit status) (-?\d+)")
+_EXIT: Final = re.compile(r"(?:Process exited with code|Exit [Cc]ode:?|exited with code|exit status) (-?\d+)")
 _REASONS: Final = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -10,17 +10,40 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from lamina_engine.reports import Problem
-from lamina_engine.sessions import chats, claude_code, codex, plainlog
+from lamina_engine.sessions import (
+    chats,
+    claude_code,
+    codex,
+    copilot,
+    cursor,
+    gemini,
+    opencode,
+    plainlog,
+    vscode,
+)
 from lamina_engine.sessions.chats import ChatReader
 from lamina_engine.sessions.claude_code import ClaudeCodeReader
 from lamina_engine.sessions.codex import CodexReader
+from lamina_engine.sessions.copilot import CopilotReader
+from lamina_engine.sessions.cursor import CursorReader
 from lamina_engine.sessions.cutting import SessionLimits
-from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader, drop_context, parse_file_name
+from lamina_engine.sessions.events import (
+    Event,
+    FileName,
+    Thread,
+    Times,
+    TranscriptReader,
+    drop_context,
+    parse_file_name,
+)
+from lamina_engine.sessions.gemini import GeminiReader
 from lamina_engine.sessions.notes import SessionNotes
+from lamina_engine.sessions.opencode import OpenCodeReader
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
 from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, cut_to_size, redaction_window
 from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, derived_chunks, pack_chunks
+from lamina_engine.sessions.vscode import VSCodeReader
 
 if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Finding, Redactor
@@ -141,6 +164,7 @@ HEAD_BYTES: Final = 1 << 18
 
 _MAX_HEAD_LINES: Final = 50
 _CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+_COPILOT: Final = ("session.", "user.", "assistant.")
 _NOISE: Final = frozenset({"system", "progress", "queue-operation", "attachment"})
 
 
@@ -156,9 +180,22 @@ def detect(head: bytes, suffix: str) -> str | None:
     if suffix in ("jsonl", "ndjson"):
         return _detect_lines(start)
     if suffix == "json":
-        chat = b'"chat_messages"' in start or (b'"mapping"' in start and b'"author"' in start)
-        return chats.NAME if chat and start[:1] in (b"[", b"{") else None
+        return _detect_document(start) if start[:1] in (b"[", b"{") else None
     return _detect_lines(start) if start[:1] == b"{" else _detect_log(start)
+
+
+_DOCUMENTS: Final = (
+    (chats.NAME, (b'"chat_messages"',)),
+    (chats.NAME, (b'"mapping"', b'"author"')),
+    (gemini.NAME, (b'"projectHash"', b'"messages"')),
+    (opencode.NAME, (b'"info"', b'"messages"', b'"parts"')),
+    (vscode.NAME, (b'"requests"', b'"responderUsername"')),
+)
+"""Formats of whole documents, and names that each has near its beginning."""
+
+
+def _detect_document(start: bytes) -> str | None:
+    return next((name for name, keys in _DOCUMENTS if all(key in start for key in keys)), None)
 
 
 def _detect_lines(start: bytes) -> str | None:
@@ -185,6 +222,17 @@ def _detect_row(row: dict[str, Any]) -> str | None:
         return claude_code.NAME
     if kind in _CODEX and isinstance(row.get("payload"), dict):
         return codex.NAME
+    if isinstance(kind, str) and kind.startswith(_COPILOT) and isinstance(row.get("data"), dict):
+        return copilot.NAME
+    if kind is None and "sessionId" in row and "projectHash" in row:
+        return gemini.NAME
+    if kind is None and row.get("role") in ("user", "assistant") and isinstance(row.get("message"), dict):
+        return cursor.NAME
+    info, start = row.get("info"), row.get("v")
+    if kind is None and isinstance(info, dict) and "id" in info and "directory" in info:
+        return opencode.NAME
+    if row.get("kind") == 0 and isinstance(start, dict) and isinstance(start.get("requests"), list):
+        return vscode.NAME
     old = kind is None and isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str)
     return codex.NAME if old and "instructions" in row and "text" not in row else None
 
@@ -204,6 +252,15 @@ def _detect_log(start: bytes) -> str | None:
             return plainlog.NAME
     return None
 
+
+_READERS: Final[dict[str, Callable[[FileName, Times], TranscriptReader]]] = {
+    claude_code.NAME: ClaudeCodeReader,
+    codex.NAME: CodexReader,
+    copilot.NAME: CopilotReader,
+    cursor.NAME: CursorReader,
+    opencode.NAME: OpenCodeReader,
+    vscode.NAME: VSCodeReader,
+}
 
 MAX_PROBLEMS: Final = 1_000
 """Problems of one file that are listed; the rest are counted."""
@@ -324,7 +381,8 @@ class TranscriptFile:
 
     def _items(self, file: IO[bytes]) -> Iterator[Sequence[Thread | Event]]:
         """Yield threads and events, as the reader of the format finds them unit by unit."""
-        stream = self._stream = Elements(file) if self.format == chats.NAME else Lines(file)
+        whole = self.format == chats.NAME or self._path.suffix.lower() == ".json"
+        stream = self._stream = Elements(file) if whole else Lines(file)
         reader = self._reader()
         feed = reader.feed
         for first, run in stream.runs():
@@ -345,12 +403,15 @@ class TranscriptFile:
             self._report("the file ends within a conversation; earlier ones were read", "incomplete")
 
     def _reader(self) -> TranscriptReader:
-        name = parse_file_name(f"{self._path.parent.as_posix()}/{self._path.name}")
+        folder = self._path.parent.as_posix()
+        name, times = parse_file_name(f"{folder}/{self._path.name}"), self._times
         if self.format == chats.NAME:
-            return ChatReader(self._times)
+            return ChatReader(times)
         if self.format == plainlog.NAME:
-            return PlainLogReader(name, self._source, self._times)
-        return CodexReader(name, self._times) if self.format == codex.NAME else ClaudeCodeReader(name, self._times)
+            return PlainLogReader(name, self._source, times)
+        if self.format == gemini.NAME:
+            return GeminiReader(name, folder, times)
+        return _READERS[self.format](name, times)
 
     def _report_error(self, number: int, data: bytes, error: Exception) -> None:
         stream = self._stream

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 Said = str | int
 """What it answers next: the content of a message, or the status of an error."""
@@ -18,8 +18,8 @@ class ChatServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, handler: type[BaseHTTPRequestHandler] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), handler or _Handler)
         self.script: list[Said] = []
         self.otherwise: Said = "[]"
         self.tokens: int | None = 100
@@ -59,10 +59,18 @@ def _completion(said: str) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": said}}]}
 
 
-@contextmanager
-def serving() -> Iterator[ChatServer]:
+_Server = TypeVar("_Server", bound=ChatServer)
+
+
+def serving() -> AbstractContextManager[ChatServer]:
     """Run a server while the block lasts."""
-    with ChatServer() as server:
+    return running(ChatServer())
+
+
+@contextmanager
+def running(given: _Server) -> Iterator[_Server]:
+    """Run this server while the block lasts."""
+    with given as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

@@ -255,6 +255,7 @@ def test_files_that_are_no_sessions(memory: Memory, tmp_path: Path) -> None:
     assert sorted((p.source, p.code) for p in report.problems) == [
         ("empty.jsonl", "session"),
         ("records.jsonl", "session"),
+        ("settings.json", "session"),
     ]
     assert report.chunks == 0
 
