@@ -1,4 +1,4 @@
-"""Sessions of Copilot CLI, and of agents in VS Code: the same events, one JSON object a line."""
+"""Sessions of Copilot CLI, and of agents in VS Code: the same events, a JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of OpenCode: one object from ``opencode export``, or a line a message from its plugin."""
+"""Sessions of OpenCode: one object from its export, or a line a message from its plugin."""
 
 from __future__ import annotations
 
