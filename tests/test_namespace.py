@@ -33,6 +33,8 @@ METHODS = {
     "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
+    "build_links", "causes", "judge", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
+    "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "reconstruct",
     *ACCESSORS,
 }  # fmt: skip
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}

@@ -91,6 +91,8 @@ if TYPE_CHECKING:
         UnresolvedLink,
     )
     from lamina_engine.stats import ContentStats, Stats
+    from lamina_engine.sessions.judged import JudgingReport
+    from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
@@ -550,6 +552,20 @@ class AsyncVault:
             judge=judge,
             budget=budget,
         )
+
+    async def judge(
+        self,
+        judge: ChatSpec = None,
+        *,
+        budget: Budget | None = None,
+        over: Sequence[str] = (),
+        private: Sequence[str] = (),
+    ) -> JudgingReport:
+        """Ask a language model what waits for it: observations of sessions, then links and causes between chunks.
+
+        See `Vault.judge`.
+        """
+        return await asyncio.to_thread(self.vault.judge, judge, budget=budget, over=over, private=private)
 
     async def neighbors(
         self,

@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
     from lamina_engine.stats import ContentStats, Stats
+    from lamina_engine.sessions.judged import JudgingReport
+    from lamina_engine.stats import Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport
@@ -1050,6 +1052,51 @@ class Vault:
         return self.links.build(
             kinds, threshold=threshold, most=most, similar_threshold=similar_threshold, judge=judge, budget=budget
         )
+
+    def judge(
+        self,
+        judge: ChatSpec = None,
+        *,
+        budget: Budget | None = None,
+        over: Sequence[str] = (),
+        private: Sequence[str] = (),
+    ) -> JudgingReport:
+        """Ask a language model what waits for it: observations of sessions, then links and causes between chunks.
+
+        Observation blocks (decisions, preferences, problems, ...) become chunks in the collection ``observations`` of their
+        session, their triples facts. What was asked about once is not asked about again; what could not be asked waits
+        for the next run. An excerpt is shown when it is full, or its session over: quiet for half an hour.
+
+        Parameters
+        ----------
+        judge : mapping or Chat, optional
+            ``{"url": ..., "model": ...}`` of an OpenAI-compatible endpoint; by default ``$LAMINA_JUDGE_URL`` and
+            ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``).
+        budget : Budget, optional
+            Limit of requests and tokens; 500,000 tokens by default.
+        over : sequence of str
+            Sessions that have ended, however short ago.
+        private : sequence of str
+            Sessions that no model is to see.
+
+        Returns
+        -------
+        JudgingReport
+            With what was made, the questions that still wait, and why it stopped early.
+
+        Raises
+        ------
+        InvalidConfig
+            When no endpoint is configured or usable.
+        VaultReadOnly, VaultLocked, OSError
+        """
+        from lamina_engine.judging.queue import no_judge, resolve_judge
+        from lamina_engine.sessions.judged import judge as judge_waiting
+
+        model = resolve_judge(judge)
+        if model is None:
+            raise no_judge()
+        return judge_waiting(self._memory, model, budget=budget, over=over, private=private)
 
     def neighbors(
         self,

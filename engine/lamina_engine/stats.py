@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
-from lamina_engine.clock import MISSING_US
+from lamina_engine.clock import MISSING_US, format_instant
 from lamina_engine.facts.view import fact_view
 from lamina_engine.index import nodes
 from lamina_engine.index.state import STATUS_NAMES
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.ingest import sources
+from lamina_engine.judging.queue import read_note
 from lamina_engine.results import Project
 from lamina_engine.topics import generation
 
@@ -41,6 +42,16 @@ class ContentStats(TypedDict):
 
     Two vaults that hold the same have the same, whatever they held before and however it lies on disk.
     """
+class JudgingStats(TypedDict):
+    """How the last run of the language model ended."""
+
+    at: str
+    left: int
+    stopped: str | None
+
+
+class Stats(TypedDict):
+    """Counts and sizes of a vault; the document of ``lamina stats --json``."""
 
     chunks: int
     sources: int
@@ -72,6 +83,9 @@ def content(memory: Memory) -> ContentStats:
     found = _content(memory, memory.view())
     found["status"] = {name: count for name, count in found["status"].items() if name not in _FORMER}
     return found
+    status: dict[str, int]
+    types: dict[str, int]
+    judging: JudgingStats | None
 
 
 def stats(memory: Memory) -> Stats:
@@ -117,7 +131,13 @@ def _content(memory: Memory, view: View) -> ContentStats:
         },
         "status": dict(zip(STATUS_NAMES, status, strict=False)),
         "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},
+        "judging": _judging(memory),
     }
+
+
+def _judging(memory: Memory) -> JudgingStats | None:
+    note = read_note(memory.root)
+    return None if note is None else {"at": format_instant(note.at_us), "left": note.left, "stopped": note.stopped}
 
 
 def projects(memory: Memory) -> list[Project]:

@@ -63,6 +63,7 @@ GROUPS: Final = {
     },
     "Care": {
         "stats": "vaults:stats",
+        "judge": "vaults:judge",
         "verify": "vaults:verify",
         "compact": "vaults:compact",
         "reindex": "vaults:reindex",
@@ -90,7 +91,7 @@ Environment:
   LAMINA_EMBEDDER_KEY    its key; else OPENAI_API_KEY
   DECAY_*, FRESHNESS_*, INJECTION_*, BOOTSTRAP_TOKEN_BUDGET, MAX_RETRIEVALS
                          settings, also in .env and in [settings] of vault.toml
-  LAMINA_JUDGE_URL       endpoint that judges links and names topics (OpenAI's chat protocol); _MODEL and _KEY as above
+  LAMINA_JUDGE_URL       endpoint that observes sessions, judges links, names topics (OpenAI's chat protocol); _MODEL and _KEY as above
 
 \b
 Exit codes: 0 done, 1 a stated problem, 2 wrong usage, 3 no such id,

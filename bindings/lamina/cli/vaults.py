@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lamina_engine.care.verify import VerifyReport
     from lamina_engine.reports import Progress
     from lamina_engine.results import Chunk
+    from lamina_engine.sessions.judged import JudgingReport
 
 
 @command(
@@ -143,11 +144,42 @@ def stats(call: Call, content: bool) -> None:
 
 def _stat_lines(counts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in counts.items():
+        if value is None:
+            continue
         if not isinstance(value, Mapping):
             yield f"{name:<10}  {_size(value) if name == 'bytes' else _number(value)}"
         elif value:
             yield name
             yield from table(((str(key), _number(inner)) for key, inner in value.items()), indent=2)
+
+
+@command("judge", "lamina judge", "lamina judge --max-tokens 50000 --json")
+@click.option(
+    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Maximum number of tokens."
+)
+@click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests.")
+def judge(call: Call, max_tokens: int, max_requests: int | None) -> None:
+    """Ask the language model behind $LAMINA_JUDGE_URL what waits for it.
+
+    It writes observations of captured sessions, then judges links and finds causes. Hooks do so in the background;
+    what could not be asked then waits, and "lamina stats" says why.
+    """
+    from lamina_engine.judging.queue import Budget
+
+    with call.open() as vault:
+        report = vault.judge(budget=Budget(max_requests, max_tokens))
+    call.answer(report.to_dict(), lambda: _judging_lines(report))
+
+
+def _judging_lines(report: JudgingReport) -> Iterator[str]:
+    made = (
+        count_of(report.observations, "observation"),
+        f"{count_of(report.facts, 'new fact')}",
+        f"{count_of(report.links, 'new link')}",
+    )
+    yield f"{', '.join(made)}  ({count_of(report.requests, 'request')}, {count_of(report.tokens, 'token')})"
+    if (ended := report.summary()) is not None:
+        yield printable(ended)
 
 
 def _number(value: Any) -> str:

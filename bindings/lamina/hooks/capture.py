@@ -11,12 +11,8 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from lamina.hooks.queue import FOLDER, Queue
-
-if TYPE_CHECKING:
-    from lamina import Vault
 
 LOG = "capture.log"
 _LONGEST_LOG = 1_000_000
@@ -48,11 +44,11 @@ def start_worker(vault: str) -> None:
 
 
 def work(root: str) -> None:
-    """Capture what waits in a vault's queue, then what a language model is still to judge."""
+    """Capture what waits in a vault's queue, then ask the user's language model what waits for it."""
     queue = Queue(root)
     captured = [_capture_all(root, queue, key) for key in queue.waits()]
-    if any(captured):
-        _judge(root)
+    if any(captured) or queue.waits_for_model():
+        _judge(root, queue)
     queue.tidy()
 
 
@@ -110,18 +106,40 @@ def _is_same(read: os.stat_result, transcript: str) -> bool:
     return (now.st_size, now.st_mtime_ns) == (read.st_size, read.st_mtime_ns)
 
 
-def _judge(root: str) -> None:
-    """Ask the user's language model about links; without one, the vault keeps the questions."""
-    if not os.environ.get("LAMINA_JUDGE_URL"):
+def _judge(root: str, queue: Queue) -> None:
+    """Ask the user's language model; without one, the vault keeps the questions.
+
+    One process at a time asks. Another that finds it at work leaves: what it captured was committed before, so the one at
+    work finds it when it looks again, after it let go.
+    """
+    if not (os.environ.get("LAMINA_JUDGE_URL") or os.environ.get("LAMINA_JUDGE_MODEL")):
         return
+    from filelock import FileLock, Timeout
+
     import lamina
 
-    with contextlib.suppress(lamina.LaminaError, OSError), lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
-        _judge_links(vault)
-
-
-def _judge_links(vault: Vault) -> None:
-    vault.build_links(["judged"])
+    asked = time.monotonic()
+    with contextlib.suppress(Timeout):
+        while True:
+            with FileLock(os.path.join(queue.folder, "judging.lock"), timeout=0):
+                try:
+                    with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
+                        private = [
+                            each.session
+                            for each in vault.sessions(limit=None)
+                            if queue.is_private(each.session.partition("@")[0])
+                        ]
+                        report = vault.judge(over=queue.sessions_over(), private=private)
+                except (lamina.LaminaError, OSError) as error:
+                    _log(queue, "", {}, asked, judging=type(error).__name__)
+                    return
+            _log(
+                queue, "", {}, asked, observations=report.observations, links=report.links, requests=report.requests,
+                left=report.left, stopped=report.stopped is not None,
+            )  # fmt: skip
+            if report.stopped is not None or not report.requests:
+                return
+            asked = time.monotonic()
 
 
 def _log(queue: Queue, session: str, asked: dict[str, str], began: float, **facts: object) -> None:

@@ -141,9 +141,10 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
     if event == events.SESSION_START:
         if not queue.transcript_of(payload.session):
             queue.note(payload.session, payload.transcript, agent)
+        queue.reopen(payload.session)
         with contextlib.suppress(OSError):
             queue.ask_for_unread(payload.session)
-        if queue.waits():
+        if queue.waits() or queue.waits_for_model():
             _work_on(root)
         if payload.is_subagent:
             return
@@ -174,6 +175,8 @@ def _asks_nothing(prompt: str, source: str) -> bool:
 def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queue: Queue, root: str) -> None:
     if not os.path.isabs(transcript) or queue.is_private(session):
         return
+    if event == events.SESSION_END:
+        queue.mark_over(session)
     # the transcript of a sub-agent is another than that of its session
     queue.ask("" if event == events.SUBAGENT_STOP else session, transcript, agent)
     if (

@@ -2,7 +2,8 @@
 
 In the folder ``queue``, ``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a
 worker that was killed leaves that behind for the next. ``.note`` remembers where a session's transcript lies, ``.private``
-that it is to be left out, ``.prompt`` that a prompt was just answered. None of them holds text of a session.
+that it is to be left out, ``.over`` that it has ended, ``.prompt`` that a prompt was just answered. None of them holds text
+of a session. ``judging.json`` is the engine's: how the last run of a language model ended.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ FOLDER = "queue"
 _OLDEST_NOTE_S = 30 * 86_400.0
 _SAME_PROMPT_S = 10.0
 _STOP_PAUSE_S = 60.0
+_OVER_S = 3_600.0
+_MODEL_PAUSE_S = 60.0
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -65,6 +68,27 @@ class Queue:
         """Return True for a session that is to be left out."""
         return bool(session) and os.path.exists(self._path(f"{key_of(session)}.private"))
 
+    def mark_over(self, session: str) -> None:
+        """Note that a session has ended."""
+        if session:
+            with contextlib.suppress(OSError):
+                self._write(f"{key_of(session)}.over", {"session": session})
+
+    def reopen(self, session: str) -> None:
+        """Note that a session goes on."""
+        self._remove(f"{key_of(session)}.over")
+
+    def sessions_over(self) -> list[str]:
+        """Return the sessions that ended lately and were not resumed."""
+        return [str(self._read(name).get("session", "")) for name in self._names() if name.endswith(".over")]
+
+    def waits_for_model(self) -> bool:
+        """Return True where a language model left questions, and was not asked just now."""
+        left = self._read("judging.json").get("left")
+        with contextlib.suppress(OSError):
+            return bool(left) and time.time() - os.stat(self._path("judging.json")).st_mtime > _MODEL_PAUSE_S
+        return False
+
     def repeats(self, session: str, prompt: str) -> bool:
         """Return True where a session's prompt came a moment ago: two configurations fire it twice."""
         return self._within(f"{key_of(session)}-{key_of(prompt)}.prompt", _SAME_PROMPT_S)
@@ -95,7 +119,10 @@ class Queue:
         """Remove marks that are past their time."""
         now = time.time()
         for name in self._names():
-            limit = {"prompt": _STOP_PAUSE_S, "stop": _STOP_PAUSE_S, "note": _OLDEST_NOTE_S, "tmp": _STOP_PAUSE_S}
+            limit = {
+                "prompt": _STOP_PAUSE_S, "stop": _STOP_PAUSE_S, "note": _OLDEST_NOTE_S, "tmp": _STOP_PAUSE_S,
+                "over": _OVER_S,
+            }  # fmt: skip
             oldest = limit.get(name.rpartition(".")[2])
             with contextlib.suppress(OSError):
                 if oldest is not None and now - os.stat(self._path(name)).st_mtime > oldest:

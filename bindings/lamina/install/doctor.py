@@ -21,6 +21,7 @@ from lamina.install import jsonc, toml
 from lamina.install.agents import SERVER, Agent, Options, Target, program_path
 from lamina.install.files import Installed, is_ours, program_of
 
+_MODEL: Final = ("LAMINA_JUDGE_URL", "LAMINA_JUDGE_MODEL")
 _RUN_LIMIT_S: Final = 20.0
 _STUCK_S: Final = 3_600.0
 _MOST_CHARACTERS: Final = 10_000
@@ -113,6 +114,7 @@ def _vault_findings(named: str | None) -> Iterator[Finding]:
 
 
 def _queue_findings(root: Path) -> Iterator[Finding]:
+    yield from _judging_findings(root)
     folder = root / FOLDER
     waiting = [*folder.glob("*.json"), *folder.glob("*.taken")]
     old = [path for path in waiting if time.time() - path.stat().st_mtime > _STUCK_S]
@@ -121,6 +123,26 @@ def _queue_findings(root: Path) -> Iterator[Finding]:
             "captures", f"{len(old)} wait for more than an hour; {folder / LOG} says why",
             f"python -m lamina.hooks.capture {root}",
         )  # fmt: skip
+
+
+def _judging_findings(root: Path) -> Iterator[Finding]:
+    """Say what waits for the language model, and why."""
+    unset = [name for name in _MODEL if not os.environ.get(name)]
+    if len(unset) == 1:
+        yield Finding("model", f"${unset[0]} is not set, so nothing is asked", f"export {unset[0]}=…")
+    try:
+        note = _read(root / FOLDER / "judging.json")
+    except InvalidConfig:  # torn: the next run writes another
+        return
+    if not isinstance(note, dict) or not note.get("left"):
+        return
+    left = "1 question waits for it" if note["left"] == 1 else f"{note['left']} questions wait for it"
+    if len(unset) == len(_MODEL):
+        yield Finding("model", f"{left}, and none is configured", f"export {_MODEL[0]}=… {_MODEL[1]}=…")
+    elif note.get("stopped"):
+        yield Finding("model", f"{left}: {note['stopped']}", f"lamina judge --vault {root}")
+    else:
+        yield Finding("model", left)
 
 
 # ---------------------------------------------------------------------- one agent

@@ -187,10 +187,13 @@ class BudgetedChat:
     tokens: int = 0
     invalid: int = 0
     """Questions whose answers could not be used, the second try included."""
+    valid: int = 0
+    complaint: str = ""
+    """What was wrong with the last answer that could not be used."""
 
     def ask(self, system: str, user: str, parse: Callable[[str], T]) -> T | None:
         """Return a valid answer; None when a second try fails, too."""
-        question, said = user, ""
+        question = user
         for _ in range(_TRIES):
             need = estimate_tokens(system + question) + self.chat.max_answer_tokens
             if not self.budget.allows(self.requests, self.tokens, need):
@@ -202,12 +205,16 @@ class BudgetedChat:
             self.requests += 1
             self.tokens += answer.tokens
             try:
-                return parse(answer.text)
+                found = parse(answer.text)
             except InvalidAnswer as error:
-                said = str(error)[:200]
-            question = (
-                f"{user}\n\nThe answer before this one could not be used: {said}. Answer again, exactly as asked."
-            )
+                self.complaint = str(error)[:200]
+                question = (
+                    f"{user}\n\nThe answer before this one could not be used: {self.complaint}. "
+                    "Answer again, exactly as asked."
+                )
+            else:
+                self.valid += 1
+                return found
         self.invalid += 1
         return None
 

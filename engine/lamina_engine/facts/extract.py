@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -36,6 +36,18 @@ _LOOKED_AT: Final = 50
 """Chunks of the same type and collection that a new observation is compared with."""
 _LOOKED_BACK: Final = 5_000
 """Newest rows among which they are looked for."""
+
+
+class Labels(NamedTuple):
+    """Fields of the chunk that an observation becomes."""
+
+    source: str | None
+    session: str | None
+    collection: str
+    created_at: int | None
+    project: str | None = None
+    agent: str | None = None
+    id: str | None = None
 
 
 @dataclass(slots=True)
@@ -131,13 +143,20 @@ def extract_text(
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text with observation blocks, not {type(text).__name__}")
     found, dropped = parse_observations(text)
-    report = ExtractReport(observations=len(found), dropped=dropped)
-    labels = {"source": source, "session": session, "collection": collection, "created_at": created_at_us}
-    begin = memory.clock.now_us() if created_at_us is None else created_at_us
+    labels = Labels(source, session, collection, created_at_us)
+    report = write_observations(memory, found, [labels] * len(found))
+    report.dropped = dropped + report.dropped
+    return report
+
+
+def write_observations(memory: Memory, found: Sequence[Observation], labels: Sequence[Labels]) -> ExtractReport:
+    """Write each observation as a chunk with its labels, and its triples as facts of that chunk."""
+    report = ExtractReport(observations=len(found))
     drafts: list[Draft] = []
-    for observation in found:
+    for observation, about in zip(found, labels, strict=True):
+        begin = memory.clock.now_us() if about.created_at is None else about.created_at
         try:
-            batch = _batch(memory, observation, labels)
+            batch = _batch(memory, observation, about)
             name = _find_repeated(memory.view(), batch)
             report.repeated += name is not None
             name = name or writing.write(memory, batch).ids[0]
@@ -194,24 +213,24 @@ def _redact_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
     ]
 
 
-def _batch(memory: Memory, observation: Observation, labels: dict[str, Any]) -> ChunkBatch:
+def _batch(memory: Memory, observation: Observation, labels: Labels) -> ChunkBatch:
     content: dict[str, Any] = {"observation": observation.type, "facts": list(observation.facts)}
     metadata, _ = memory.redact_json(msgspec.json.encode(content, order="sorted").decode())
     return ChunkBatch(
         texts=[memory.redact(observation.text)],
-        ids=[None],
+        ids=[labels.id],
         titles=[memory.redact(observation.title)],
         headings=[[]],
         types=[observation.type],
-        collections=[labels["collection"]],
-        projects=[None],
-        sessions=[labels["session"]],
-        agents=[None],
-        sources=[labels["source"]],
+        collections=[labels.collection],
+        projects=[labels.project],
+        sessions=[labels.session],
+        agents=[labels.agent],
+        sources=[labels.source],
         ordinals=[-1],
         starts=[-1],
         stops=[-1],
-        created_at=[labels["created_at"]],
+        created_at=[labels.created_at],
         tags=[[]],
         success=[None],
         commits=[None],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,19 +76,22 @@ def pending(view: View) -> list[int]:
     return [row for row, kind in zip(rows.tolist(), types, strict=True) if kind in ELIGIBLE and row not in done]
 
 
-def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedChat) -> None:
+def _extract(memory: Memory, row: int, report: ExtractReport, purse: BudgetedChat) -> Callable[[], None] | None:
     view = memory.view()
-    (record,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text", "created_at"))
-    content = {"title": record["title"] or "", "text": record["text"][:_TEXT_CHARS]}
+    (note,) = view.snapshot.records("chunks", np.array([row], np.int64), ("id", "title", "text", "created_at"))
+    name, content = note["id"], {"title": note["title"] or "", "text": note["text"][:_TEXT_CHARS]}
     found = purse.ask(TRIPLES_PROMPT, json.dumps(content, ensure_ascii=False, indent=1), parse_triples)
-    if found is not None:
-        kept, dropped = check_triples([msgspec.structs.asdict(each) for each in found])
-        report.dropped += [Drop(f"{record['id']}, {drop.what}", drop.why) for drop in dropped]
-        report.observations += bool(kept)
-        if kept:
-            drafts = [draft_of(triple, record["id"], _CONFIDENCE, record["created_at"]) for triple in kept]
-            report.count(write(memory, drafts, origin=ORIGIN, strict=True, skip_bad=True))
-    record_verdict(memory, TASK, np.array([row], np.int64), valid=found is not None)
+    record = partial(record_verdict, memory, TASK, np.array([row], np.int64))
+    if found is None:
+        return partial(record, valid=False)
+    kept, dropped = check_triples([msgspec.structs.asdict(each) for each in found])
+    report.dropped += [Drop(f"{name}, {drop.what}", drop.why) for drop in dropped]
+    report.observations += bool(kept)
+    if kept:
+        drafts = [draft_of(triple, name, _CONFIDENCE, note["created_at"]) for triple in kept]
+        report.count(write(memory, drafts, origin=ORIGIN, strict=True, skip_bad=True))
+    record(valid=True)
+    return None
 
 
 # ---------------------------------------------------------------------- contradictions
@@ -103,16 +106,21 @@ def judge_contradictions(
     return noted, run_queue(questions, judge, budget)
 
 
-def _judge_facts(memory: Memory, facts: list[Fact], noted: list[Contradiction], purse: BudgetedChat) -> None:
+def _judge_facts(
+    memory: Memory, facts: list[Fact], noted: list[Contradiction], purse: BudgetedChat
+) -> Callable[[], None] | None:
     question = json.dumps(
         {"facts": [_describe_fact(i, fact) for i, fact in enumerate(facts)]}, ensure_ascii=False, indent=1
     )
     found = purse.ask(DISPUTES_PROMPT, question, partial(parse_disputes, facts=len(facts)))
-    if found is not None:
-        noted += record_contradictions(memory, _contradictions(found, facts), origin=ORIGIN)
     last = max(fact.row for fact in facts)
     no_chunk = np.array([-1], np.int64)
-    record_verdict(memory, DISPUTES, no_chunk, valid=found is not None, subject=facts[0].subject_id, fact=last)
+    record = partial(record_verdict, memory, DISPUTES, no_chunk, subject=facts[0].subject_id, fact=last)
+    if found is None:
+        return partial(record, valid=False)
+    noted += record_contradictions(memory, _contradictions(found, facts), origin=ORIGIN)
+    record(valid=True)
+    return None
 
 
 def _groups(view: View) -> list[list[Fact]]:

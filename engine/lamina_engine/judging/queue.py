@@ -1,7 +1,8 @@
 """The judging queue: questions for a language model, and the log events that finish them.
 
 The queue is the log itself: a question waits until an event records its verdict. So a run may end anywhere, and the next
-one goes on; an edited chunk waits again. Nothing is written from an answer that is not valid.
+one goes on; an edited chunk waits again. Nothing is written from an answer that is not valid. How the last run ended is
+noted beside the log, for those who ask why nothing was judged.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
+from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatEndpoint, ChatSpec, Stopped, resolve_chat
 from lamina_engine.errors import InvalidConfig
@@ -28,16 +31,16 @@ if TYPE_CHECKING:
 EVENT: Final = "judged"
 """Kind of the events that finish questions; detail: ``task``, ``outcome`` and the fields of the task."""
 MAX_ATTEMPTS: Final = 3
-"""A question with invalid answers in so many runs is not asked again."""
+"""A question with invalid answers in so many runs is not asked again, if the model could answer others in them."""
+UNFIT: Final = 5
+"""After so many questions without a single valid answer a model is asked no more: it is unfit, not the questions."""
 
 PREFIX: Final = "LAMINA_JUDGE"
 """Prefix of the environment variables that name the language model."""
 URL: Final = f"{PREFIX}_URL"
 MODEL: Final = f"{PREFIX}_MODEL"
 KEY: Final = f"{PREFIX}_KEY"
-NO_JUDGE: Final = (
-    f"no language model is configured for judged links; set ${URL} and ${MODEL}, or give judge={{'url': …, 'model': …}}"
-)
+NO_JUDGE: Final = f"no language model is configured; set ${URL} and ${MODEL}, or give judge={{'url': …, 'model': …}}"
 
 Judge = Chat
 """Language model that answers questions."""
@@ -58,8 +61,11 @@ def no_judge() -> InvalidConfig:
 
 # ---------------------------------------------------------------------- one run
 
-Question = Callable[[BudgetedChat], None]
-"""Asks one question of the queue, writes what follows from the answer and finishes the question."""
+Question = Callable[[BudgetedChat], Callable[[], None] | None]
+"""Asks one question of the queue, writes what follows from the answer and finishes the question.
+
+Without a usable answer it returns what counts the attempt.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class QueueReport(Report):
     """Outcome of one run of a queue."""
 
     asked: int
-    """Questions that were asked and finished, valid or not."""
+    """Questions that were asked, with a usable answer or without."""
     left: int
     """Questions that still wait."""
     requests: int
@@ -91,16 +97,62 @@ class QueueReport(Report):
 
 
 def run_queue(questions: Sequence[Question], judge: Judge, budget: Budget | None = None) -> QueueReport:
-    """Ask questions in order until all are finished, the budget is spent or the endpoint fails."""
+    """Ask questions in order until all are finished, the budget is spent, or the endpoint fails or answers nothing usable.
+
+    An attempt counts only in a run in which the model answered anything usable: a wrong model gives up no question.
+    """
     purse = BudgetedChat(judge, budget or Budget())
     asked, stopped = 0, None
+    failed: list[Callable[[], None]] = []
     try:
         for question in questions:
-            question(purse)
+            failure = question(purse)
             asked += 1
+            if failure is not None:
+                failed.append(failure)
+            if len(failed) == UNFIT and not purse.valid:
+                break
     except Stopped as stop:
         stopped = str(stop)
-    return QueueReport(asked, len(questions) - asked, purse.requests, purse.tokens, purse.invalid, stopped)
+    if purse.valid:
+        for count_attempt in failed:
+            count_attempt()
+    elif failed:
+        stopped = stopped or f"none of {len(failed)} answers could be used, the last because {purse.complaint}"
+    left = len(questions) - asked + (0 if purse.valid else len(failed))
+    return QueueReport(asked, left, purse.requests, purse.tokens, purse.invalid, stopped)
+
+
+# ---------------------------------------------------------------------- how the last run ended
+
+_NOTE: Final = "queue/judging.json"
+
+
+class JudgingNote(msgspec.Struct, frozen=True):
+    """How the last run for a vault ended."""
+
+    at_us: int
+    asked: int
+    left: int
+    """Questions that waited when it ended."""
+    stopped: str | None
+    """Reason for ending early."""
+
+
+def write_note(memory: Memory, note: JudgingNote) -> None:
+    """Note how a run ended."""
+    path = memory.root / _NOTE
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with atomic_write(path) as aside:
+        aside.write_bytes(msgspec.json.encode(note))
+
+
+def read_note(root: Path) -> JudgingNote | None:
+    """Return how the last run ended; None where none is noted."""
+    try:
+        return msgspec.json.decode((root / _NOTE).read_bytes(), type=JudgingNote)
+    except (OSError, msgspec.DecodeError):  # a note that is torn tells nothing, and the next run writes another
+        return None
 
 
 # ---------------------------------------------------------------------- the log's events
@@ -153,12 +205,15 @@ __all__ = [
     "ChatJudge",
     "Judge",
     "JudgeSpec",
+    "JudgingNote",
     "Question",
     "QueueReport",
     "finished_keys",
     "judged_events",
     "no_judge",
+    "read_note",
     "record_verdict",
     "resolve_judge",
     "run_queue",
+    "write_note",
 ]  # fmt: skip

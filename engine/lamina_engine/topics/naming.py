@@ -74,7 +74,7 @@ def name_topics(
     taken = {topic.name.casefold() for topic in topics if topic.topic in known}
     found: dict[str, str] = {}
 
-    def ask(start: int, purse: BudgetedChat) -> None:
+    def ask(start: int, purse: BudgetedChat) -> Callable[[], None] | None:
         progress(start, len(waiting))
         part = waiting[start : start + ASKED_AT_ONCE]
         answer = purse.ask(PROMPT, _question(view, part), partial(parse_names, topics=len(part)))
@@ -83,6 +83,7 @@ def name_topics(
             if name and name.casefold() not in taken:  # two topics of one name could not be told apart
                 taken.add(name.casefold())
                 found[part[number - 1].topic] = name
+        return None if answer is not None else lambda: None  # a topic without a name is asked about whenever it is made
 
     questions: list[Question] = [partial(ask, start) for start in range(0, len(waiting), ASKED_AT_ONCE)]
     stopped = run_queue(questions, namer, budget or Budget(tokens=MOST_TOKENS)).stopped

@@ -9,9 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,10 @@ import pytest
 
 import lamina
 from lamina.hooks.queue import Queue, key_of
+from lamina.install.agents import AGENTS
+from lamina.install.doctor import examine
 from tests.bindings.hooks.agents import PATIENT, hook, queued, until
+from tests.engine.judging.chatserver import serving
 
 SESSION = "8f31c2d4-0b7e-4c55-9a53-2f1de6a0b1c7"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -286,41 +287,87 @@ def test_an_agent_that_keeps_no_transcript_hands_its_messages_over(project: Path
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()
 
 
-def test_links_are_judged_in_the_background_once_a_model_answers(
+OBSERVED = (
+    "<observation><type>decision</type><title>Parts round half to even</title><narrative>Decided in review.</narrative>"
+    "<facts><fact>Every part rounds half to even</fact></facts></observation> []"
+)
+
+
+def observations(vault: Path) -> list[str]:
+    with lamina.open(vault, mode="r") as opened:
+        return [chunk.title or "" for chunk in opened.list({"session": SESSION, "collection": "observations"})]
+
+
+def judging(vault: Path) -> Any:
+    with lamina.open(vault, mode="r") as opened:
+        return opened.stats()["judging"]
+
+
+def test_observations_are_made_in_the_background_once_a_model_answers(
     project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # without a model, or while it is away, the questions wait in the vault; a capture never fails for it
-    monkeypatch.setenv("LAMINA_JUDGE_MODEL", "none")
+    vault = project / ".lamina"
+    monkeypatch.setenv("LAMINA_JUDGE_MODEL", "tiny")
     monkeypatch.setenv("LAMINA_JUDGE_URL", "http://127.0.0.1:9/v1")
-    payload = {"session_id": SESSION, "cwd": str(project), "transcript_path": str(transcript)}
-    assert hook("session-end", payload, PATIENT).out == b"{}\n"
+    event(project, transcript)
     assert len(captured(project)) > 1
-    log = project / ".lamina" / "queue" / "capture.log"
-    until(lambda: "seconds" in log.read_text())
-    answers = []
+    until(lambda: judging(vault) is not None)
+    assert judging(vault)["left"] > 0
+    assert "127.0.0.1:9" in judging(vault)["stopped"]
+    told = [finding.line() for finding in examine([AGENTS["codex"]], str(vault)) if finding.about == "model"]
+    assert len(told) == 1
+    assert "question waits for it: http://127.0.0.1:9" in told[0]
+    with serving() as server:
+        server.otherwise = OBSERVED
+        server.delay_s = 1.0
+        monkeypatch.setenv("LAMINA_JUDGE_URL", server.url)
+        os.utime(vault / "queue" / "judging.json", (0, 0))  # a while ago
+        began = time.monotonic()
+        hook("session-start", {"session_id": "next", "cwd": str(project)}, PATIENT)  # nothing new was said
+        assert not server.requests or time.monotonic() - began < 30  # no hook waits for a model
+        until(lambda: judging(vault)["left"] == 0, 120)
+        server.delay_s = 0.0
+        assert observations(vault) == ["Parts round half to even"]
+        shown = [question for question in server.questions() if "Question 0" in question and '"note"' not in question]
+        event(project, transcript)
+        captured(project)
+        time.sleep(1.0)
+        again = [question for question in server.questions() if "Question 0" in question and '"note"' not in question]
+        assert again == shown
+        assert observations(vault) == ["Parts round half to even"]
 
-    class Model(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            answers.append(self.rfile.read(int(self.headers["Content-Length"])))
-            content = json.dumps({"choices": [{"message": {"content": "[]"}}], "usage": {"total_tokens": 3}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+def test_a_private_session_is_shown_to_no_model(
+    project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event(project, transcript, "pre-compact")
+    assert captured(project)
+    hook("prompt", {"session_id": SESSION, "cwd": str(project), "prompt": "this is #private"}, PATIENT)
+    other = transcript.with_name("other.jsonl")
+    other.write_text(turns(3).replace(SESSION, "other").replace("rounds", "adds"))
+    with serving() as server:
+        server.otherwise = "<nothing/> []"
+        monkeypatch.setenv("LAMINA_JUDGE_MODEL", "tiny")
+        monkeypatch.setenv("LAMINA_JUDGE_URL", server.url)
+        event(project, other, session="other")
+        until(lambda: judging(project / ".lamina") is not None)
+        said = "".join(server.questions())
+    assert "Part 1 adds" in said
+    assert "Part 1 rounds" not in said
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        monkeypatch.setenv("LAMINA_JUDGE_URL", f"http://127.0.0.1:{server.server_port}/v1")
-        with transcript.open("a") as out:
-            out.write(turns(4, start=12))
-        assert hook("session-end", payload, PATIENT).out == b"{}\n"
-        until(lambda: len(answers) > 0)
-    finally:
-        server.shutdown()
-        server.server_close()
+
+def test_workers_at_once_ask_once(project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        server.otherwise, server.delay_s = OBSERVED, 0.3
+        monkeypatch.setenv("LAMINA_JUDGE_MODEL", "tiny")
+        monkeypatch.setenv("LAMINA_JUDGE_URL", server.url)
+        for i in range(3):
+            other = transcript.with_name(f"s{i}.jsonl")
+            other.write_text(turns(3).replace(SESSION, f"s{i}").replace("checkout", f"shop {i}"))
+            event(project, other, session=f"s{i}")
+        captured(project)
+        until(lambda: judging(project / ".lamina") is not None and judging(project / ".lamina")["left"] == 0)
+        time.sleep(1.0)
+        excerpts = [question for question in server.questions() if question.startswith("[User]")]
+    assert len(excerpts) == len(set(excerpts)) == 3

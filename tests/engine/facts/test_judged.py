@@ -78,9 +78,10 @@ def test_nothing_is_written_from_invalid_answers_and_it_is_given_up_in_the_end(
     memory: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(memory, ["a"], types=["decision"])
-    server.otherwise = "no JSON at all"
-    for _ in range(3):
-        assert extract_judged(memory, judge).requests == 2
+    for number in range(3):
+        fill(memory, [f"b{number}"], types=["decision"])
+        server.script = ["no JSON at all", "nor here", "[]"]
+        assert extract_judged(memory, judge).requests == 3
     assert extract_judged(memory, judge).requests == 0
     assert said(memory) == set()
 

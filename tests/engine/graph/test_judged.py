@@ -99,13 +99,25 @@ def test_nothing_is_written_from_an_invalid_answer_and_it_waits(
 ) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     server.otherwise = said(verdict(), verdict(confidence=1.2))
-    for attempt in range(MAX_ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS + 2):
         written, report = judge_links(dense, judge)
         assert (report.invalid, report.judged, written.added) == (2, 0, 0)
         assert len(server.requests) == 4 * (attempt + 1)
-        assert report.summary() is not None
+        assert report.left == 2  # a model that answers nothing usable gives up no question
+        assert "none of 2 answers" in str(report.summary())
     assert claimed(dense, "judged") == {}
-    assert judge_links(dense, judge)[1].requests == 0  # given up
+
+
+def test_a_question_is_given_up_where_the_model_could_answer_others(
+    dense: Memory, server: ChatServer, judge: ChatJudge
+) -> None:
+    fill(dense, list("ab"), vectors=at(0.9))
+    bad = said(verdict(confidence=1.2))
+    for attempt in range(MAX_ATTEMPTS):
+        server.script = [bad, bad, bad, bad, "[]"]
+        fill(dense, [f"c{attempt}"], vectors=at()[:1])
+        assert judge_links(dense, judge)[1].invalid == 2
+    assert judge_links(dense, judge)[1].requests == 0
 
 
 def test_a_failing_endpoint_ends_the_run_and_the_next_one_goes_on(

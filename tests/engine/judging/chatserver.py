@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, TypeVar
@@ -23,6 +25,7 @@ class ChatServer(ThreadingHTTPServer):
         self.script: list[Said] = []
         self.otherwise: Said = "[]"
         self.tokens: int | None = 100
+        self.delay_s = 0.0
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
 
     @property
@@ -40,16 +43,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append((self.path, dict(self.headers), body))
+        time.sleep(self.server.delay_s)
         said = self.server.script.pop(0) if self.server.script else self.server.otherwise
         status = said if isinstance(said, int) else 200
         answer: dict[str, Any] = {"error": "no"} if isinstance(said, int) else _completion(said)
         if self.server.tokens is not None and status == 200:
             answer["usage"] = {"total_tokens": self.server.tokens}
         content = json.dumps(answer).encode()
-        self.send_response_only(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        with suppress(OSError):  # whoever asked may have gone
+            self.send_response_only(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         """Silent."""

@@ -117,7 +117,10 @@ def test_a_bad_answer_is_asked_for_once_more_and_then_words_do(
     vectors, owners = blobs((0, 0, 0, 40), seed=5)
     fill(three, vectors, owners, prefix="d")
     report = cluster(three, namer=namer, full=True)
-    assert (report.named, report.note) == (0, "1 topic keeps its words as names")
+    assert (report.named, report.note) == (
+        0,
+        "1 topic keeps its words as names: none of 1 answers could be used, the last because the answer contains no JSON",
+    )
     assert "guitar" in next(name for name in names_of(three).values() if name not in ("One", "Two", "Three"))
 
 
