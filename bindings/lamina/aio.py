@@ -561,7 +561,7 @@ class AsyncVault:
         over: Sequence[str] = (),
         private: Sequence[str] = (),
     ) -> JudgingReport:
-        """Ask a language model what waits for it: observations of sessions, then links and causes between chunks.
+        """Ask a language model for observations of sessions, then for links and causes.
 
         See `Vault.judge`.
         """

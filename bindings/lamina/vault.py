@@ -1061,7 +1061,7 @@ class Vault:
         over: Sequence[str] = (),
         private: Sequence[str] = (),
     ) -> JudgingReport:
-        """Ask a language model what waits for it: observations of sessions, then links and causes between chunks.
+        """Ask a language model for observations of sessions, then for links and causes.
 
         Observation blocks (decisions, preferences, problems, ...) become chunks in the collection ``observations`` of their
         session, their triples facts. What was asked about once is not asked about again; what could not be asked waits
@@ -1089,6 +1089,11 @@ class Vault:
         InvalidConfig
             When no endpoint is configured or usable.
         VaultReadOnly, VaultLocked, OSError
+
+        Examples
+        --------
+        >>> vault.judge({"url": "http://127.0.0.1:8080/v1", "model": "qwen3"}).observations  # doctest: +SKIP
+        4
         """
         from lamina_engine.judging.queue import no_judge, resolve_judge
         from lamina_engine.sessions.judged import judge as judge_waiting

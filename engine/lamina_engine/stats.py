@@ -43,7 +43,7 @@ class ContentStats(TypedDict):
     Two vaults that hold the same have the same, whatever they held before and however it lies on disk.
     """
 class JudgingStats(TypedDict):
-    """How the last run of the language model ended."""
+    """End of the last run of the language model."""
 
     at: str
     left: int
@@ -137,7 +137,9 @@ def _content(memory: Memory, view: View) -> ContentStats:
 
 def _judging(memory: Memory) -> JudgingStats | None:
     note = read_note(memory.root)
-    return None if note is None else {"at": format_instant(note.at_us), "left": note.left, "stopped": note.stopped}
+    if note is None:
+        return None
+    return {"at": format_instant(note.at_us) or "", "left": note.left, "stopped": note.stopped}
 
 
 def projects(memory: Memory) -> list[Project]:

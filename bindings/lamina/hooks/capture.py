@@ -44,7 +44,7 @@ def start_worker(vault: str) -> None:
 
 
 def work(root: str) -> None:
-    """Capture what waits in a vault's queue, then ask the user's language model what waits for it."""
+    """Capture what waits in a vault's queue, then ask the user's language model."""
     queue = Queue(root)
     captured = [_capture_all(root, queue, key) for key in queue.waits()]
     if any(captured) or queue.waits_for_model():

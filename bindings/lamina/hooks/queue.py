@@ -3,7 +3,7 @@
 In the folder ``queue``, ``<key>.json`` asks for a capture of one session's transcript; `take` renames it to ``.taken``, and a
 worker that was killed leaves that behind for the next. ``.note`` remembers where a session's transcript lies, ``.private``
 that it is to be left out, ``.over`` that it has ended, ``.prompt`` that a prompt was just answered. None of them holds text
-of a session. ``judging.json`` is the engine's: how the last run of a language model ended.
+of a session. ``judging.state`` is the engine's: how the last run of a language model ended; no capture is called so.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class Queue:
 
     def waits_for_model(self) -> bool:
         """Return True where a language model left questions, and was not asked just now."""
-        left = self._read("judging.json").get("left")
+        left = self._read("judging.state").get("left")
         with contextlib.suppress(OSError):
-            return bool(left) and time.time() - os.stat(self._path("judging.json")).st_mtime > _MODEL_PAUSE_S
+            return bool(left) and time.time() - os.stat(self._path("judging.state")).st_mtime > _MODEL_PAUSE_S
         return False
 
     def repeats(self, session: str, prompt: str) -> bool:

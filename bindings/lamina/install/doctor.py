@@ -131,7 +131,7 @@ def _judging_findings(root: Path) -> Iterator[Finding]:
     if len(unset) == 1:
         yield Finding("model", f"${unset[0]} is not set, so nothing is asked", f"export {unset[0]}=…")
     try:
-        note = _read(root / FOLDER / "judging.json")
+        note = _read(root / FOLDER / "judging.state")
     except InvalidConfig:  # torn: the next run writes another
         return
     if not isinstance(note, dict) or not note.get("left"):

@@ -199,7 +199,7 @@ def _judge_note(
 
 
 def _neighbours(view: View, name: str, most: int, private: Collection[str] = ()) -> list[str]:
-    """Return the nearest documents, each by its chunk that is nearest; none of the note's own, or of private sessions."""
+    """Return the nearest other documents, each by its nearest chunk, without private ones."""
     found = documents_of(view)
     names = view.snapshot.values("chunks", "id", found.rows)
     document = dict(zip(names, found.documents.tolist(), strict=True))

@@ -97,7 +97,7 @@ class QueueReport(Report):
 
 
 def run_queue(questions: Sequence[Question], judge: Judge, budget: Budget | None = None) -> QueueReport:
-    """Ask questions in order until all are finished, the budget is spent, or the endpoint fails or answers nothing usable.
+    """Ask questions in order until all are finished, the budget is spent or the model fails.
 
     An attempt counts only in a run in which the model answered anything usable: a wrong model gives up no question.
     """
@@ -125,11 +125,11 @@ def run_queue(questions: Sequence[Question], judge: Judge, budget: Budget | None
 
 # ---------------------------------------------------------------------- how the last run ended
 
-_NOTE: Final = "queue/judging.json"
+_NOTE: Final = "queue/judging.state"
 
 
 class JudgingNote(msgspec.Struct, frozen=True):
-    """How the last run for a vault ended."""
+    """End of the last run for a vault."""
 
     at_us: int
     asked: int
@@ -148,7 +148,7 @@ def write_note(memory: Memory, note: JudgingNote) -> None:
 
 
 def read_note(root: Path) -> JudgingNote | None:
-    """Return how the last run ended; None where none is noted."""
+    """Return the note of the last run; None where there is none."""
     try:
         return msgspec.json.decode((root / _NOTE).read_bytes(), type=JudgingNote)
     except (OSError, msgspec.DecodeError):  # a note that is torn tells nothing, and the next run writes another

@@ -322,7 +322,7 @@ def test_observations_are_made_in_the_background_once_a_model_answers(
         server.otherwise = OBSERVED
         server.delay_s = 1.0
         monkeypatch.setenv("LAMINA_JUDGE_URL", server.url)
-        os.utime(vault / "queue" / "judging.json", (0, 0))  # a while ago
+        os.utime(vault / "queue" / "judging.state", (0, 0))  # a while ago
         began = time.monotonic()
         hook("session-start", {"session_id": "next", "cwd": str(project)}, PATIENT)  # nothing new was said
         assert not server.requests or time.monotonic() - began < 30  # no hook waits for a model
