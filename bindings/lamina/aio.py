@@ -90,9 +90,8 @@ if TYPE_CHECKING:
         Timeline,
         UnresolvedLink,
     )
-    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.sessions.judged import JudgingReport
-    from lamina_engine.stats import Stats
+    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport

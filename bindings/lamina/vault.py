@@ -69,9 +69,8 @@ if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
-    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.sessions.judged import JudgingReport
-    from lamina_engine.stats import Stats
+    from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
     from lamina_engine.topics.map import MapReport

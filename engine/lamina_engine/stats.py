@@ -42,16 +42,6 @@ class ContentStats(TypedDict):
 
     Two vaults that hold the same have the same, whatever they held before and however it lies on disk.
     """
-class JudgingStats(TypedDict):
-    """End of the last run of the language model."""
-
-    at: str
-    left: int
-    stopped: str | None
-
-
-class Stats(TypedDict):
-    """Counts and sizes of a vault; the document of ``lamina stats --json``."""
 
     chunks: int
     sources: int
@@ -64,6 +54,14 @@ class Stats(TypedDict):
     types: dict[str, int]
 
 
+class JudgingStats(TypedDict):
+    """End of the last run of the language model."""
+
+    at: str
+    left: int
+    stopped: str | None
+
+
 class Stats(ContentStats):
     """Counts and sizes of a vault; the document of ``lamina stats --json``."""
 
@@ -72,6 +70,7 @@ class Stats(ContentStats):
     snapshot: int
     indexes: dict[str, IndexStats]
     rows: int
+    judging: JudgingStats | None
 
 
 _FORMER: Final = ("superseded", "forgotten")
@@ -83,9 +82,6 @@ def content(memory: Memory) -> ContentStats:
     found = _content(memory, memory.view())
     found["status"] = {name: count for name, count in found["status"].items() if name not in _FORMER}
     return found
-    status: dict[str, int]
-    types: dict[str, int]
-    judging: JudgingStats | None
 
 
 def stats(memory: Memory) -> Stats:
@@ -105,7 +101,15 @@ def stats(memory: Memory) -> Stats:
         "snapshot": manifest.version,
         "indexes": indexes,
         "rows": view.rows,
+        "judging": _judging(memory),
     }
+
+
+def _judging(memory: Memory) -> JudgingStats | None:
+    note = read_note(memory.root)
+    if note is None:
+        return None
+    return {"at": format_instant(note.at_us) or "", "left": note.left, "stopped": note.stopped}
 
 
 def _content(memory: Memory, view: View) -> ContentStats:
@@ -131,15 +135,7 @@ def _content(memory: Memory, view: View) -> ContentStats:
         },
         "status": dict(zip(STATUS_NAMES, status, strict=False)),
         "types": {name: count for name, count in sorted(zip(names, counts, strict=True)) if count},
-        "judging": _judging(memory),
     }
-
-
-def _judging(memory: Memory) -> JudgingStats | None:
-    note = read_note(memory.root)
-    if note is None:
-        return None
-    return {"at": format_instant(note.at_us) or "", "left": note.left, "stopped": note.stopped}
 
 
 def projects(memory: Memory) -> list[Project]:
