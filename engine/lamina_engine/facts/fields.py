@@ -65,6 +65,20 @@ _LITERAL: Final = re.compile(r"::$|^\.\.[ \t]+(?:code|code-block|sourcecode|pars
 """End of a line after which reStructuredText takes what is indented more as it stands."""
 _CODE_INDENT: Final = 4
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(?P<text>.+?)[ \t]*#*$")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_PLAN: Final = re.compile(
+    r"\b(?:plans?|planned|propos(?:als?|ed)|ideas?|wish ?list|roadmap|rejected|discarded|considered|someday|open questions?)\b",
+    re.IGNORECASE,
+)
+"""Headings of what is not, or not yet, so."""
+_OPEN: Final = re.compile(
+    r"(?:tb[acd]|todo|n/?a|unknown|undecided|not (?:yet|decided|known)|.*\?|"
+    r"(?:not|never|no longer|maybe|perhaps|possibly|probably|will|would|should|might|planned:?|plan to|to be) \S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Values that deny, doubt or plan what they name."""
+_STATES: Final = frozenset({"status", "state", "stage", "phase", "progress"})
+"""Fields of which these are values: a status may be "not started"."""
 _FETCHED: Final = 4_096
 
 
@@ -153,15 +167,16 @@ def _has_one_value(kg: FactView, key: str) -> bool:
 
 
 def _line_fields(kg: FactView, title: str, record: dict[str, Any]) -> Iterator[NoteField]:
-    """Yield the ``key:: value`` pairs of a chunk, without those in code."""
+    """Yield the ``key:: value`` pairs of a chunk, without those in code, comments and plans."""
     if "::" not in record["text"]:
         return
-    subject = _subject_of(kg, record["headings"] or (), title)
-    for line in prose_lines(record["text"]):
+    headings = record["headings"] or ()
+    subject, is_plan = _subject_of(kg, headings, title), any(map(_PLAN.search, headings))
+    for line in prose_lines(_COMMENT.sub("", record["text"])):
         heading = _HEADING.match(line)
         if heading:
-            subject = _subject_of(kg, (heading["text"],), title)
-        if "::" not in line:
+            subject, is_plan = _subject_of(kg, (heading["text"],), title), bool(_PLAN.search(heading["text"]))
+        if "::" not in line or is_plan:
             continue
         full_line = _LINE.match(line)
         shown = _SPAN.sub(lambda span: "x" * len(span[0]), line)  # a bracket within code is code
@@ -244,6 +259,9 @@ def _field_draft(note: _Note, pair: NoteField, kind: str | None, dropped: list[D
         predicate = predicate_name(pair.key.replace("/", "_"))
     except InvalidArgument as error:
         dropped.append(Drop(where, str(error)))
+        return
+    if _OPEN.fullmatch(value) and predicate not in _STATES:
+        dropped.append(Drop(where, f"{value[:_MAX_KEY]!r} says what is open, planned or not so; a fact says what is"))
         return
     yield Draft(
         pair.subject, predicate, value, kind="entity" if linked else "auto", subject_type=kind, source=pair.chunk

@@ -183,6 +183,22 @@ def test_code_and_literal_blocks_hold_no_facts(memory: Memory, tmp_path: Path) -
     assert fact_view_at(memory).entities == 2
 
 
+def test_plans_and_negations_are_no_facts(memory: Memory, tmp_path: Path) -> None:
+    text = (
+        "---\ntitle: Atlas\nregion: TBD\n---\n\nowner:: not Ann\nbackup:: maybe Wasabi\nport:: 3055\nhost:: vm-1?\n"
+        "status:: not started\nqueue:: will be NATS\nmotto:: never\n- [ ] lead:: Ben\n~~city:: Graz~~\n\n<!--\ndb:: Oracle\n-->\n\n"
+        "## Ideas for next year\n\nstack:: Rust\n\n## Today\n\nteam:: Compass\n"
+    )
+    read(memory, write(tmp_path / "notes", atlas=text))
+    report = extract_notes(memory)
+    assert facts(memory, "Atlas") == {
+        ("port", "3055", False), ("status", "not started", False), ("motto", "never", False), ("team", "Compass", False),
+    }  # fmt: skip
+    assert sorted(drop.what for drop in report.dropped) == [
+        f"atlas.md: {key!r}" for key in ("backup", "host", "owner", "queue", "region")
+    ]
+
+
 PEP = """PEP: 572
 Title: Assignment Expressions
 Author: Ada Byron <ada@example.org>,

@@ -65,7 +65,7 @@ def test_the_chunk_that_holds_the_answer_comes_first(vault: Memory, profile: str
     assert "b" in ids(found)
     hit = next(hit for hit in found if hit.id == "b")
     assert (hit.terms["fact_score"], hit.terms["fact_method"]) == (95.0, "entity+intent")
-    assert hit.terms["fact_says"] == ["Keystone", "port", "3055"]
+    assert hit.terms["fact_says"] == ["Keystone", "port", "3055"]  # findings, seeds-a table 3 row 41
     if profile == "entity":
         assert ids(found)[0] == "b"
 
