@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from lamina_engine.facts.intents import Question
+    from lamina_engine.facts.parsing import Question
     from lamina_engine.facts.questions import AnswerSet
 
     # Answer is the type of a base class, as text

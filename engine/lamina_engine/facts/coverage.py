@@ -15,17 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lamina_engine.facts.intents import (
-    FLUFF,
-    LIGHT,
-    LIGHT_NOUNS,
-    LIGHT_VERBS,
-    SPELLINGS,
-    Question,
-    is_trigger,
-    matches_predicate,
-    words_of,
-)
+from lamina_engine.facts import vocabulary
+from lamina_engine.facts.intents import is_trigger, matches_predicate, words_of
 from lamina_engine.facts.names import DEFAULT_TYPE
 from lamina_engine.facts.nearness import nearest, nearness
 from lamina_engine.facts.voice import wanted_end
@@ -33,178 +24,47 @@ from lamina_engine.index.analysis import STOP_WORDS, Analyzer
 
 if TYPE_CHECKING:
     from lamina_engine.facts.intents import Intent
+    from lamina_engine.facts.parsing import Question
     from lamina_engine.facts.predicates import Registry
     from lamina_engine.results import Fact
 
 _analyzer: Final = Analyzer()
 _LEAST_AKIN: Final = 5
-_PRESENT: Final = frozenset({"current", "latest", "present", "best", "own", "exact", "usual"})
-"""Parts of predicates that a question may leave out."""
-_NARROWING: Final = frozenset(
-    {"before", "after", "during", "not", "nor", "never", "other", "down", "off", "out", "than"}
-)
-"""Function words that make it another question."""
-_DATE: Final = re.compile(
-    r"(?<![\w-])\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)(?:day|[a-z]*ary|"
-    r"ch|il|e|y|ust|t?ember|ober)?s?\b|\b(?:day|dai|night|week|month|year|hour|minute|noon|morning|evening|quarter|fortnight|spring|"
-    r"summer|autumn|winter|christmas|easter|always|never|once|twice|century|decade)",
-    re.IGNORECASE,
-)
-_DAY: Final = re.compile(
-    r"\d{4}-\d\d|\d:\d\d|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mon|tues|wednes|thurs|fri|satur|sun)"
-    r"(?:day|[a-z]*ary|ch|il|ust|t?ember|ober)?s?\b",
-    re.IGNORECASE,
-)
-_NUMBER: Final = re.compile(
-    r"\d|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|million)\b",
-    re.IGNORECASE,
-)
-_FIGURE: Final = re.compile(r"[\d.,:/\s-]+")
-_NAME: Final = re.compile(r"(?:[A-Z][a-z]{0,3}\. )?[^\W\d_a-z][\w'’.-]*|@\w+")
-_PLACES: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """address home location residence city town country office room place path file folder repo repository github git url website
-    site homepage domain fqdn email mail employer company machine server host birthplace origin hometown credentials credential
-    token password key secret channel floor building shelf desk""",
-    )
-)
-_MACHINES: Final = ("machine", "server", "host")
-_PREPOSITIONS: Final = frozenset({"at", "in", "on", "from", "under", "near"})
-_CAUSES: Final = frozenset({"cause", "fix", "purpose"})
-_ASKING: Final = {
-    "who": "who", "whom": "who", "whose": "who", "when": "when", "where": "where", "whereabouts": "where", "why": "why",
-}  # fmt: skip
-_MOMENT: Final = frozenset({"when", "since", "what", "which", "on", "date", "day"})
-_HAPPENING: Final = frozenset(
-    {
-        "happen",
-        "happens",
-        "happened",
-        "take",
-        "takes",
-        "taken",
-        "place",
-        "planned",
-        "expected",
-        "supposed",
-        "date",
-        "day",
-        "time",
-    }
-)
-_MOMENTS: Final = frozenset(
-    {("how", "often"), ("which", "date"), ("what", "date"), ("how", "old"), ("what", "year"), ("which", "year")}
-)
-_MEASURES: Final = frozenset({"size", "length", "amount"})
-_HEADS: Final = frozenset(
-    {
-        "address",
-        "code",
-        "id",
-        "location",
-        "name",
-        "style",
-        "url",
-        "order",
-        "info",
-        "details",
-        "size",
-        "handle",
-        "account",
-        "username",
-    }
-)
-"""Ends of predicates that need not be asked for: a "locker code" is what is asked of a locker."""
-_TARGETS: Final = frozenset({"target", "destination", "path", "folder", "bucket"})
-_WHICH: Final = frozenset({"which", "what"})
-_DEGREES: Final = frozenset(
-    {"big", "large", "high", "long", "low", "tall", "wide", "deep", "heavy", "small", "fast", "much"}
-)
-_RANKS: Final = frozenset({"last", "first", "next", "previous", "ever", "originally", "initially"})
-_SPOT: Final = frozenset({"where", "where's", "is", "are"})
-_PAST: Final = frozenset({"did", "had", "was", "were"})
-_EVENTS: Final = LIGHT_VERBS - {"use", "have", "get", "happen", "take", "done", "called"} | {"give", "gave"}
-"""Verbs that ask for an event where the question is of the past: "what did it serve" is not what it serves."""
 _NEAR: Final = 0.5
 """Cosine from which on a word that nothing knows stands for the nearest predicate."""
 _BESIDE: Final = 0.45
 """The same for a word beside others that ask for it."""
-_PASSING: Final = frozenset({"now", "today", "tonight", "currently", "moment"})
-"""Words for this moment, at which a place that is known may not be the place."""
-_SPEAKERS: Final = frozenset({"i", "we", "you", "it", "they", "one", "the", "a", "an"})
-_ARTICLES: Final = frozenset({"the", "a", "an", "our", "my", "your", "their"})
-_LINKING: Final = frozenset({"of", "for", "to", "behind"})
-_RELATING: Final = frozenset(
-    {"depends", "depend", "relies", "rely", "needs", "need", "built", "comes", "come", "sits", "sit", "is", "has"}
-)
-"""Verbs of clauses that say no more than that two things belong together."""
-_RELATIVE: Final = frozenset({"that", "which", "who", "whom"})
-_ASKERS: Final = frozenset({"i", "we", "you", "one"})
-_SORTS: Final = {
-    **dict.fromkeys(("city", "town", "village", "country", "place"), "where"),
-    **dict.fromkeys(("person", "colleague", "man", "woman"), "who"),
-}
-"""Nouns after "which" that say no more than a question word."""
-_UNITS: Final = frozenset(
-    f"{unit}{end}" for unit in ("second", "minute", "hour", "day", "week", "month", "year", "time") for end in ("", "s")
-)
-_PERSONS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """owner maintainer lead leader author writer manager boss supervisor mentor teacher lecturer partner spouse wife husband
-    mother father parent child son daughter brother sister sibling friend colleague deputy assistant contact director chair captain
-    editor""",
-    )
-)
-"""Ends of predicates whose values are people, who are at no place that is known."""
-_URL: Final = re.compile(r"\w+://")
-_LINKS: Final = frozenset({"link", "url", "address", "page", "website"})
-_HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "must", "may", "will", "would"})
-_IDENTIFIER: Final = re.compile(r"[A-Z]|.*\d")
-_HAVING: Final = frozenset({"has", "have", "had"})
-_BEING: Final = frozenset({"is", "are", "was", "were", "be", "been"})
+_PREPOSITIONS: Final = frozenset({"at", "in", "on", "from", "under", "near"})
+"""Ends of predicates that say where."""
+_CAUSES: Final = frozenset({"cause", "fix", "purpose"})
+"""Intents that answer why."""
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
-_SELVES: Final = (
-    "who am i",
-    "what am i",
-    "who are you",
-    "what are you",
-    "about me",
-    "about myself",
-    "about you",
-    "about yourself",
-)
-_CHECKS: Final = frozenset({"is", "are", "was", "were"})
-_PLAIN: Final = frozenset(
-    re.findall(
-        r"[\w']+",
-        """who who's what what's is are was am do does did you i we me my your myself yourself about on of for the a an all and have
-    has can could""",
-    )
-)
-"""Function words of questions for everything."""
 
 
 @functools.lru_cache(1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = _analyzer.tokens(SPELLINGS.get(word, word))
+    terms = _analyzer.tokens(vocabulary.SPELLINGS.get(word, word))
     return terms[-1].stem if terms else word
 
 
 @functools.lru_cache(1 << 14)
 def key_stems(key: str) -> tuple[str, ...]:
     """Return the stems of a predicate's words that carry content."""
-    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS and part not in _PRESENT)
+    return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS and part not in vocabulary.PRESENT)
 
 
 def _asks(word: str) -> bool:
     """Return whether a word asks for something."""
-    if word in _NARROWING or word in LIGHT:
+    if word in vocabulary.NARROWING or word in vocabulary.LIGHT:
         return True
-    return not (word in FLUFF or word in _ASKING or word in STOP_WORDS or word.replace("'", "") in STOP_WORDS)
+    return not (
+        word in vocabulary.FLUFF
+        or word in vocabulary.ASKING
+        or word in STOP_WORDS
+        or word.replace("'", "") in STOP_WORDS
+    )
 
 
 def is_akin(first: str, second: str) -> bool:
@@ -249,10 +109,15 @@ class Coverage:
         self._content = [
             i
             for i in question.asking
-            if (_asks(words[i]) or (self._is_past and words[i] in _EVENTS)) and words[i + 1 : i + 2] != ["how"]
+            if (_asks(words[i]) or (self._is_past and words[i] in vocabulary.EVENTS))
+            and words[i + 1 : i + 2] != ["how"]
         ]
         """Positions of words that ask for something, the light ones among them."""
-        self._light = {i for i in self._content if words[i] in LIGHT and not (self._is_past and words[i] in _EVENTS)}
+        self._light = {
+            i
+            for i in self._content
+            if words[i] in vocabulary.LIGHT and not (self._is_past and words[i] in vocabulary.EVENTS)
+        }
         self._wants = self._wanted(words)
         self._found: dict[tuple[int, str], Evidence] = {}
 
@@ -281,24 +146,26 @@ class Coverage:
         asked_in = {self._question.sentences[i] for i in seen}
         left = {i for i in self._content if self._question.sentences[i] in asked_in} - seen - self._light
         left -= self._deeds
-        if _URL.match(path[-1].value):
-            left -= {i for i in left if self._words[i] in _LINKS}
+        if vocabulary.URL.match(path[-1].value):
+            left -= {i for i in left if self._words[i] in vocabulary.LINKS}
         if all(each.is_named for each in found):
             left -= self._verbs
-        left -= {i for i in left if self._words[i - 1] in _WHICH and self._fits(self._sorts.get(i, ""), path[-1])}
+        left -= {
+            i for i in left if self._words[i - 1] in vocabulary.WHICH and self._fits(self._sorts.get(i, ""), path[-1])
+        }
         words = {self._words[i] for i in seen}
-        if words <= _MOMENT or words <= _SPOT:
+        if words <= vocabulary.MOMENT or words <= vocabulary.SPOT:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
-            left |= {i for i in self._light if self._words[i] not in _HAPPENING}
-            left |= {i for i in self._question.asking if self._words[i] in _PASSING}
+            left |= {i for i in self._light if self._words[i] not in vocabulary.HAPPENING}
+            left |= {i for i in self._question.asking if self._words[i] in vocabulary.PASSING}
         if len(path) > 1:
-            left = {i for i in left if self._words[i] not in _RELATING}
-        left |= (self._owned | self._measures | ((self._beside & heavy) - self._deeds)) - seen
+            left = {i for i in left if self._words[i] not in vocabulary.RELATING}
+        left |= (self._measures | ((self._beside & heavy) - self._deeds)) - seen
         if left:
             told = (f"{fact.value} {fact.category} {fact.key.replace('_', ' ')}" for fact in path)
             kinds = (*kinds, *(self._kind_of(fact).replace("_", " ") for fact in path))
             spoken = {stem(word) for text in (*told, *kinds) for word in words_of(text)}
-            left = {i for i in left if self._stems[i] not in spoken or self._words[i] in _RANKS}
+            left = {i for i in left if self._stems[i] not in spoken or self._words[i] in vocabulary.RANKS}
         left = {i for i in left if not any(self._is_near(i, fact.key, _BESIDE) for fact in path)}
         return not left and all(self._is_wanted(want, path, at) for at, want in self._wants)
 
@@ -309,14 +176,14 @@ class Coverage:
         for start in (i for i in range(len(words)) if i not in asking and (i == 0 or i - 1 in asking)):
             stop = next((i for i in range(start, len(words)) if i in asking), len(words))
             before = start - 1
-            while before >= 0 and words[before] in _ARTICLES:
+            while before >= 0 and words[before] in vocabulary.ARTICLES:
                 before -= 1
             if self._question.words[stop - 1].endswith(("'s", "'")):
                 found |= set(self._run(stop, 1))
-            elif before > 0 and words[before] in _LINKING:
+            elif before > 0 and words[before] in vocabulary.LINKING:
                 found |= set(self._run(before - 1, -1))
-            elif before > 0 and words[before] in _RELATIVE:
-                found |= {i for i in self._run(stop, 1) if words[i] not in LIGHT | _RELATING}
+            elif before > 0 and words[before] in vocabulary.RELATIVE:
+                found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.LIGHT | vocabulary.RELATING}
         return found
 
     def _run(self, start: int, step: int) -> Iterator[int]:
@@ -347,7 +214,7 @@ class Coverage:
         shown = self._shown(fact, keys)
         if shown & against:
             shown = set()
-        heavy = {i for i in by_key if i not in self._light or self._question.words[i] in LIGHT_NOUNS}
+        heavy = {i for i in by_key if i not in self._light or self._question.words[i] in vocabulary.LIGHT_NOUNS}
         sort = self._kind_words(fact)
         if not shown and not heavy and not is_named and self._end_of(fact) == "value":
             shown = {i for i in self._unknown if self._is_nearest(i, fact.key)}
@@ -369,7 +236,9 @@ class Coverage:
         """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""
         spoken = {stem(word): word for word in re.findall(r"[\w.-]+", fact.value)}
         rest = [word for each, word in spoken.items() if each not in {self._stems[i] for i in self._sort}]
-        if not self._sort or (not self._is_count and not (rest and all(_IDENTIFIER.match(word) for word in rest))):
+        if not self._sort or (
+            not self._is_count and not (rest and all(vocabulary.IDENTIFIER.match(word) for word in rest))
+        ):
             return set()
         return set(self._sort) if all(self._stems[i] in spoken for i in self._sort) else set()
 
@@ -384,10 +253,10 @@ class Coverage:
         opens = ("many",) if self._is_count else ("which", "what")
         start = next((i + 1 for i, word in enumerate(words) if word in opens), len(words))
         for i in range(start, len(words)):
-            if words[i] in _HELPERS | _BEING | _HAVING or i not in self._question.asking:
+            if words[i] in vocabulary.HELPERS | vocabulary.BEING or i not in self._question.asking:
                 break
             found += [i] * (words[i] not in STOP_WORDS)
-        return found if any(words[i] not in _UNITS | LIGHT for i in found) else []
+        return found if any(words[i] not in vocabulary.UNITS | vocabulary.LIGHT for i in found) else []
 
     def _end_of(self, fact: Fact) -> str:
         """Return which end of a predicate a fact answers with."""
@@ -405,7 +274,7 @@ class Coverage:
     @cached_property
     def _sorts(self) -> dict[int, str]:
         """Positions of words that say no more than a question word, as no predicate has them."""
-        found = {i: _SORTS[self._words[i]] for i in self._content if self._words[i] in _SORTS}
+        found = {i: vocabulary.SORTS[self._words[i]] for i in self._content if self._words[i] in vocabulary.SORTS}
         return {i: want for i, want in found.items() if self._stems[i] not in self._known}
 
     @cached_property
@@ -416,7 +285,7 @@ class Coverage:
     def _unknown(self) -> set[int]:
         """Positions of words that no intent knows and no predicate of the vault has."""
         known = self._known
-        heavy = [i for i in self._content if i not in self._light and self._words[i] not in _NARROWING]
+        heavy = [i for i in self._content if i not in self._light and self._words[i] not in vocabulary.NARROWING]
         return {
             i
             for i in heavy
@@ -431,17 +300,19 @@ class Coverage:
 
     @cached_property
     def _is_past(self) -> bool:
-        return not _PAST.isdisjoint(self._question.words)
+        return not vocabulary.PAST.isdisjoint(self._question.words)
 
     def asks_for_all(self) -> bool:
         """Return whether the question asks for nothing particular: "tell me about Keystone"."""
         if any(intent.name not in _OVERVIEWS for intent in self._question.intents) or self._content:
             return False
         text = f" {' '.join(self._question.words)} "
-        if not any(named.words for named in self._question.named) and not any(f" {each} " in text for each in _SELVES):
+        if not any(named.words for named in self._question.named) and not any(
+            f" {each} " in text for each in vocabulary.SELVES
+        ):
             return False  # "what should I do" names oneself by the way
-        words = [word for i in self._question.asking if (word := self._words[i]) not in FLUFF]
-        return not words or (words[0] not in _CHECKS and _PLAIN.issuperset(words))
+        words = [word for i in self._question.asking if (word := self._words[i]) not in vocabulary.FLUFF]
+        return not words or (words[0] not in vocabulary.BEING and vocabulary.PLAIN.issuperset(words))
 
     def _shown(self, fact: Fact, keys: tuple[str, ...]) -> set[int]:
         """Return the positions of words that show an intent of a fact."""
@@ -457,9 +328,13 @@ class Coverage:
     def _names_head(self, fact: Fact) -> bool:
         """Return whether the question asks for the end of a predicate: no password is its hint."""
         head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
-        if "where" in {want for _, want in self._wants} and head in _TARGETS:
+        if "where" in {want for _, want in self._wants} and head in vocabulary.TARGETS:
             return True
-        if not head or head in _HEADS | _PLACES | LIGHT_NOUNS or len(key_stems(fact.key)) < 2:
+        if (
+            not head
+            or head in vocabulary.HEADS | vocabulary.PLACES | vocabulary.LIGHT_NOUNS
+            or len(key_stems(fact.key)) < 2
+        ):
             return True
         if any(is_akin(stem(head), self._stems[i]) for i in self._question.asking):
             return True
@@ -471,21 +346,14 @@ class Coverage:
     def _measures(self) -> set[int]:
         """Positions of measures that are asked for by name: "the size of"."""
         words = self._words
-        return {i for i in self._light if words[i] in _MEASURES and words[i + 1 : i + 2] == ["of"]}
-
-    @cached_property
-    def _owned(self) -> set[int]:
-        """Positions of words right after an entity's name with ``'s``: what is asked of it."""
-        words, asking = self._question.words, set(self._question.asking)
-        after = {i for i in asking if i and i - 1 not in asking and words[i - 1].endswith("'s")}
-        return {i for i in after if words[i] not in _PRESENT and words[i] not in STOP_WORDS}
+        return {i for i in self._light if words[i] in vocabulary.MEASURES and words[i + 1 : i + 2] == ["of"]}
 
     @cached_property
     def _deeds(self) -> set[int]:
         """Positions of what the asker does: "should I dial", "can we use"."""
         words = self._words
         return {
-            i for i in self._content if i > 1 and words[i - 1] in _ASKERS and words[i - 2] in _HELPERS
+            i for i in self._content if i > 1 and words[i - 1] in vocabulary.ASKERS and words[i - 2] in vocabulary.HELPERS
         }  # fmt: skip
 
     @cached_property
@@ -494,20 +362,22 @@ class Coverage:
         words, found = self._question.words, set[int]()
         asking = set(self._question.asking)
         for i in self._content:
-            if words[i] in _RANKS or (i and words[i - 1] in _ARTICLES):
+            if words[i] in vocabulary.RANKS or (i and words[i - 1] in vocabulary.ARTICLES):
                 continue
             before = i - 1
-            while before >= 0 and (before not in asking or words[before] in _SPEAKERS):
+            while before >= 0 and (before not in asking or words[before] in vocabulary.ARTICLES):
                 before -= 1  # the subject stands between: "does Keystone serve", "can I reach"
             helper = words[before] if before >= 0 and not words[i - 1].endswith("'s") else ""
-            is_state = helper in _BEING and (words[i].endswith(("ed", "en")) or i - 1 not in asking)
-            if (helper == "how" and words[i] in _DEGREES) or (
-                helper not in _PAST and ((helper in _HELPERS and before < i - 1) or is_state)
+            is_state = helper in vocabulary.BEING and (words[i].endswith(("ed", "en")) or i - 1 not in asking)
+            if (helper == "how" and words[i] in vocabulary.DEGREES) or (
+                helper not in vocabulary.PAST and ((helper in vocabulary.HELPERS and before < i - 1) or is_state)
             ):
                 found.add(i)
             # "which insurer covers Truck 7"
             found |= (
-                {i} if words[i].endswith("s") and i > 1 and words[i - 2] in _WHICH and i + 1 not in asking else set()
+                {i}
+                if words[i].endswith("s") and i > 1 and words[i - 2] in vocabulary.WHICH and i + 1 not in asking
+                else set()
             )
         return found
 
@@ -518,15 +388,14 @@ class Coverage:
 
     def _wanted(self, words: list[str]) -> list[tuple[int, str]]:
         """Return the kinds of value that are asked for, with the positions of the words that say so."""
-        wants = [(i, _ASKING[word]) for i, word in enumerate(words) if word in _ASKING]
+        wants = [(i, vocabulary.ASKING[word]) for i, word in enumerate(words) if word in vocabulary.ASKING]
         pairs = list(itertools.pairwise(words))
-        for i, pair in enumerate(pairs):
-            if pair == ("how", "many"):
-                wants.append((i, "number"))
-            elif pair[0] in _WHICH and pair[1] in _MACHINES:
-                wants.append((i, "machine"))
-            elif pair in _MOMENTS or (pair == ("what", "time") and ("time", "zone") not in pairs):
-                wants.append((i, "when"))
+        asked = vocabulary.ASKING_PAIRS
+        wants += [
+            (i, asked[pair])
+            for i, pair in enumerate(pairs)
+            if pair in asked and pairs[i + 1 : i + 2] != [("time", "zone")]
+        ]
         wants += [(i, "origin") for i, want in wants if want == "where" and "from" in words]
         return wants
 
@@ -539,19 +408,19 @@ class Coverage:
         if not want:
             return False
         if want == "who":
-            return fact.object_id is not None or all(_NAME.fullmatch(word) for word in value.split()[:1])
+            return fact.object_id is not None or all(vocabulary.NAME.fullmatch(word) for word in value.split()[:1])
         if want == "when":
-            return fact.object_id is None and _DATE.search(value) is not None
+            return fact.object_id is None and vocabulary.DATE.search(value) is not None
         if want == "machine":
-            return _FIGURE.fullmatch(value) is None
+            return vocabulary.FIGURE.fullmatch(value) is None
         if want == "origin":
             return any(satisfies(intent, fact) for intent in self._question.intents if intent.name == "birthplace")
         if want == "number":
-            return _NUMBER.search(value) is not None
+            return vocabulary.NUMBER.search(value) is not None
         if want == "why":
             return any(satisfies(intent, fact) for intent in self._question.intents if intent.name in _CAUSES)
         parts = fact.key.split("_")
-        if not _PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
+        if not vocabulary.PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
             return True
-        is_place = parts[-1] not in STOP_WORDS and parts[-1] not in _PERSONS
-        return is_place and not _FIGURE.fullmatch(value) and not _DAY.search(value)
+        is_place = parts[-1] not in STOP_WORDS and parts[-1] not in vocabulary.PERSONS
+        return is_place and not vocabulary.FIGURE.fullmatch(value) and not vocabulary.DAY.search(value)

@@ -23,17 +23,9 @@ from msgspec import Struct
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.coverage import Coverage, key_stems, satisfies, stem
-from lamina_engine.facts.intents import (
-    Intents,
-    NamedEntity,
-    Question,
-    intents_from,
-    matches_predicate,
-    parse_question,
-    standard,
-    words_of,
-)
+from lamina_engine.facts.intents import Intents, intents_from, matches_predicate, standard, words_of
 from lamina_engine.facts.names import MAX_NAME
+from lamina_engine.facts.parsing import NamedEntity, Question, parse_question
 from lamina_engine.results import Answer
 
 if TYPE_CHECKING:

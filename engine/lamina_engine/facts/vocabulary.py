@@ -1,0 +1,166 @@
+"""Words of questions by what they ask for, and values by what they are; English.
+
+`lamina_engine.facts.intents` has the words that ask for a kind of fact; these are those around them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# ---------------------------------------------------------------------- words that ask for nothing
+
+FLUFF: Final = _words(
+    """tell know known show give find list info information detail details thing things anything everything something describe
+    summarise summarize summary current currently exactly exact please kind type sort say says said mean means remember remind
+    recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
+    chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
+    anyone someone somebody one way us our we must may might shall name names whom whose which much many able
+    behind inside within onto via per upon"""
+)
+"""Words that ask for nothing."""
+LIGHT_NOUNS: Final = _words(
+    """number period amount date day days time length service services project projects tool tools system systems app apps machine
+    person place content contents part parts item items size"""
+)
+"""Nouns that ask for nothing beside what does, and for a predicate that they name where nothing else does."""
+LIGHT_VERBS: Final = _words(
+    """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
+    running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
+    served put live lives living stored saved located found installed based listed named discussed mentioned noted written
+    needed required planned expected supposed send write open gives given done"""
+)
+"""Verbs that ask for nothing beside what does."""
+LIGHT: Final = LIGHT_NOUNS | LIGHT_VERBS | _words("best long far week month year people")
+"""Words that ask for nothing beside what does."""
+GENERIC: Final = FLUFF | LIGHT | _words("think team")
+"""Words of questions that are no names of things."""
+EVENTS: Final = LIGHT_VERBS - _words("use have get happen take done called") | _words("give gave")
+"""Verbs that ask for an event where the question is of the past: "what did it serve" is not what it serves."""
+PLAIN: Final = _words(
+    """who who's what what's is are was am do does did you i we me my your myself yourself about on of for the a an all and have
+    has can could"""
+)
+"""Function words of questions for everything."""
+SELVES: Final = (
+    "who am i", "what am i", "who are you", "what are you", "about me", "about myself", "about you", "about yourself",
+)  # fmt: skip
+"""Phrases that ask for everything about the speaker, or the agent that is asked."""
+
+# ---------------------------------------------------------------------- words that make it another question
+
+NARROWING: Final = _words("before after during not nor never other down off out than")
+"""Function words that make it another question."""
+RANKS: Final = _words("last first next previous ever originally initially")
+PASSING: Final = _words("now today tonight currently moment")
+"""Words for this moment, at which a place that is known may not be the place."""
+PAST: Final = _words("did had was were")
+MEASURES: Final = _words("size length amount")
+"""Light nouns that ask for something by name: "the size of"."""
+
+# ---------------------------------------------------------------------- words of grammar
+
+ARTICLES: Final = _words("the a an our my your their")
+HELPERS: Final = _words("do does did should can could must may will would")
+BEING: Final = _words("is are was were be been")
+ASKERS: Final = _words("i we you one")
+WHICH: Final = _words("which what")
+LINKING: Final = _words("of for to behind")
+RELATIVE: Final = _words("that which who whom")
+RELATING: Final = _words("depends depend relies rely needs need built comes come sits sit is has")
+"""Verbs of clauses that say no more than that two things belong together."""
+DEGREES: Final = _words("big large high long low tall wide deep heavy small fast much")
+"""Adjectives after "how" that ask for a measure."""
+ASKING: Final = {
+    "who": "who", "whom": "who", "whose": "who", "when": "when", "where": "where", "whereabouts": "where", "why": "why",
+}  # fmt: skip
+"""Question words, with the kind of value that they want."""
+ASKING_PAIRS: Final = {
+    ("how", "many"): "number",
+    **dict.fromkeys(((ask, noun) for ask in ("which", "what") for noun in ("machine", "server", "host")), "machine"),
+    **dict.fromkeys(((ask, noun) for ask in ("which", "what") for noun in ("date", "year")), "when"),
+    **dict.fromkeys((("how", "often"), ("how", "old"), ("what", "time")), "when"),
+}
+"""The same of two words."""
+SORTS: Final = {
+    **dict.fromkeys(("city", "town", "village", "country", "place"), "where"),
+    **dict.fromkeys(("person", "colleague", "man", "woman"), "who"),
+}
+"""Nouns after "which" that say no more than a question word."""
+MOMENT: Final = _words("when since what which on date day")
+"""Words that ask for the moment of the thing itself, where they stand alone."""
+SPOT: Final = _words("where where's is are")
+"""The same for its place."""
+HAPPENING: Final = _words("happen happens happened take takes taken place planned expected supposed date day time")
+"""Light words that go with these."""
+UNITS: Final = frozenset(
+    f"{unit}{end}" for unit in ("second", "minute", "hour", "day", "week", "month", "year", "time") for end in ("", "s")
+)
+"""Units of time: a value that has them is not for that what is counted."""
+
+# ---------------------------------------------------------------------- parts of predicates
+
+PRESENT: Final = _words("current latest present best own exact usual")
+"""Parts that a question may leave out."""
+HEADS: Final = _words("address code id location name style url order info details size handle account username")
+"""Ends that need not be asked for: a "locker code" is what is asked of a locker."""
+TARGETS: Final = _words("target destination path folder bucket")
+"""Ends that "where" asks for."""
+PLACES: Final = _words(
+    """address home location residence city town country office room place path file folder repo repository github git url website
+    site homepage domain fqdn email mail employer company machine server host birthplace origin hometown credentials credential
+    token password key secret channel floor building shelf desk"""
+)
+"""Parts by which a value says where something is."""
+PERSONS: Final = _words(
+    """owner maintainer lead leader author writer manager boss supervisor mentor teacher lecturer partner spouse wife husband
+    mother father parent child son daughter brother sister sibling friend colleague deputy assistant contact director chair captain
+    editor"""
+)
+"""Ends whose values are people, who are at no place that is known."""
+LINKS: Final = _words("link url address page website")
+"""Words for a value that is a link."""
+SPELLINGS: Final = {
+    word: standard
+    for standard, *words in map(str.split, (
+        "database db databases", "repository repo repos", "environment env", "configuration config", "language lang", "number num",
+        "quantity qty", "average avg", "temperature temp", "address addr", "telephone tel", "documentation doc docs",
+        "organisation org organization", "department dept", "favourite favorite", "colour color", "licence license", "centre center",
+        "minimum min least lowest smallest minimal", "maximum max most highest largest biggest maximal", "timezone tz",
+        "programme program", "requirement req requirements", "information info", "description desc", "administrator admin",
+        "application app", "authentication auth", "certificate cert", "frequency freq", "volume vol", "manager mgr",
+        "kilometre km kilometres kilometers kilometer", "kilogram kg kilograms", "gigabyte gb gigabytes", "megabyte mb megabytes",
+        "tonne tonnes", "euro eur euros", "dollar usd dollars", "directory dir", "message msg", "password pwd passwd",
+        "version ver", "photo pic picture", "theatre theater", "lead led leads leading",
+    ))
+    for word in words
+}  # fmt: skip
+"""Short forms and other spellings, with the word they stand for."""
+
+# ---------------------------------------------------------------------- values
+
+_MONTHS_AND_DAYS: Final = (
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mon|tues?|wed|wednes|thu|thurs?|fri|sat|satur|sun)"
+    r"(?:day|[a-z]*ary|ch|il|e|y|ust|t?ember|ober)?s?\b"
+)
+DATE: Final = re.compile(
+    rf"(?<![\w-])\d|{_MONTHS_AND_DAYS}|\b(?:day|dai|night|week|month|year|hour|minute|noon|morning|evening|quarter|fortnight|spring|"
+    r"summer|autumn|winter|christmas|easter|always|never|once|twice|century|decade)",
+    re.IGNORECASE,
+)
+"""Values that can say when."""
+DAY: Final = re.compile(rf"\d{{4}}-\d\d|\d:\d\d|{_MONTHS_AND_DAYS}", re.IGNORECASE)
+"""Values that say nothing but when."""
+NUMBER: Final = re.compile(
+    r"\d|\b(?:no|one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|million)\b",
+    re.IGNORECASE,
+)
+FIGURE: Final = re.compile(r"[\d.,:/\s-]+")
+NAME: Final = re.compile(r"(?:[A-Z][a-z]{0,3}\. )?[^\W\d_a-z][\w'’.-]*|@\w+")
+IDENTIFIER: Final = re.compile(r"[A-Z]|.*\d")
+URL: Final = re.compile(r"\w+://")
