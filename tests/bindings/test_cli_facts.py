@@ -39,7 +39,9 @@ def test_adding_and_asking(folder: Path) -> None:
     assert run(folder, "about", "KS", "--predicate", "owned_by").stdout.startswith("Keystone owned_by Ann")
     asked = read(folder, "ask", "what port does KS run on?")
     assert asked["answers"][0]["object"] == "port 3055"
-    nothing = run(folder, "ask", "who painted it?")  # findings, seeds-a table 3 row 44: "unknown entities return nothing"
+    nothing = run(
+        folder, "ask", "who painted it?"
+    )  # findings, seeds-a table 3 row 44: "unknown entities return nothing"
     assert nothing.exit_code == 1
     assert nothing.stdout.splitlines() == [
         "no fact answers this", "`lamina recall` searches the notes; `lamina facts entities` lists what facts are about",
