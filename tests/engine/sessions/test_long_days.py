@@ -115,7 +115,7 @@ def test_a_long_day_is_told_on_a_page(vault: Vault, tmp_path: Path) -> None:
     assert len({agent for session in vault.sessions() for agent in session.agents}) == 2
 
 
-def test_what_is_derived_stands_below_what_it_is_derived_from(vault: Vault, tmp_path: Path) -> None:
+def test_what_is_derived_takes_no_place_of_what_it_is_derived_from(vault: Vault, tmp_path: Path) -> None:
     day = gateways()
     vault.ingest(day.write(tmp_path / "projects"), kind="sessions")
     derived = {chunk.id for chunk in vault.sessions.handoff(day.session)}
@@ -126,7 +126,7 @@ def test_what_is_derived_stands_below_what_it_is_derived_from(vault: Vault, tmp_
         "implicit declaration of function lfs_file_sync",
     ):
         hits = vault.recall(question, k=10)
-        assert hits[0].id not in derived
+        assert any(hit.id not in derived for hit in hits[:2]), "one of two is what was said"
         for hit in hits:
             assert (hit.role, hit.terms["factor"]) == (("derived", 0.8) if hit.id in derived else (None, 1.0))
 
