@@ -39,7 +39,9 @@ def test_a_hit_says_its_outcome_its_doubt_and_the_newest_reason(vault: lamina.Va
     vault.review("went", "the gateway was renamed")
     vault.invalidate("doubtful", "first reason")
     vault.invalidate("doubtful", "second reason")
-    hits = {hit["id"]: hit for hit in json.loads(run("recall", "deploy gateway", "--profile", "task", "--json")[1])["hits"]}
+    hits = {
+        hit["id"]: hit for hit in json.loads(run("recall", "deploy gateway", "--profile", "task", "--json")[1])["hits"]
+    }
     assert [hits[name]["success"] for name in ("went", "failed", "doubtful")] == [True, False, None]
     assert [hits[name]["needs_review"] for name in ("went", "failed")] == [True, False]
     assert hits["doubtful"]["reason"] == "second reason"
@@ -50,7 +52,9 @@ def test_a_hit_says_its_outcome_its_doubt_and_the_newest_reason(vault: lamina.Va
 def test_a_chain_is_told_by_the_curves_of_a_profile(vault: lamina.Vault, run: Run) -> None:
     # findings, seeds-b 003 rows 4 to 6: only Python reached them
     for i in range(12):
-        vault.add(f"the kiln cracked, step {i}", id=f"k{i:02}", session="s", created_at=f"2026-01-01T0{i // 6}:{i % 6}0:00Z")
+        vault.add(
+            f"the kiln cracked, step {i}", id=f"k{i:02}", session="s", created_at=f"2026-01-01T0{i // 6}:{i % 6}0:00Z"
+        )
     vault.build_links(["sequence"])
     plain, faded = (
         json.loads(run("chain", "kiln cracked", *more, "--json")[1]) for more in ([], ["--profile", "episodic"])
