@@ -11,6 +11,7 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.graph import found, mentions
+from lamina_engine.graph.corpus import texts_of
 from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.naming import Name, NameFinder, Texts
 from lamina_engine.index.view import View
@@ -245,11 +246,16 @@ def test_one_note_more_looks_at_what_it_may_bear_on(lexical_vault: Vault, tmp_pa
     write(root, "n3.md", "# Station 3 Of The Line\n\nOne sees the Harbour Light.\n")
     lexical_vault.ingest(root, links=False)
     view, read = memory.view(), set[int]()
-    texts = mentions.texts_of
+    texts = texts_of
 
     def counted(of: View) -> Texts:
         known = texts(of)
-        return Texts(lambda row: (read.add(row), known[row][0])[1], known.candidates, known.look_up, known.count)
+
+        def note(row: int) -> str:
+            read.add(row)
+            return known[row][0]
+
+        return Texts(note, known.candidates, known.look_up, known.count)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mentions, "texts_of", counted)
