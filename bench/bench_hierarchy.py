@@ -7,13 +7,11 @@ their times, and named so.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,14 +20,11 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.harvest import chunks
 from bench.timing import describe, percentiles, repeat
-from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.topics.hdbscan import cut, grow
 
 LEAST: Final = 5
 NEIGHBOURS: Final = 5
-_BLOCK: Final = 2000
 Vectors = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
@@ -104,34 +99,6 @@ ENGINES: Final = {
     "fast_hdbscan": Engine("fast_hdbscan (approximate)", "fast_hdbscan", False, 200_000, _fast_hdbscan),
     "evoc": Engine("EVoC (another algorithm)", "evoc", False, 50_000, _evoc),
 }
-
-
-@pytest.fixture(scope="session")
-def sentences(cache: Path) -> Callable[[int], Vectors]:
-    """``sentences(n)``: embeddings of n distinct real sentences by the bundled model, mixed."""
-
-    def vectors(n: int) -> Vectors:
-        file = cache / f"sentences-{n}.npy"
-        if not file.exists():
-            texts: dict[str, None] = {}
-            parts = (part.strip() for chunk in chunks() for part in re.split(r"(?<=[.!?])\s+|\n\n", chunk.text))
-            for text in islice((part for part in parts if len(part) > 40), 4 * n):
-                texts[text] = None
-                if len(texts) == n:
-                    break
-            order = np.random.default_rng(0).permutation(len(texts))
-            listed = list(texts)
-            mixed = [listed[i] for i in order.tolist()]
-            embedder = WordLlamaEmbedder()
-            np.save(
-                file, np.concatenate([embedder.embed_documents(mixed[i : i + _BLOCK]) for i in range(0, n, _BLOCK)])
-            )
-        found: Vectors = np.load(file)
-        if len(found) < n:
-            pytest.skip(f"this machine has {len(found):,} distinct sentences of documentation, fewer than {n:,}")
-        return found
-
-    return vectors
 
 
 @pytest.mark.parametrize("name", ENGINES)

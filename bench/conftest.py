@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import lamina_engine
 import lamina_kernels
 from bench.corpus import Corpus, load
+from bench.harvest import chunks
 from bench.machine import stamp
 from bench.peers import skip_unless
 from bench.systems import Lamina, System
 from bench.timing import parse_size, size_name
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 
 CACHE = "LAMINA_BENCH_DIR"
 TIMED, UNTIMED = "10k", "2k"
@@ -146,3 +152,28 @@ def _lamina(cache: Path, corpus: Corpus) -> Lamina:
         Lamina.build(corpus, folder).close()
         (folder / "filled").touch()
     return Lamina.open(folder)
+
+
+@pytest.fixture(scope="session")
+def sentences(cache: Path) -> Callable[[int], NDArray[np.float32]]:
+    """``sentences(n)``: embeddings of n distinct real sentences by the bundled model, mixed."""
+
+    def vectors(n: int) -> NDArray[np.float32]:
+        file = cache / f"sentences-{n}.npy"
+        if not file.exists():
+            texts: dict[str, None] = {}
+            parts = (part.strip() for chunk in chunks() for part in re.split(r"(?<=[.!?])\s+|\n\n", chunk.text))
+            for text in islice((part for part in parts if len(part) > 40), 4 * n):
+                texts[text] = None
+                if len(texts) == n:
+                    break
+            order = np.random.default_rng(0).permutation(len(texts))
+            listed = list(texts)
+            mixed = [listed[i] for i in order.tolist()]
+            np.save(file, WordLlamaEmbedder().embed_documents(mixed))
+        found: NDArray[np.float32] = np.load(file)
+        if len(found) < n:
+            pytest.skip(f"this machine has {len(found):,} distinct sentences of documentation, fewer than {n:,}")
+        return found
+
+    return vectors

@@ -23,6 +23,7 @@ from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import filters
 from lamina_engine.reports import Report
 from lamina_engine.store import journals
+from lamina_engine.topics.places import remove_places
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -112,6 +113,7 @@ def forget(
         forgetting.write(transaction)
         _clear_build_dir(memory)
     journals.erase(memory.root, forgetting.ids)
+    remove_places(memory.tables.folder)
     return forgetting.report(dry_run=False)
 
 

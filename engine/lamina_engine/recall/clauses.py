@@ -21,7 +21,7 @@ from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import View
-from lamina_engine.recall.lanes import Bonus, Mask, Selection
+from lamina_engine.recall.lanes import Bonus, Mask, Selection, rows_with_all
 from lamina_engine.recall.operators import Clause, ParsedQuery
 from lamina_engine.recall.spelling import edit_distance
 from lamina_kernels.layouts import I64
@@ -161,7 +161,7 @@ class _Finder:
 
     def _rows_of_stems(self, clause: Clause) -> I64:
         keys = np.array([term_hash(stem) for stem in stems_of(self._terms(clause))], np.uint32)
-        rows = self._view.rows_with_all(keys)
+        rows = rows_with_all(self._view, keys)
         return rows[self._view.forward.holds(rows, keys)] if len(rows) else rows
 
     def _rows_of_words(self, clause: Clause) -> I64:

@@ -218,6 +218,17 @@ class Words:
         return Lane(np.concatenate([rows[first], rows[rest]]), np.concatenate([scores, self.score_words(rows[rest])]))
 
 
+def rows_with_all(view: View, keys: U32) -> I64:
+    """Return the rows of a view that hold all terms (at least one), int64 (m,) ascending."""
+    lists = view.tables.inverted(view.snapshot)
+    rows, first = lists.seek(keys, stop=view.rows).rows_of_all(), min(lists.rows, view.rows)
+    if first >= view.rows:
+        return rows
+    tail = view.tables.tail(view.snapshot, first).match(keys, view.rows)
+    counts = np.bincount(tail.rows - first, minlength=view.rows - first)
+    return np.concatenate([rows, np.flatnonzero(counts == len(keys)) + first])
+
+
 def _kth(scores: F64, depth: int) -> float:
     """Return the ``depth``-th highest score; 0 where there are fewer."""
     if len(scores) < depth:

@@ -1,0 +1,125 @@
+"""Places of a vault's chunks on the map: laid out once, then extended by added chunks.
+
+The file is derived data. It holds row numbers and places; a file that is missing, damaged or of another space is a layout
+to be made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from lamina_engine import after_fork
+from lamina_engine.errors import LaminaError
+from lamina_engine.index.sealed import Seal
+from lamina_engine.index.view import View
+from lamina_engine.reports import ProgressListener
+from lamina_engine.store.shape import own_files
+from lamina_engine.topics.drift import MOST_CHANGED, usable_rows
+from lamina_engine.topics.layout import lay_out, place
+from lamina_engine.topics.points import unit_rows
+from lamina_kernels.layouts import F32, I64
+
+
+class PlacesDamaged(LaminaError, OSError):
+    """A saved map that is torn or altered; it is laid out again."""
+
+
+_SEAL: Final = Seal(b"LMNAMAP\n", 1, "QQ", what="map", damaged=PlacesDamaged)
+"""Fields: rows, and how many of them were laid out together. Payload: rows, int64; their places, float32 (n, 2)."""
+
+_NAME: Final = re.compile(r"map-[0-9a-f]{16}\.places(\.tmp)?")
+_LAYING_OUT: Final = after_fork.make_lock()
+"""Two requests for a map wait for one layout."""
+
+
+class Places(NamedTuple):
+    """Rows on the map.
+
+    Attributes
+    ----------
+    rows : int64 (n,)
+        Ascending.
+    places : float32 (n, 2)
+    """
+
+    rows: I64
+    places: F32
+
+
+_NOTHING: Final = Places(np.empty(0, np.int64), np.empty((0, 2), np.float32))
+
+
+def chunk_places(newest: View, view: View | None = None, *, progress: ProgressListener | None = None) -> Places:
+    """Return the places of a view's chunks with vectors; past ones lie on the newest map.
+
+    Notes
+    -----
+    A layout of everything, where there is none or more than 30 % of it changed; else O(m n d) for m added chunks.
+    """
+    if newest.snapshot.space is None:
+        return _NOTHING
+    rows = usable_rows(newest)
+    seen = rows if view is None else usable_rows(view)
+    name = hashlib.sha256(newest.snapshot.vector_log.encode()).hexdigest()[:16]
+    path = newest.tables.folder / f"map-{name}.places"
+    with _LAYING_OUT:
+        saved, base = _read(path, newest.vector_rows)
+        made = saved
+        if _has_changed(rows, saved.rows, base):
+            base = rows.size
+            made = Places(rows, lay_out(unit_rows(newest.vectors.gather(rows)), progress=progress))
+        made = _extend(newest, made, np.setdiff1d(np.union1d(rows, seen), made.rows, assume_unique=True))
+        if made is not saved:
+            _write(path, made, base)
+    return Places(seen, made.places[np.searchsorted(made.rows, seen)])
+
+
+def _has_changed(rows: I64, saved: I64, base: int) -> bool:
+    """Return whether too many rows were added since the last layout, or too many of it are gone."""
+    gone = saved.size - np.intersect1d(saved, rows, assume_unique=True).size
+    return max(rows.size - base, gone) > MOST_CHANGED * base
+
+
+def remove_places(folder: Path) -> None:
+    """Remove a vault's maps: a place says a little of a text that is forgotten."""
+    for path in own_files(folder, _NAME):
+        path.unlink(missing_ok=True)
+
+
+def _extend(view: View, saved: Places, added: I64) -> Places:
+    """Return places with those of added rows, which move no other."""
+    if not added.size:
+        return saved
+    if not saved.rows.size:
+        return Places(added, lay_out(unit_rows(view.vectors.gather(added))))
+    around = unit_rows(view.vectors.gather(saved.rows))
+    placed = place(around, saved.places, unit_rows(view.vectors.gather(added)))
+    rows = np.concatenate([saved.rows, added])
+    order = np.argsort(rows)
+    return Places(rows[order], np.concatenate([saved.places, placed])[order])
+
+
+def _read(path: Path, most: int) -> tuple[Places, int]:
+    """Return saved places below a row, and how many were laid out together."""
+    with contextlib.suppress(OSError):
+        (n, base), payload = _SEAL.open(path, verify=True)
+        if len(payload) == 16 * n:
+            rows = np.frombuffer(payload[: 8 * n], "<i8").astype(np.int64)
+            places = np.frombuffer(payload[8 * n :], "<f4").reshape(n, 2).astype(np.float32)
+            known = rows < most
+            return Places(rows[known], places[known]), base
+    return _NOTHING, 0
+
+
+def _write(path: Path, made: Places, base: int) -> None:
+    """Save places; a disk that takes none costs the next map its time."""
+    with contextlib.suppress(OSError):
+        _SEAL.write(
+            path, (made.rows.size, base), [made.rows.astype("<i8").data, made.places.astype("<f4").data], sync=False
+        )
