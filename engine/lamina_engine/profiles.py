@@ -150,6 +150,8 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
     depth: Count = 2
     beam: Count = 20
     """Hops, and chunks taken in each: those that receive most."""
+    least: Share = 0.0
+    """Share of the best hit's match that a chunk must have by itself to receive anything."""
 
 
 class TimePreference(Struct, frozen=True, forbid_unknown_fields=True):
@@ -273,6 +275,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     diversity: Diversity = Diversity()
     neighbours: Neighbours = Neighbours()
     graph: Graph = Graph()
+    hops: Graph = Graph()
+    """The same for intents that ``graph`` does not follow."""
     composite: Composite = Composite()
     boosts: Boosts = Boosts()
     siblings: Siblings = Siblings()
@@ -288,6 +292,10 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     def name(self) -> str:
         """The id without its version."""
         return self.id.partition("@")[0]
+
+    def links_for(self, intent: str | None) -> Graph | None:
+        """Return how links are followed for an intent; None where they are not."""
+        return next((graph for graph in (self.graph, self.hops) if intent in graph.intents), None)
 
 
 TASK_TYPES: Final = ("agent_task", "task")
@@ -312,6 +320,17 @@ def check_intent(intent: object) -> str | None:
 TASK_TIME_CONSTANT_DAYS: Final = 14.0
 """τ of the task profile: recency is exp(−age/τ), that is, halved every τ·ln 2 = 9.704 days."""
 
+TASK_DECAY: Final = Decay(
+    semantic_weight=0.7,
+    half_life_days=TASK_TIME_CONSTANT_DAYS * math.log(2.0),
+    type_half_life_days={},
+    collection_half_life_days={},
+    missing_created_at="0001-01-01T00:00:00Z",
+)
+NAMING: Final = ("mention", "related")
+"""Relations from a chunk to what it names or links to."""
+HOPS: Final = Graph(intents=INTENTS, relations=NAMING, anchors=3, depth=1, least=0.1)
+"""One hop from the first hits to what they name, and to what names them."""
 NO_DIALOGUE: Final = Dialogue(answers=0.0, length=0.0, named=0.0)
 FILE_ROLE_FACTORS: Final = {role: factor for role, factor in ROLE_FACTORS.items() if role != "question"}
 
@@ -329,7 +348,8 @@ BUILT_IN: Final[dict[str, Profile]] = {
             "default@2",
             time=TimePreference(weight=0.1),
             facts=FactsLane(weight=0.3),
-            graph=Graph(intents=("why",), relations=("causal", "supporting", "blocks")),
+            graph=Graph(intents=("why",), relations=("causal", "supporting", "blocks", *NAMING)),
+            hops=HOPS,
         ),
         Profile("lexical@1", vector_share=0.0),
         Profile(
@@ -340,32 +360,38 @@ BUILT_IN: Final[dict[str, Profile]] = {
             roles=FILE_ROLE_FACTORS,
         ),
         Profile(
-            "temporal@2", decay=Decay(semantic_weight=0.5, least_match=0.75, speed=3.0), time=TimePreference(weight=0.2)
+            "temporal@2",
+            decay=Decay(semantic_weight=0.5, least_match=0.75, speed=3.0),
+            time=TimePreference(weight=0.2),
+            hops=HOPS,
         ),
         Profile(
             "task@1",
             vector_share=1.0,
             spread=0.0,
-            decay=Decay(
-                semantic_weight=0.7,
-                half_life_days=TASK_TIME_CONSTANT_DAYS * math.log(2.0),
-                type_half_life_days={},
-                collection_half_life_days={},
-                missing_created_at="0001-01-01T00:00:00Z",
-            ),
+            decay=TASK_DECAY,
             neighbours=Neighbours(most=3),
             dialogue=NO_DIALOGUE,
             roles=FILE_ROLE_FACTORS,
             invalidated=0.5,
         ),
-        Profile("causal@2", graph=Graph(intents=INTENTS)),
-        Profile("entity@1", fusion="ranks", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0)),
         Profile(
-            "episodic@1",
+            "task@2",
+            decay=msgspec.structs.replace(TASK_DECAY, least_match=0.75),
             time=TimePreference(weight=0.1),
-            diversity=Diversity(mmr=0.7, slots=15),
+            neighbours=Neighbours(most=3),
+            hops=HOPS,
+            invalidated=0.5,
+        ),
+        Profile("causal@2", graph=Graph(intents=INTENTS)),
+        Profile("entity@2", facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0), hops=HOPS),
+        Profile(
+            "episodic@2",
+            time=TimePreference(weight=0.1),
+            diversity=Diversity(mmr=0.9, slots=15),
             boosts=Boosts(recency=0.3, session=1.2, length_tokens=500),
             siblings=Siblings(topics=3),
+            hops=HOPS,
         ),
     )
 }

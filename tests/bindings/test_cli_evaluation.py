@@ -45,10 +45,11 @@ def test_a_set_with_records_needs_no_vault(tmp_path: Path, capsys: pytest.Captur
         "causal@2",
         "default@1",
         "default@2",
-        "entity@1",
-        "episodic@1",
+        "entity@2",
+        "episodic@2",
         "lexical@1",
         "task@1",
+        "task@2",
         "temporal@1",
         "temporal@2",
     ]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lamina_engine.graph.walks import AdjacentRows
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.profiles import Graph
     from lamina_engine.recall.request import Request
     from lamina_engine.results import Neighbor, Step
     from lamina_engine.topics.generation import TopicRow
@@ -117,8 +118,9 @@ def expand(
     if view.snapshot.rows("links"):
         if profile.neighbours.most:
             sources.append(_find_neighbours(view, request, selection, candidates, hits[:parents]))
-        if intent in profile.graph.intents:
-            sources.append(_follow_links(view, request, selection, candidates, hits, matches, str(intent)))
+        settings = profile.links_for(intent)
+        if settings is not None:
+            sources.append(_follow_links(view, request, selection, candidates, hits, matches, str(intent), settings))
     if profile.siblings.topics:
         sources.append(_batch_hits(_find_siblings(view, request, selection, candidates, order)))
     found = [batch for batch in sources if batch is not None]
@@ -246,11 +248,17 @@ def _merge(c: Candidates, found: Sequence[ExpansionBatch]) -> tuple[Candidates, 
 
 
 def _follow_links(
-    view: View, request: Request, selection: Selection, c: Candidates, hits: I64, matches: OwnMatches, intent: str
+    view: View,
+    request: Request,
+    selection: Selection,
+    c: Candidates,
+    hits: I64,
+    matches: OwnMatches,
+    intent: str,
+    settings: Graph,
 ) -> ExpansionBatch | None:
     """Add to chunks what links pass on from the best hits; None without a change."""
     # hits: positions of at least one, best first; the rows of the candidates ascend
-    settings = request.profile.graph
     top = float(c.semantic[hits].max())
     first = hits[: settings.anchors]
     first = first[c.semantic[first] >= settings.strong * top]
@@ -273,7 +281,8 @@ def _follow_links(
     own = np.where(known, c.semantic[at], 0.0)
     own[~known] = matches(rows[~known])
     marked = walks.mark_contradicted(view, walk)[places] != 0
-    received = np.where(marked & known, 0.0, walk.scores[places] * top)  # what contradicts is shown, not raised
+    # what contradicts is shown, not raised
+    received = np.where((marked & known) | (own < settings.least * top), 0.0, walk.scores[places] * top)
     semantic = np.maximum(np.minimum(own + received, BELOW * top), own)
     moved = (semantic > own) | marked
     if not moved.any():

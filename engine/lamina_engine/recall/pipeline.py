@@ -279,7 +279,7 @@ def _rank(
     linked: Mapping[int, LinkedHit] = {}
     composite: Mapping[int, dict[str, Any]] = {}
     intent = _intent(view, request)
-    bringing = profile.neighbours.most or profile.siblings.topics or intent in profile.graph.intents
+    bringing = profile.neighbours.most or profile.siblings.topics or profile.links_for(intent) is not None
     if order and bringing and page.is_first:  # what stands on deeper pages brings nothing
         from lamina_engine.recall.expansion import expand  # walks are no part of most recalls
 
@@ -405,7 +405,7 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
 
 def _intent(view: View, request: Request) -> str | None:
     """Return the question's intent where there are links that the profile follows, else None."""
-    if not request.profile.graph.intents or not view.snapshot.rows("links"):
+    if not (request.profile.graph.intents or request.profile.hops.intents) or not view.snapshot.rows("links"):
         return None
     from lamina_engine.recall.intent import classify
 

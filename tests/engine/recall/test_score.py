@@ -281,7 +281,7 @@ def test_a_better_match_or_a_newer_date_never_lowers_a_score(plane_vault: Vault)
         assert all(other >= value for (m, d), other in score.items() if m >= match and d <= day)
 
 
-EPISODIC = BUILT_IN["episodic@1"]
+EPISODIC = BUILT_IN["episodic@2"]
 
 
 def test_length_golden_numbers() -> None:
