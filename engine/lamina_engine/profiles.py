@@ -246,7 +246,7 @@ class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
 class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
     """Turns of sessions; see `lamina_engine.recall.dialogue`. Learnt by ``bench/learn_dialogue.py``."""
 
-    answers: Share = 0.33
+    answers: Share = 0.25
     """Share of a question's own score that the turn after it receives."""
     length: Annotated[float, Meta(ge=0.0, le=0.16)] = 0.055
     """What a turn's factor loses each time its words would have to be doubled to be 63."""
@@ -287,6 +287,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Factor by role: of a list of links, a test, a bench, a turn that asks, which stand below what they are about."""
     invalidated: Share = 0.0
     """Factor for invalidated chunks; 0 hides them unless a filter asks for them."""
+    about: tuple[str, ...] = ()
+    """Types that it is about; a vault without a chunk of these is asked by `default`. Empty: any."""
 
     @property
     def name(self) -> str:
@@ -320,13 +322,6 @@ def check_intent(intent: object) -> str | None:
 TASK_TIME_CONSTANT_DAYS: Final = 14.0
 """τ of the task profile: recency is exp(−age/τ), that is, halved every τ·ln 2 = 9.704 days."""
 
-TASK_DECAY: Final = Decay(
-    semantic_weight=0.7,
-    half_life_days=TASK_TIME_CONSTANT_DAYS * math.log(2.0),
-    type_half_life_days={},
-    collection_half_life_days={},
-    missing_created_at="0001-01-01T00:00:00Z",
-)
 NAMING: Final = ("mention", "related")
 """Relations from a chunk to what it names or links to."""
 HOPS: Final = Graph(intents=INTENTS, relations=NAMING, anchors=3, depth=1, least=0.1)
@@ -369,18 +364,17 @@ BUILT_IN: Final[dict[str, Profile]] = {
             "task@1",
             vector_share=1.0,
             spread=0.0,
-            decay=TASK_DECAY,
+            decay=Decay(
+                semantic_weight=0.7,
+                half_life_days=TASK_TIME_CONSTANT_DAYS * math.log(2.0),
+                type_half_life_days={},
+                collection_half_life_days={},
+                missing_created_at="0001-01-01T00:00:00Z",
+            ),
+            about=TASK_TYPES,
             neighbours=Neighbours(most=3),
             dialogue=NO_DIALOGUE,
             roles=FILE_ROLE_FACTORS,
-            invalidated=0.5,
-        ),
-        Profile(
-            "task@2",
-            decay=msgspec.structs.replace(TASK_DECAY, least_match=0.75),
-            time=TimePreference(weight=0.1),
-            neighbours=Neighbours(most=3),
-            hops=HOPS,
             invalidated=0.5,
         ),
         Profile("causal@2", graph=Graph(intents=INTENTS)),

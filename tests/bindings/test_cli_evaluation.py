@@ -49,7 +49,6 @@ def test_a_set_with_records_needs_no_vault(tmp_path: Path, capsys: pytest.Captur
         "episodic@2",
         "lexical@1",
         "task@1",
-        "task@2",
         "temporal@1",
         "temporal@2",
     ]

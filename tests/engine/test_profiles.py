@@ -140,7 +140,7 @@ def test_a_profile_that_cannot_be_used_is_refused(name: str, table: Any, says: s
 def test_profiles_are_found_by_name_and_by_id_and_are_frozen() -> None:
     known = Profiles()
     assert known.get("temporal") is known.get("temporal@2")
-    ids = "causal@2, default@1, default@2, entity@2, episodic@2, lexical@1, task@1, task@2, temporal@1, temporal@2"
+    ids = "causal@2, default@1, default@2, entity@2, episodic@2, lexical@1, task@1, temporal@1, temporal@2"
     assert known.ids() == ids.split(", ")
     with pytest.raises(InvalidConfig, match=ids):
         known.get("fuzzy")

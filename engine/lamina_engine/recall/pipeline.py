@@ -51,8 +51,11 @@ if TYPE_CHECKING:
 _PARALLEL_ROWS: Final = 8_192
 """Least rows at which a second thread for one lane pays off."""
 _NO_ROWS: Final = np.empty(0, np.int64)
+DEFAULT: Final = "default"
 WORD_TABLE: Final = "wordllama-"
 """How identities of the bundled word table begin."""
+_COMMON: Final = 0.5
+"""Weight of a stop word in a question's vector: the rarity of a word that three of five chunks hold."""
 _local = threading.local()
 
 
@@ -193,6 +196,8 @@ def _read_request(
     view = memory.view()
     if not isinstance(profile, Profile):
         profile = memory.profiles.get(memory.config.profile if profile is None else profile)
+        if profile.about and options.get("candidates") is None and not _has_types(view, profile.about):
+            profile = memory.profiles.get(DEFAULT)
     space = view.snapshot.space
     request = make_request(
         text, profile, now_us=memory.clock.now_us(), as_of=as_of, dim=space.dim if space else None,
@@ -471,12 +476,17 @@ def _query_vector(
     return vector if vector.any() else None
 
 
+def _has_types(view: View, types: tuple[str, ...]) -> bool:
+    view.categories.column(view.snapshot, "type")  # reads the names
+    return not view.rows or any(view.categories.code("type", name) >= 0 for name in types)
+
+
 def _is_word_table(view: View) -> bool:
     return view.snapshot.space is not None and view.snapshot.space.identity.startswith(WORD_TABLE)
 
 
 def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], corrections: Corrections) -> F32 | None:
-    """Return the vector of a question whose words count by how rare they are; None where all are stop words."""
+    """Return the vector of a question whose words count by how rare they are; None for another model."""
     # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
     # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
     # which means something else: the nearest word stands for it.
@@ -489,9 +499,9 @@ def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], cor
 
         text = corrected_text(text, corrections, _analyzer())
     words = text.split()
-    rarities = [[rarity.get(term.surface, 0.0) for term in _analyzer().tokens(word)] for word in words]
+    rarities = [[rarity.get(term.surface, _COMMON) for term in _analyzer().tokens(word)] for word in words]
     weights = [max(each, default=0.0) for each in rarities]
-    return embedder.embed_weighted(words, weights) if any(weights) else None
+    return embedder.embed_weighted(words, weights)
 
 
 def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corrections:

@@ -47,6 +47,7 @@ def test_what_a_caller_changes_is_not_shown_to_the_next(lexical_vault: Vault) ->
 
 def test_a_state_that_changes_is_shown_anew(lexical_vault: Vault) -> None:
     filled(lexical_vault)
+    lexical_vault.add("a task", type="agent_task")
     assert lexical_vault.get("n3").status == "active"
     assert {hit.status for hit in lexical_vault.recall("pump", k=30, profile="task")} == {"active"}
     lexical_vault.invalidate("n3", reason="wrong")

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.log import Draft, write
+from lamina_engine.profiles import BUILT_IN, Graph
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.pipeline import recall
 from tests.conftest import NOW
 
 DAY_S = 86_400
@@ -285,3 +288,50 @@ def test_a_vault_without_links_answers_as_before(tmp_path: Path) -> None:
     vault = vault_of(tmp_path / "v", {"a": (0.9, 1), "b": (0.5, 2)})
     assert [h.id for h in vault.recall("why zzz", profile="causal", vector=QUERY, lanes=["vector"])] == ["a", "b"]
     assert vault.recall("why", profile="task", vector=QUERY).explain()["brought"] == 0
+
+
+# ---------------------------------------------------------------------- one hop to what is named
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Vault:
+    notes = {
+        "Harbour plan": "The harbour plan of the town was drawn by Edda Krogh in the winter of the flood.",
+        "Edda Krogh": "An engineer from Tromso, she built bridges and studied in Gothenburg.",
+        "Bakery": "Bread and rolls are sold in the morning.",
+        **{f"Note {i}": f"The plan number {i} of the town was drawn up late." for i in range(30)},
+    }
+    vault = lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW))
+    vault.add([{"id": title, "title": title, "text": text} for title, text in notes.items()])
+    vault.build_links()
+    return vault
+
+
+@pytest.mark.parametrize("profile", ["default", "temporal", "entity", "episodic"])
+def test_what_the_first_hit_names_is_found_with_its_path(named: Vault, profile: str) -> None:
+    question = "Where did the woman study who has drawn the harbour plan?"
+    hits = {hit.id: hit for hit in named.recall(question, 5, profile=profile)}
+    assert next(iter(hits)) == "Harbour plan"
+    found = hits["Edda Krogh"]
+    assert found.via == "Harbour plan -mention-> Edda Krogh"
+    assert found.score < hits["Harbour plan"].score
+    assert recompute(found.terms) == pytest.approx(found.score, abs=1e-6)
+    without = replace(BUILT_IN["default@2"], graph=Graph(), hops=Graph())
+    alone = {hit.id: hit for hit in recall(named._memory, question, k=5, profile=without).hits}
+    assert alone["Edda Krogh"].via is None
+    assert found.terms["semantic"] == alone["Edda Krogh"].terms["semantic"]  # its own match, beside what it received
+    assert found.terms["linked"] > 1.5 * alone["Edda Krogh"].terms["semantic"]
+
+
+def test_a_hop_lifts_nothing_that_does_not_match_by_itself(named: Vault) -> None:
+    named.update("Harbour plan", text="The harbour plan of the town was drawn by Edda Krogh, beside the Bakery.")
+    named.build_links()
+    hits = {hit.id: hit for hit in named.recall("harbour plan drawn", 40, lanes=["lexical"])}
+    assert "Edda Krogh" not in hits
+    assert "Bakery" not in hits
+
+
+def test_a_vault_without_tasks_is_asked_by_default(named: Vault) -> None:
+    assert named.recall("harbour plan", profile="task").profile == "default@2"
+    named.add("draw the harbour plan again", type="agent_task")
+    assert named.recall("harbour plan", profile="task").profile == "task@1"
