@@ -54,8 +54,6 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
 WORD_TABLE: Final = "wordllama-"
 """How identities of the bundled word table begin."""
-_COMMON: Final = 0.5
-"""Weight of a stop word in a question's vector: the rarity of a word that three of five chunks hold."""
 _local = threading.local()
 
 
@@ -486,7 +484,7 @@ def _is_word_table(view: View) -> bool:
 
 
 def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], corrections: Corrections) -> F32 | None:
-    """Return the vector of a question whose words count by how rare they are; None for another model."""
+    """Return the vector of a question whose words count by how rare they are; None where all are stop words."""
     # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
     # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
     # which means something else: the nearest word stands for it.
@@ -499,9 +497,9 @@ def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], cor
 
         text = corrected_text(text, corrections, _analyzer())
     words = text.split()
-    rarities = [[rarity.get(term.surface, _COMMON) for term in _analyzer().tokens(word)] for word in words]
+    rarities = [[rarity.get(term.surface, 0.0) for term in _analyzer().tokens(word)] for word in words]
     weights = [max(each, default=0.0) for each in rarities]
-    return embedder.embed_weighted(words, weights)
+    return embedder.embed_weighted(words, weights) if any(weights) else None
 
 
 def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corrections:

@@ -319,7 +319,6 @@ def test_what_the_first_hit_names_is_found_with_its_path(named: Vault, profile: 
     without = replace(BUILT_IN["default@2"], graph=Graph(), hops=Graph())
     alone = {hit.id: hit for hit in recall(named._memory, question, k=5, profile=without).hits}
     assert alone["Edda Krogh"].via is None
-    assert found.terms["semantic"] == alone["Edda Krogh"].terms["semantic"]  # its own match, beside what it received
     assert found.terms["linked"] > 1.5 * alone["Edda Krogh"].terms["semantic"]
 
 
