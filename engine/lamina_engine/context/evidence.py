@@ -149,10 +149,10 @@ def _embed(memory: Memory, texts: tuple[str, ...]) -> tuple[F32, ...]:
 
 def _weigh(view: View, part: _Part, rows: I64) -> F64:
     """Return the evidence of some rows for one part, float64 (n,)."""
-    terms = _analyzer.query(part.words)
+    terms = _analyzer.query(part.words, view.languages)
     words = Words(view, terms, _BODY)
     unknown = inverse_document_frequency(0, view.statistics.rows)
-    total = float(words.query.idf.sum()) + unknown * len(words.unknown)
+    total = float(words.query.idf.sum()) - words.query.again + unknown * len(words.unknown)
     held = view.forward.contributions(rows, words.query, _BODY, 1.0) > 0.0
     mass = held @ words.query.idf if words.query.idf.size else np.zeros(len(rows))
     chance = math.log(max(view.statistics.rows, 2))

@@ -11,7 +11,8 @@ the *stem*, which is what an index finds, and the *surface*, the folded form as 
   one-character queries. A run broken by white space or punctuation is two runs.
 * Terms longer than 64 characters become their first 48 and a digest of the whole; symbols and emoji are dropped.
 
-Stemming is Tantivy's English Snowball, for words that fold to ASCII letters.
+Stemming is Tantivy's Snowball: English, for words that fold to ASCII letters, and in texts of another language
+(`lamina_engine.index.languages`) that of the language, for all words. Only stems differ by language, never surfaces.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.index import languages
 from lamina_engine.index.forms import ASCII_WORD, MAX_SEGMENTS, Forms, ascii_forms, without_ending
+from lamina_engine.index.languages import ENGLISH
 
 if TYPE_CHECKING:
     from lamina_engine.index.wordtable import WordTable
 
-ANALYSIS_ID = "lamina-text@1"
+ANALYSIS_ID = "lamina-text@2"
 """Name of these rules; an index made under another name is rebuilt."""
 
 MAX_TERM_CHARS = 64
@@ -82,7 +85,8 @@ STOP_WORDS = frozenset(
 )
 """English function words; never asked of an index unless a query has nothing else."""
 
-Kind = Literal["word", "part", "joined", "character"]
+Kind = Literal["word", "part", "joined", "character", "variant"]
+"""A variant is the stem that the word before it has without its accents; no text of English has any."""
 
 
 class Term(NamedTuple):
@@ -100,6 +104,8 @@ class QueryTerm(NamedTuple):
     surfaces: tuple[str, ...]
     weight: float
     stop: bool
+    others: tuple[str, ...] = ()
+    """Stems of the same word in the other languages that were asked for."""
 
 
 class Word(NamedTuple):
@@ -166,16 +172,17 @@ def surface_hash(surface: str) -> int:
     return zlib.crc32(surface.encode("utf-8", "surrogatepass"), _SURFACE_CRC)
 
 
-@functools.cache
 def _stemmer() -> Callable[[str], list[str]]:
-    import tantivy  # loaded with the first word: opening a vault needs none
-
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer("english"))
-    return builder.build().analyze
+    return languages.stemmer(ENGLISH)
 
 
 def _stem(word: str) -> str:
     return _stemmer()(word)[0] if word.isascii() and word.isalpha() else word
+
+
+def language_mark(language: str) -> int:
+    """Return the hash by which forward lists hold that a row is in a language."""
+    return term_hash(f"language={language}")  # no stem has such a sign
 
 
 class Pieces:
@@ -205,6 +212,8 @@ class Pieces:
         self.hashes = array("I")
         self.starts = array("q", [0])
         self.found = array("q")
+        self.bits = array("I")
+        """Languages that each piece speaks for; see `languages.language_bits`."""
 
     @property
     def full(self) -> bool:
@@ -238,8 +247,9 @@ class Pieces:
         stops: list[int] = []
         others: list[str] = []
         first = len(self.surfaces)
+        english = self._analyzer.language == ENGLISH
         for piece in fresh:
-            if not piece.isascii():
+            if not (english and piece.isascii()):
                 others.append(piece)
                 continue
             if piece.isdigit() or (piece.isalpha() and (piece[1:].islower() or len(piece) == 1 or piece.isupper())):
@@ -257,6 +267,10 @@ class Pieces:
         for piece in others:
             number[piece] = len(self.surfaces)
             self._append(self._analyzer.words(piece))
+        bits = languages.language_bits()
+        if english:
+            chosen = [piece for piece in fresh if piece.isascii()] + others
+            self.bits.extend([bits.get(piece, 0) for piece in chosen])
         self._long += [piece for piece in fresh if len(piece) > _MEMO_PIECE_CHARS]
 
     def _append(self, words: Sequence[Word]) -> None:
@@ -331,8 +345,11 @@ class Analyzer:
     remembered, each forgotten all at once when full. What a text gives does not depend on it.
     """
 
-    def __init__(self) -> None:
-        self._words = _Words()
+    def __init__(self, language: str = ENGLISH) -> None:
+        self.language = language
+        self._others: dict[str, Analyzer] = {}
+        self._words = _Words() if language == ENGLISH else _ForeignWords(language)
+        self._elision = languages.elision(language)
         self._pieces = Pieces(self)
         self.rows = 0
         """Rows analysed so far."""
@@ -359,12 +376,32 @@ class Analyzer:
         """
         return [term for piece in text.split() for word in self.words(piece) for term in word.terms]
 
-    def query(self, text: str) -> list[QueryTerm]:
+    def of(self, language: str) -> Analyzer:
+        """Return the analyzer of texts in a language, this one for its own."""
+        if language == self.language:
+            return self
+        found = self._others.get(language)
+        if found is None:
+            found = self._others[language] = Analyzer(language)
+        return found
+
+    def query(self, text: str, among: Sequence[str] = ()) -> list[QueryTerm]:
         """Return the distinct terms of a query, in order of first appearance.
 
         A term counts as often as it is asked. The parts of one identifier share a weight of one, so that an
         identifier does not outweigh the words beside it; single characters are asked for alone only.
+
+        Parameters
+        ----------
+        text : str
+        among : sequence of str
+            Languages other than English to stem it in too.
         """
+        stop_words = STOP_WORDS
+        if among:
+            text = self._without_elisions(text, among)
+            spoken = languages.language_of(re.findall(r"\w+", text), (ENGLISH, *among))
+            stop_words = STOP_WORDS if spoken == ENGLISH else _folded_function_words(spoken)
         weights: dict[str, float] = {}
         surfaces: dict[str, dict[str, None]] = {}
         stops: dict[str, bool] = {}
@@ -376,8 +413,36 @@ class Analyzer:
                     continue
                 weights[stem] = weights.get(stem, 0.0) + (1.0 / parts if kind == "part" else 1.0)
                 surfaces.setdefault(stem, {})[surface] = None
-                stops[stem] = stops.get(stem, True) and surface in STOP_WORDS
-        return [QueryTerm(stem, tuple(surfaces[stem]), weight, stops[stem]) for stem, weight in weights.items()]
+                stops[stem] = stops.get(stem, True) and surface in stop_words
+        others = self._other_stems(text, surfaces, among)
+        return [
+            QueryTerm(stem, tuple(surfaces[stem]), weight, stops[stem], others.get(stem, ()))
+            for stem, weight in weights.items()
+        ]
+
+    def _without_elisions(self, text: str, among: Sequence[str]) -> str:
+        for language in among:
+            if (pattern := languages.elision(language)) is not None:
+                text = " ".join([pattern.sub("", piece) if pattern.match(piece) else piece for piece in text.split()])
+        return text
+
+    def _other_stems(
+        self, text: str, surfaces: dict[str, dict[str, None]], among: Sequence[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the stems of a query's words in other languages, by the English one."""
+        of_surface: dict[str, dict[str, None]] = {}
+        for language in among:
+            analyzer = self.of(language)
+            for piece in text.split():
+                surface = ""
+                for term in analyzer._query_terms(piece):
+                    surface = surface if term.kind == "variant" else term.surface
+                    of_surface.setdefault(surface, {})[term.stem] = None
+        found: dict[str, tuple[str, ...]] = {}
+        for stem, forms in surfaces.items() if among else ():
+            stems = dict.fromkeys(other for form in forms for other in of_surface.get(form, ()))
+            found[stem] = tuple(other for other in stems if other != stem)
+        return found
 
     def pieces(self) -> Pieces:
         """Return the table of pieces for a batch; numbers hold until the next call."""
@@ -398,6 +463,8 @@ class Analyzer:
         """Return the words of a text without white space (any white space in it only separates)."""
         if "," in piece:
             piece = _THOUSANDS.sub("", piece)
+        if self._elision is not None:
+            piece = self._elision.sub("", piece)
         if piece.isascii():
             return [self._words[word] for word in ASCII_WORD.findall(piece)]
         piece = _INVISIBLE.sub("", unicodedata.normalize("NFKC", piece.translate(_MARKS)))
@@ -483,6 +550,38 @@ class _Words(dict[str, Word]):
 
     def _term(self, word: str, surface: str, kind: Kind) -> Term:
         return Term(_cut(_stem(word)), _cut(surface), kind)
+
+
+class _ForeignWords(_Words):
+    """Words of a language other than English."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._stemmer = languages.stemmer(language)
+
+    def _terms(self, word: str, classes: str) -> Iterator[Term]:
+        letters = word if word.isalpha() else ""
+        for term in super()._terms(word, classes):
+            if term.kind == "character" or classes[0] == "C":
+                yield term
+                continue
+            stem = self._stem(term.surface) if term.kind != "joined" else term.stem
+            if letters and term.kind == "word" and term.surface == _cut(fold(letters)):
+                written = self._stem(letters.casefold())
+                yield Term(_cut(written), term.surface, "word")
+                if stem != written:
+                    yield Term(_cut(stem), _cut(stem), "variant")
+            else:
+                yield Term(_cut(stem), term.surface, term.kind)
+
+    def _stem(self, word: str) -> str:
+        stems = self._stemmer(unicodedata.normalize("NFC", word)) if word.isalpha() else [word]
+        return fold(stems[0]) if stems else word
+
+
+@functools.cache
+def _folded_function_words(language: str) -> frozenset[str]:
+    return frozenset(map(fold, languages.function_words(language)))
 
 
 def _parts(word: str, classes: str) -> list[str]:

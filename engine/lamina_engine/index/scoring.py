@@ -115,11 +115,14 @@ class WeightedQuery(NamedTuple):
     hashes : uint32 (q,)
     idf : float64 (q,)
         Inverse document frequency times the weight in the query.
+    again : float
+        Sum of the weights of a word's stems in further languages: a row is of one language and holds one of them.
     """
 
     terms: tuple[str, ...]
     hashes: U32
     idf: F64
+    again: float = 0.0
 
 
 def scoring_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
@@ -140,7 +143,7 @@ def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[int], rows: int, bm2
     terms : sequence of QueryTerm
         As `scoring_terms` returns them.
     frequencies : sequence of int
-        In how many of the rows each term's stem stands.
+        In how many of the rows each term's stem stands, or one of its others.
     rows : int
         Rows that the reader sees.
     bm25 : Bm25
@@ -152,18 +155,20 @@ def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[int], rows: int, bm2
     """
     names: dict[int, str] = {}
     weights: dict[int, float] = {}
+    again = 0.0
     for term, frequency in zip(terms, frequencies, strict=True):
         if not frequency:
             continue
         idf = term.weight * inverse_document_frequency(frequency, rows)
-        forms = [(term_hash(term.stem), term.stem, idf)]
+        forms = [(term_hash(stem), stem, idf) for stem in (term.stem, *term.others)]
+        again += idf * len(term.others)
         bonus = bm25.surface * idf / len(term.surfaces)
         forms += [(surface_hash(form), f'"{form}"', bonus) for form in term.surfaces if form != term.stem and bonus]
         for key, name, weight in forms:
             names.setdefault(key, name)
             weights[key] = weights.get(key, 0.0) + weight
     return WeightedQuery(
-        tuple(names.values()), np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float64)
+        tuple(names.values()), np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float64), again
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork, columns
 from lamina_engine.clock import MISSING_US
 from lamina_engine.index import inverted
-from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, language_mark
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
+from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.tail import Tail, TailWords
@@ -40,6 +41,7 @@ VECTORS = "vectors"
 _OPEN_ATTEMPTS: Final = 3
 _NO_ROW: Final = 1 << 62
 _WORDS_AT_ONCE: Final = 4_096
+_MARKS: Final = np.array([language_mark(language) for language in LANGUAGES[1:]], np.uint32)
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
@@ -125,6 +127,7 @@ class Tables(Cache):
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._segment_lists: dict[str, InvertedSegment] = {}
         self._lists: _OpenLists | None = None
+        self._languages: dict[str, Mapping[str, int]] = {}
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
@@ -265,6 +268,24 @@ class Tables(Cache):
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
+    def languages(self, snapshot: Snapshot, segment: Segment) -> Mapping[str, int]:
+        """Return the first row in the segment of each language other than English."""
+        found = self._languages.get(segment.ref.name)
+        if found is None:
+            lists = self._segment_lists.get(segment.ref.name)
+            if lists is not None:
+                spans = lists.spans(_MARKS).tolist()
+                first = [int(lists.inverted.rows[start]) if start < stop else _NO_ROW for start, stop in spans]
+            else:
+                rows = self.terms(snapshot, segment)
+                entries = np.flatnonzero(np.isin(rows.hashes, _MARKS))
+                at = np.searchsorted(rows.indptr, entries, side="right") - 1
+                marks = rows.hashes[entries]
+                first = [int(at[marks == mark][0]) if mark in marks else _NO_ROW for mark in _MARKS]
+            found = {name: row for name, row in zip(LANGUAGES[1:], first, strict=True) if row != _NO_ROW}
+            self._languages[segment.ref.name] = found
+        return found
+
     def inverted(self, snapshot: Snapshot) -> InvertedLists:
         """Return the inverted lists of a version, as far as they have been built.
 
@@ -325,6 +346,7 @@ class Tables(Cache):
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, rows)
         self._segment_lists.pop(segment.ref.name, None)
+        self._languages.pop(segment.ref.name, None)
         self._lists = None
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
@@ -378,6 +400,7 @@ class Tables(Cache):
             for name in gone:
                 del self._terms[name]
                 self._segment_lists.pop(name, None)
+                self._languages.pop(name, None)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:

@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces
+from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces, language_mark
+from lamina_engine.index.languages import LANGUAGES, foreign_rows
 from lamina_engine.index.sealed import ALIGNMENT, Seal
 from lamina_engine.index.separators import ASCII_BLANKS
 from lamina_kernels._jit import is_ready
@@ -71,8 +72,8 @@ def build_term_rows(
     Returns
     -------
     TermRows
-        Hashes of stems and of those surfaces that differ from their stem; counts saturate at 255, lengths (stems
-        only) at 65,535.
+        Hashes of stems and of those surfaces that differ from their stem, and the mark of a row's language where that
+        is not English; counts saturate at 255, lengths (stems only) at 65,535.
 
     Raises
     ------
@@ -98,10 +99,8 @@ def build_term_rows(
     while start < len(bodies):
         stop = _batch_end((bodies, headers, contexts), start)
         zones = (bodies[start:stop], headers[start:stop], contexts[start:stop])
-        if bulk:
-            batches.append(_build_bulk(analyzer.table(), zones))
-        else:
-            batches.append(_build_batch(analyzer.pieces(), zones))
+        rows, spoken = _build_bulk(analyzer.table(), zones) if bulk else _build_batch(analyzer.pieces(), zones)
+        batches.append(_with_foreign(analyzer, rows, spoken, zones) if spoken.any() else rows)
         start = stop
     return concat_terms(batches)
 
@@ -134,16 +133,37 @@ def _batch_end(zones: Sequence[Sequence[str]], start: int) -> int:
     return start + max(rows, 1)
 
 
-def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]]) -> TermRows:
+def _with_foreign(analyzer: Analyzer, rows: TermRows, spoken: U8, zones: Sequence[Sequence[str]]) -> TermRows:
+    """Return forward lists with the rows of other languages analysed in these."""
+    blocks, order = [rows], np.arange(spoken.size)
+    for place in np.unique(spoken[spoken > 0]).tolist():
+        at = np.flatnonzero(spoken == place)
+        order[at] = sum(len(block.lengths) for block in blocks) + np.arange(at.size)
+        texts = [[zone[row] for row in at.tolist()] for zone in zones]
+        pieces = analyzer.of(LANGUAGES[place]).pieces()
+        blocks.append(_count_pieces(pieces, *_number(pieces, texts), at.size, language_mark(LANGUAGES[place])))
+    return _pick(concat_terms(blocks), order)
+
+
+def _pick(rows: TermRows, order: I64) -> TermRows:
+    """Return the forward lists of rows in another order."""
+    sizes = np.diff(rows.indptr)[order]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[:-1][order] - indptr[:-1], sizes)
+    columns = (rows.hashes[entries], rows.body[entries], rows.header[entries], rows.context[entries])
+    return TermRows(indptr, *columns, rows.lengths[order])
+
+
+def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]]) -> tuple[TermRows, U8]:
     n = len(zones[0])
-    keys, lengths = table.occurrences(*_utf8([text for zone in zones for text in zone]))
+    keys, lengths, spoken = table.occurrences(*_utf8([text for zone in zones for text in zone]))
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))
     entries = count_keys(keys, indptr, hashes, body, header, context)
     # copies: what is left of the arrays would stay with a view
     body, header, context = (column[:entries].copy() for column in (body, header, context))
-    return TermRows(indptr, hashes[:entries].copy(), body, header, context, lengths)
+    return TermRows(indptr, hashes[:entries].copy(), body, header, context, lengths), spoken
 
 
 def _utf8(texts: Sequence[str]) -> tuple[U8, I64]:
@@ -159,17 +179,28 @@ def _utf8(texts: Sequence[str]) -> tuple[U8, I64]:
     return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets[-1]], offsets
 
 
-def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]]) -> TermRows:
+def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[TermRows, U8]:
     n = len(zones[0])
     numbers, sizes = _number(pieces, zones)
+    # a view of the growing array must not outlive this call
+    spoken = foreign_rows(numbers, np.cumsum(sizes), np.frombuffer(pieces.bits, np.uint32)) if numbers.size else None
     if numbers.size <= _FEW_PIECES:
-        return _count_few(pieces, numbers.tolist(), sizes.tolist(), n)
+        rows = _count_few(pieces, numbers.tolist(), sizes.tolist(), n)
+    else:
+        rows = _count_pieces(pieces, numbers, sizes, n)
+    return rows, np.zeros(n, np.uint8) if spoken is None else spoken
+
+
+def _count_pieces(pieces: Pieces, numbers: I64, sizes: I64, n: int, mark: int | None = None) -> TermRows:
+    """Count the terms of many pieces, and a mark that every row gets, which is no word of it."""
     hashes, terms_of_piece, found = _expand(pieces, numbers)
     text = np.repeat(np.arange(_ZONES * n), sizes)  # zone * n + row
     lengths = np.bincount(text, weights=found, minlength=_ZONES * n).reshape(_ZONES, n).T
     key_of_text = np.arange(n, dtype=np.uint64) << np.uint64(34) | np.arange(_ZONES, dtype=np.uint64)[:, None]
     keys = np.repeat(np.repeat(key_of_text.reshape(-1), sizes), terms_of_piece)
     keys |= hashes.astype(np.uint64) << np.uint64(2)
+    if mark is not None:
+        keys = np.concatenate([keys, np.arange(n, dtype=np.uint64) << np.uint64(34) | np.uint64(mark << 2)])
     keys.sort()
     return _count(keys, n, np.minimum(lengths, _MAX_LENGTH).astype(np.uint16))
 

@@ -16,6 +16,7 @@ from lamina_engine.index.accesses import Accesses
 from lamina_engine.index.cache import Cache
 from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.keys import hash_ids, hash_versions
+from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.row_columns import CategoryTable
 from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
@@ -146,6 +147,16 @@ class View(Cache):
         else:
             arrays = [columns.vectors(s.column("vector")) for s in segments]
         return VectorBlocks(arrays, space.dim if space else 1)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages other than English that rows of this view are in."""
+        first: dict[str, int] = {}
+        self.tables.inverted(self.snapshot)  # lists tell at once, where there are any
+        for segment in self.snapshot.segments("chunks"):
+            for language, row in self.tables.languages(self.snapshot, segment).items():
+                first.setdefault(language, segment.start + row)
+        return tuple(language for language in LANGUAGES if first.get(language, self.rows) < self.rows)
 
     @property
     def created_us(self) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.index.languages import bits_of_keys, foreign_rows
 from lamina_engine.index.separators import BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER
 from lamina_kernels import counting, forms, tokens
 from lamina_kernels._jit import compiled_before, is_ready, warm
@@ -56,6 +57,8 @@ class Occurrences(NamedTuple):
     """int64 (m,): as `lamina_kernels.counting.expand_rows` packs them."""
     lengths: U16
     """uint16 (n, 3): terms in each zone."""
+    languages: U8
+    """uint8 (n,): as `lamina_engine.index.languages.foreign_rows` gives them."""
 
 
 class WordTable:
@@ -77,6 +80,8 @@ class WordTable:
         self._hashes, self._surfaces, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
         self._records = _Growing(np.int64)
         """By piece, what `lamina_kernels.counting.pack_pieces` writes of it."""
+        self._bits = _Growing(np.uint32)
+        """By piece, the languages that it speaks for."""
         self._room = _spans_room(0)
         self._stem_starts = _Growing(np.int64)
         self._stem_starts.extend(np.zeros(1, np.int64))
@@ -105,7 +110,7 @@ class WordTable:
         counting.measure_pieces(numbers, self._records.view, sizes)
         keys, lengths = np.empty(int(sizes[0]), np.int64), np.empty((n, counting.ZONES), np.uint16)
         counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, keys, lengths)
-        return Occurrences(keys, lengths)
+        return Occurrences(keys, lengths, foreign_rows(numbers, stops, self._bits.view))
 
     def words(self, data: U8, offsets: I64) -> list[str]:
         """Return the surfaces of the tokens of texts, in order, joined by spaces.
@@ -140,6 +145,7 @@ class WordTable:
         numbers = self._pieces.numbers(data, begins[:count], ends[:count], keys[:count])
         if self._pieces.count > known:
             self._learn(known)
+            self._bits.extend(bits_of_keys(self._pieces.keys(known)))
         return numbers, stops
 
     def _spans_of(self, room: int) -> tuple[I64, I64, I64]:
@@ -312,6 +318,10 @@ class _Numbers:
     def starts(self, first: int) -> I64:
         """Return where the texts from number ``first`` on begin, and the end of the last one's."""
         return self._starts[first : self.count + 1]
+
+    def keys(self, first: int) -> I64:
+        """Return the keys of the texts from number ``first`` on."""
+        return self._keys[first : self.count]
 
     @property
     def text(self) -> U8:

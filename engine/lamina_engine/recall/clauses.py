@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.index.analysis import Analyzer, Term, fold, term_hash
+from lamina_engine.index.languages import ENGLISH
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
@@ -160,9 +161,13 @@ class _Finder:
         return self._analyzer.tokens(encodable(clause.text))
 
     def _rows_of_stems(self, clause: Clause) -> I64:
-        keys = np.array([term_hash(stem) for stem in stems_of(self._terms(clause))], np.uint32)
-        rows = rows_with_all(self._view, keys)
-        return rows[self._view.forward.holds(rows, keys)] if len(rows) else rows
+        found = [_NO_ROWS]
+        for language in (ENGLISH, *self._view.languages):
+            terms = self._analyzer.of(language).tokens(encodable(clause.text))
+            keys = np.array([term_hash(stem) for stem in stems_of(terms)], np.uint32)
+            rows = rows_with_all(self._view, keys)
+            found.append(rows[self._view.forward.holds(rows, keys)] if len(rows) else rows)
+        return np.unique(np.concatenate(found)) if len(found) > 2 else found[-1]
 
     def _rows_of_words(self, clause: Clause) -> I64:
         field = TITLE if clause.field == "title" else WORDS
@@ -254,7 +259,7 @@ def is_sequence(clause: Clause, terms: Iterable[Term]) -> bool:
 
 def stems_of(terms: Iterable[Term]) -> list[str]:
     """Return the stems that a row must hold for a word: its joined forms, else all terms."""
-    kept = [term for term in terms if term.kind != "character"]
+    kept = [term for term in terms if term.kind not in ("character", "variant")]
     joined = [term for term in kept if term.kind == "joined"]
     return list(dict.fromkeys(term.stem for term in joined or kept))
 

@@ -6,7 +6,7 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -78,8 +78,11 @@ class Words:
     def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = ()) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         self._stems = [term_hash(term.stem) for term in self._terms]
-        surfaces = [surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem]
-        self._keys: U32 = np.array(list(dict.fromkeys([*self._stems, *surfaces])), np.uint32)
+        others = [term_hash(stem) for term in self._terms for stem in term.others]
+        surfaces = [
+            surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem or term.others
+        ]
+        self._keys: U32 = np.array(list(dict.fromkeys([*self._stems, *others, *surfaces])), np.uint32)
         """Of all stems, then of the surfaces that differ from theirs."""
         self._average = view.statistics.average_length(bm25)
         self._scored: Lane = EMPTY
@@ -96,14 +99,15 @@ class Words:
         if self._tail is not None:
             frequencies += np.bincount(self._tail.terms, minlength=len(self._keys))
         rows_of = dict(zip(self._keys.tolist(), frequencies.tolist(), strict=True))
-        counts = [rows_of[key] for key in self._stems]
-        self.query: WeightedQuery = weigh(self._terms, counts, view.statistics.rows, bm25)
+        found = [_held(term, rows_of) for term in self._terms]
+        counts = [sum([rows_of[term_hash(stem)] for stem in (term.stem, *term.others)]) for term in found]
+        self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
         self._postings = postings.only(self.query.hashes)
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
         self._counts = counts
         most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
-        self.ceiling = (most + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)
+        self.ceiling = (most - self.query.again + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)
         """Upper bound of any score: every term, at unlimited frequency."""
         self.names = (*self.query.terms, *(bonus.name for bonus in self._bonuses))
         """What adds to a score."""
@@ -216,6 +220,14 @@ class Words:
         scores = self.score_words(rows[first])
         rest = rest[bounds[rest] >= max(least, _kth(scores, depth))]
         return Lane(np.concatenate([rows[first], rows[rest]]), np.concatenate([scores, self.score_words(rows[rest])]))
+
+
+def _held(term: QueryTerm, rows_of: Mapping[int, int]) -> QueryTerm:
+    """Return a term with those of its stems alone that rows hold, or as it is."""
+    if not term.others:
+        return term
+    stems = [stem for stem in (term.stem, *term.others) if rows_of[term_hash(stem)]]
+    return term._replace(stem=stems[0], others=tuple(stems[1:])) if stems else term
 
 
 def rows_with_all(view: View, keys: U32) -> I64:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer, QueryTerm
+from lamina_engine.index.languages import language_of
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Lexical, Profile
@@ -74,7 +75,8 @@ class Outcome(Struct, frozen=True):
         """Return the window of a text that matches the question best. O(length of the text)."""
         from lamina_engine.recall.snippets import WIDTH, cut_snippet
 
-        analyzer, weights = _analyzer(), self.stems
+        weights = self.stems
+        analyzer = _analyzer().of(language_of(text.split()))
         if self.patterns:
             from lamina_engine.recall.clauses import weigh_stems
 
@@ -433,13 +435,13 @@ def _ask_lanes(
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
     bm25, asked = _bm25(request.profile.lexical), "lexical" in request.lanes
-    terms = _analyzer().query(request.text)
+    terms = _analyzer().query(request.text, view.languages)
     words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
         from lamina_engine.recall.spelling import corrected_terms
 
-        words = Words(view, corrected_terms(terms, corrections, _analyzer()), bm25, bonuses)
+        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     later: Future[Lane] | None = None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:

@@ -51,7 +51,7 @@ def _demand(view: View, least: tuple[float, float]) -> float:
 
 
 def _word_share(view: View, query: str, rows: I64) -> F64:
-    words = Words(view, Analyzer().query(query), _BODY)
+    words = Words(view, Analyzer().query(query, view.languages), _BODY)
     n = view.statistics.rows
     frequencies = (n + 1.0) / np.exp(words.query.idf) - 0.5  # idf is ln(1 + (n − f + ½) / (f + ½))
     weights = np.log((n + _PRIOR_ROWS) / (np.maximum(frequencies, 0.0) + 0.5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,6 +24,27 @@ MAX_QUERY_CHARS = 20_000
 """Longer queries are truncated: a pasted log must not take seconds."""
 MAX_OPERATORS = 64
 """A query with more operators is a text that was pasted: it has none."""
+MOST_COURTEOUS_CHARS = 1_000
+"""Longer questions are texts that were pasted."""
+_OPENINGS = frozenset(
+    re.findall(
+        r"\S+",
+        """hi hello hey hiya howdy greetings good please pls kindly can could would will do any i i'd i'm we we'd may just only
+        a one quick excuse sorry tell remind let hallo guten bitte kannst könntest können könnten weißt weisst wissen sag
+        bonjour bonsoir salut peux pourrais pouvez pourriez sais savez dis est s hola buenos buenas me puedes puede podrías
+        podría sabes dime por ciao buongiorno mi puoi potresti può sai dimmi per olá ola oi você pode poderia podes hoi
+        goedemorgen kun kunt kan alsjeblieft alstublieft""",
+    )
+)
+_CLOSINGS = frozenset(
+    re.findall(
+        r"\S+",
+        """thanks thank thx ty cheers appreciated appreciate please pls if when that bitte danke dank plaît plait merci favor
+        gracias favore grazie obrigado obrigada alsjeblieft alstublieft bedankt""",
+    )
+)
+"""With one of the first before a question, or of the second near its end, there may be courtesy around it."""
+_CLOSING_WORDS = 10
 _SIGNS = frozenset('"\u201c*~+-:')
 """An operator has one of these at least."""
 
@@ -31,7 +53,7 @@ class Request(Struct, frozen=True):
     """Validated arguments of one recall."""
 
     text: str
-    """The query; without the signs of its operators, and without what they exclude."""
+    """The query; without courtesy, the signs of its operators, and what they exclude."""
     k: int
     """Hits to rank, those that `offset` skips among them."""
     profile: Profile
@@ -117,7 +139,7 @@ def make_request(
     if not isinstance(syntax, bool):
         raise InvalidArgument(f"syntax={syntax!r} must be True, to read operators in the query, or False")
     zone(tz)
-    text = text[:MAX_QUERY_CHARS]
+    text = _plain_text(text[:MAX_QUERY_CHARS])
     parsed = parse_operators(text) if syntax else None
     present = _now(now, as_of, now_us, tz)
     since_us = _moment(since, tz, present, "since")
@@ -149,6 +171,18 @@ def make_request(
         per_source=None if fill or _names_source(where, parsed) else _per_source(per_source),
         candidates=_candidates(candidates),
     )
+
+
+def _plain_text(text: str) -> str:
+    """Return a question in small letters if all are capitals, and without courtesy around it."""
+    if text.isupper() and " " in text:
+        text = text.lower()
+    words = re.findall(r"[\w']+", text.lower()) if len(text) <= MOST_COURTEOUS_CHARS else ()
+    if not words or (words[0] not in _OPENINGS and _CLOSINGS.isdisjoint(words[-_CLOSING_WORDS:])):
+        return text
+    from lamina_engine.recall.courtesy import strip_courtesy  # in few questions
+
+    return strip_courtesy(text)
 
 
 def _per_source(most: object) -> int | None:

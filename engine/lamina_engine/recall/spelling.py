@@ -29,6 +29,8 @@ MOST: Final = 3
 LEAST_LETTERS: Final = 4
 TWO_EDITS_LETTERS: Final = 8
 """From so many letters on two edits are tried."""
+NAME_LETTERS: Final = 6
+"""In shorter names no letter is replaced: Linus is not Linux."""
 MOST_LETTERS: Final = 32
 AGREEING: Final = 2
 """First letters that have to agree where there are two edits."""
@@ -58,7 +60,8 @@ def find_corrections(
     stems = {term.stem for term in unknown if not term.stop}
     exact = {term.stem for operator in operators for term in analyzer.tokens(operator)}
     found: dict[str, list[str]] = {}
-    for piece in text.split():
+    for at, piece in enumerate(text.split()):
+        is_name = at > 0 and piece[:1].isupper() and not piece.isupper()
         terms = analyzer.tokens(piece)
         parts = [term.stem for term in terms if term.kind == "part"]
         for term in terms:
@@ -67,12 +70,16 @@ def find_corrections(
             fits = LEAST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha()
             if usable and fits and term.stem in stems and term.stem not in exact and word not in found:
                 nearest = nearest_words(view, word)
+                if is_name and len(word) < NAME_LETTERS:
+                    nearest = [other for other in nearest if not _replaces(word, other)]
                 if nearest:
                     found[word] = nearest
     return found
 
 
-def corrected_terms(terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer) -> list[QueryTerm]:
+def corrected_terms(
+    terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer, among: Sequence[str] = ()
+) -> list[QueryTerm]:
     """Return a query's terms with corrections in place of misspelt words, at lower weight."""
     out: list[QueryTerm] = []
     for term in terms:
@@ -81,10 +88,15 @@ def corrected_terms(terms: Sequence[QueryTerm], corrections: Corrections, analyz
             out.append(term)
             continue
         surfaces: dict[str, dict[str, None]] = {}
+        others: dict[str, dict[str, None]] = {}
         for word in nearest:
-            for asked in analyzer.query(word):
+            for asked in analyzer.query(word, among):
                 surfaces.setdefault(asked.stem, {})[word] = None
-        out += [QueryTerm(stem, tuple(forms), WEIGHT * term.weight, False) for stem, forms in surfaces.items()]
+                others.setdefault(asked.stem, {}).update(dict.fromkeys(asked.others))
+        out += [
+            QueryTerm(stem, tuple(forms), WEIGHT * term.weight, False, tuple(others[stem]))
+            for stem, forms in surfaces.items()
+        ]
     return out
 
 
@@ -96,6 +108,11 @@ def corrected_text(text: str, corrections: Corrections, analyzer: Analyzer) -> s
         nearest = next((corrections[surface][0] for surface in surfaces if surface in corrections), piece)
         pieces.append(nearest)
     return " ".join(pieces)
+
+
+def _replaces(word: str, other: str) -> bool:
+    """Return True if one word is the other with a letter replaced."""
+    return len(word) == len(other) and sorted(word) != sorted(other)
 
 
 def nearest_words(view: View, word: str) -> list[str]:

@@ -344,7 +344,7 @@ class _Matches:
             return np.zeros(len(rows))
         p = self._lexical
         bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-        words = Words(self._view, Analyzer().query(self._query), bm25)
+        words = Words(self._view, Analyzer().query(self._query, self._view.languages), bm25)
         return words.score(rows) / words.ceiling if words.ceiling else np.zeros(len(rows))
 
 

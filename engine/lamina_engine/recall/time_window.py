@@ -233,7 +233,7 @@ def window_of_event(view: View, request: Request, found: TimeExpression, mode: s
     """
     profile = request.profile
     selection = select_rows(view, request.where, None, None, invalidated=profile.invalidated > 0.0)
-    words = Words(view, Analyzer().query(str(found.event)), Bm25(header=profile.lexical.header))
+    words = Words(view, Analyzer().query(str(found.event), view.languages), Bm25(header=profile.lexical.header))
     rows = words.lane(selection, _CANDIDATES).rows
     if not len(rows):
         return None

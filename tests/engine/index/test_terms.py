@@ -178,7 +178,7 @@ def test_missing_files_and_other_rules_are_noticed(tmp_path: Path, monkeypatch: 
     with pytest.raises(TermsDamaged):
         open_terms(tmp_path / "none", verify=False)
     write_terms(tmp_path / "t", rows_of("one"))
-    monkeypatch.setattr(terms_module, "ANALYSIS_ID", "lamina-text@2")
+    monkeypatch.setattr(terms_module, "ANALYSIS_ID", "lamina-text@0")
     with pytest.raises(TermsDamaged, match="other rules"):
         open_terms(tmp_path / "t", verify=False)
 

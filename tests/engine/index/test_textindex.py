@@ -155,7 +155,7 @@ def test_damage_is_noticed(index: TextIndex, tmp_path: Path, monkeypatch: pytest
     postings.unlink()
     with pytest.raises(TextIndexDamaged, match="other files"):
         open_index(index.path)
-    monkeypatch.setattr(textindex, "ANALYSIS_ID", "lamina-text@2")
+    monkeypatch.setattr(textindex, "ANALYSIS_ID", "lamina-text@0")
     with pytest.raises(TextIndexDamaged, match="made by"):
         open_index(index.path)
     (index.path / textindex.PARTS).write_bytes(b"{")

@@ -181,3 +181,19 @@ def test_a_word_of_english_that_the_vault_lacks_is_not_corrected(tmp_path: Path)
         vault.add([{"text": "The garden hedge is prone to frost."}, {"text": "Postgres stopped at noon."}])
         assert "corrected" not in vault.recall("phone", k=1).explain()
         assert vault.recall("postgers", k=1).explain()["corrected"] == {"postgers": ["postgres"]}
+
+
+def test_a_short_name_is_not_taken_for_another_by_one_letter(vault: Vault) -> None:
+    # findings, stranger: Linus was read as Linux
+    vault.add([{"text": "Linux runs on the build hosts.", "id": "linux"}, {"text": "Carla wrote it.", "id": "carla"}])
+    assert "corrected" not in vault.recall("where does Linus live").explain()
+    assert vault.recall("where does Calra live").explain()["corrected"] == {"calra": ["carla"]}
+    assert vault.recall("does linix boot").explain()["corrected"] == {"linix": ["linux"]}
+
+
+def test_a_word_the_vault_does_not_know_costs_nothing(vault: Vault) -> None:
+    plain, strange = (
+        vault.recall(text, lanes=["lexical"]) for text in ("postgres slower", "postgres slower zyxomatqu")
+    )
+    assert plain
+    assert [(hit.id, hit.score) for hit in strange] == [(hit.id, hit.score) for hit in plain]
