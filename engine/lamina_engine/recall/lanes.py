@@ -100,7 +100,12 @@ class Words:
             frequencies += np.bincount(self._tail.terms, minlength=len(self._keys))
         rows_of = dict(zip(self._keys.tolist(), frequencies.tolist(), strict=True))
         found = [_held(term, rows_of) for term in self._terms]
-        counts = [sum([rows_of[term_hash(stem)] for stem in (term.stem, *term.others)]) for term in found]
+        counts = [
+            rows_of[key]
+            if term is asked and not term.others
+            else sum([rows_of[term_hash(s)] for s in (term.stem, *term.others)])
+            for term, asked, key in zip(found, self._terms, self._stems, strict=True)
+        ]
         self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
         self._postings = postings.only(self.query.hashes)
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
