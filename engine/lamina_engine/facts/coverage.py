@@ -72,6 +72,8 @@ def is_akin(first: str, second: str) -> bool:
     if first == second:
         return True
     shorter, longer = sorted((first, second), key=len)
+    if longer in (f"{shorter}er", f"{shorter}or") and len(shorter) >= _LEAST_AKIN - 1:
+        return True
     return len(shorter) >= _LEAST_AKIN and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
 
 
@@ -223,7 +225,13 @@ class Coverage:
             return Evidence(frozenset(shown | by_key), bool(shown))
         if (not shown and not heavy and not is_named) or not self._names_head(fact):
             return _NOTHING
+        others = {part for part in fact.key.split("_") if stem(part) in keys and not self._shows(part)}
+        is_named = is_named or (bool(shown) and self._names(tuple(map(stem, others))))
         return Evidence(frozenset(shown | by_key | sort), is_named)
+
+    def _shows(self, part: str) -> bool:
+        """Return whether the question shows an intent that a part of a predicate answers by itself."""
+        return any(part in intent.predicates for intent in self._question.intents)
 
     def _kind_words(self, fact: Fact) -> set[int]:
         """Return the positions of the words that name the type of a fact's value."""
@@ -318,17 +326,26 @@ class Coverage:
         """Return the positions of words that show an intent of a fact."""
         found: set[int] = set()
         for intent, at in self._question.triggers:
-            if not satisfies(intent, fact):
+            if not satisfies(intent, fact) or not self._fills(intent, fact):
                 continue
             # an intent's own predicates name something else: "cpu" is no "memory limit", though both are hardware
             others = {i for i in at if self._words[i] in intent.predicates and fact.key not in intent.predicates}
             found |= {i for i in at if i not in others or any(is_akin(self._stems[i], key) for key in keys)}
         return found
 
+    def _fills(self, intent: Intent, fact: Fact) -> bool:
+        """Return whether nothing of a predicate is left beside an intent's own: a "DNS server" is no server."""
+        parts = fact.key.split("_")
+        if fact.key in intent.predicates or fact.predicate in {*intent.predicates, *intent.inverse}:
+            return True
+        rest = {part for part in parts if part not in intent.predicates and part not in STOP_WORDS}
+        asked = {self._stems[i] for i in self._question.asking}
+        return all(part in vocabulary.KINDS or any(is_akin(stem(part), each) for each in asked) for part in rest)
+
     def _names_head(self, fact: Fact) -> bool:
         """Return whether the question asks for the end of a predicate: no password is its hint."""
         head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
-        if "where" in {want for _, want in self._wants} and head in vocabulary.TARGETS:
+        if any(word in self._words and head in heads for word, heads in vocabulary.TARGETS.items()):
             return True
         if (
             not head
@@ -373,12 +390,15 @@ class Coverage:
                 helper not in vocabulary.PAST and ((helper in vocabulary.HELPERS and before < i - 1) or is_state)
             ):
                 found.add(i)
-            # "which insurer covers Truck 7"
-            found |= (
-                {i}
-                if words[i].endswith("s") and i > 1 and words[i - 2] in vocabulary.WHICH and i + 1 not in asking
-                else set()
-            )
+            after = i + 1 + (i + 1 < len(words) and words[i + 1] in _PREPOSITIONS)
+            if (
+                i > 1
+                and words[i].endswith("s")
+                and words[i - 2] in vocabulary.WHICH
+                and after < len(words)
+                and after not in asking
+            ):
+                found.add(i)  # "which insurer covers Truck 7"
         return found
 
     def _names(self, keys: tuple[str, ...]) -> bool:
@@ -408,7 +428,9 @@ class Coverage:
         if not want:
             return False
         if want == "who":
-            return fact.object_id is not None or all(vocabulary.NAME.fullmatch(word) for word in value.split()[:1])
+            if fact.object_id is not None or vocabulary.NAME.fullmatch(next(iter(value.split()), "")):
+                return True
+            return self._is_agent(fact) and not vocabulary.NUMBER.search(value) and not vocabulary.URL.match(value)
         if want == "when":
             return fact.object_id is None and vocabulary.DATE.search(value) is not None
         if want == "machine":
@@ -419,8 +441,19 @@ class Coverage:
             return vocabulary.NUMBER.search(value) is not None
         if want == "why":
             return any(satisfies(intent, fact) for intent in self._question.intents if intent.name in _CAUSES)
-        parts = fact.key.split("_")
-        if not vocabulary.PLACES.isdisjoint(parts) or parts[-1] in _PREPOSITIONS:
+        if vocabulary.URL.match(value) or not vocabulary.PLACES.isdisjoint(fact.key.split("_")):
             return True
-        is_place = parts[-1] not in STOP_WORDS and parts[-1] not in vocabulary.PERSONS
-        return is_place and not vocabulary.FIGURE.fullmatch(value) and not vocabulary.DAY.search(value)
+        if vocabulary.FIGURE.fullmatch(value) or vocabulary.DAY.search(value) or self._is_agent(fact):
+            return False
+        return fact.key.rpartition("_")[2] not in STOP_WORDS - _PREPOSITIONS
+
+    def _is_agent(self, fact: Fact) -> bool:
+        """Return whether a predicate is a role of people: ``lender``, ``curator``, ``led_by``."""
+        last = fact.key.rpartition("_")[2]
+        if last in vocabulary.PERSONS or last == "by":
+            return True
+        return (
+            last.endswith(("er", "or", "ist", "ant"))
+            and bool(self.evidence(fact).words)
+            and last not in vocabulary.THINGS
+        )

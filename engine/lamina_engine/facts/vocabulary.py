@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 FLUFF: Final = _words(
     """tell know known show give find list info information detail details thing things anything everything something describe
-    summarise summarize summary current currently exactly exact please kind type sort say says said mean means remember remind
+    summarise summarize summary overview current currently exactly exact please kind type sort say says said mean means remember remind
     recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
     chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
     anyone someone somebody one way us our we must may might shall name names whom whose which much many able
@@ -109,8 +109,10 @@ PRESENT: Final = _words("current latest present best own exact usual")
 """Parts that a question may leave out."""
 HEADS: Final = _words("address code id location name style url order info details size handle account username")
 """Ends that need not be asked for: a "locker code" is what is asked of a locker."""
-TARGETS: Final = _words("target destination path folder bucket")
-"""Ends that "where" asks for."""
+TARGETS: Final = {
+    "where": _words("target destination path folder bucket"), "much": _words("value price amount cost fee sum rent")
+}  # fmt: skip
+"""Ends that a question word asks for."""
 PLACES: Final = _words(
     """address home location residence city town country office room place path file folder repo repository github git url website
     site homepage domain fqdn email mail employer company machine server host birthplace origin hometown credentials credential
@@ -123,6 +125,15 @@ PERSONS: Final = _words(
     editor"""
 )
 """Ends whose values are people, who are at no place that is known."""
+THINGS: Final = _words(
+    "server router number order counter computer folder container cluster timer trigger layer paper weather"
+)
+"""Ends in -er that are no people."""
+KINDS: Final = _words(
+    """work home office mobile cell main primary official direct personal private full whole monthly yearly annual current latest
+    favourite favorite preferred own date time name number address id type lecture meeting"""
+)
+"""Parts that say only of what kind: a work phone is a phone."""
 LINKS: Final = _words("link url address page website")
 """Words for a value that is a link."""
 SPELLINGS: Final = {
@@ -136,11 +147,12 @@ SPELLINGS: Final = {
         "application app", "authentication auth", "certificate cert", "frequency freq", "volume vol", "manager mgr",
         "kilometre km kilometres kilometers kilometer", "kilogram kg kilograms", "gigabyte gb gigabytes", "megabyte mb megabytes",
         "tonne tonnes", "euro eur euros", "dollar usd dollars", "directory dir", "message msg", "password pwd passwd",
-        "version ver", "photo pic picture", "theatre theater", "lead led leads leading",
+        "version ver", "photo pic picture", "theatre theater", "lead led leads leading", "lend lent", "drive drove driven", "build built",
+        "sell sold", "buy bought", "speak spoke spoken", "choose chose chosen", "draw drew drawn", "teach taught", "write wrote written",
     ))
     for word in words
 }  # fmt: skip
-"""Short forms and other spellings, with the word they stand for."""
+"""Short forms, other spellings and irregular forms, with the word they stand for."""
 
 # ---------------------------------------------------------------------- values
 

@@ -32,6 +32,8 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
     named = [i for i in range(len(words)) if i not in free]
     parts = key.split("_")
     for i in sorted(at):
+        if i and words[i - 1] == "whose" and named:
+            return "subject"
         before, after = any(j < i for j in named), any(j > i for j in named)
         if after and _is_finite(words, i):
             return "subject" if _subject_acts(parts, words[i]) else "value"
@@ -49,7 +51,9 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
 
 def _is_finite(words: Sequence[str], i: int) -> bool:
     """Return whether a word is the verb of "who owns", "which service uses"."""
-    if not words[i].endswith(("s", "ed")) or (i + 1 < len(words) and words[i + 1] in _BEING | _HELPERS | {"of"}):
+    if not words[i].endswith(("s", "ed")) or (
+        i + 1 < len(words) and words[i + 1] in _BEING | _HELPERS | {"of", "has", "have", "had"}
+    ):
         return False
     return i > 0 and (words[i - 1] in _AGENTS - {"which", "what"} or (i > 1 and words[i - 2] in {"which", "what"}) or
                       (words[i - 1] == "what" and words[i].endswith("s")))  # fmt: skip
