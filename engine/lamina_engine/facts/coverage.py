@@ -143,6 +143,8 @@ class Coverage:
             return False  # "where is the machine that Atlas runs on" asks for its place
         if len(path) > 1:
             first, last = (each.words for each in found)
+            if not first.isdisjoint(self._sort) and last.isdisjoint(self._sort):
+                return False  # "which team" asks for a team, at the end
             if not ((first - last and last - first) or is_chain) or (self._beside and self._beside.isdisjoint(first)):
                 return False
         asked_in = {self._question.sentences[i] for i in seen}
@@ -181,9 +183,11 @@ class Coverage:
             while before >= 0 and words[before] in vocabulary.ARTICLES:
                 before -= 1
             if self._question.words[stop - 1].endswith(("'s", "'")):
-                found |= set(self._run(stop, 1))
+                found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.RELATING}
             elif before > 0 and words[before] in vocabulary.LINKING:
                 found |= set(self._run(before - 1, -1))
+            elif before > 1 and any(words[i].endswith("ing") for i in (before, before - 1)):
+                found |= {i for i in (before, before - 1) if i in asking}  # "the person looking after Atlas"
             elif before > 0 and words[before] in vocabulary.RELATIVE:
                 found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.LIGHT | vocabulary.RELATING}
         return found
@@ -345,6 +349,10 @@ class Coverage:
     def _names_head(self, fact: Fact) -> bool:
         """Return whether the question asks for the end of a predicate: no password is its hint."""
         head = next((part for part in reversed(fact.key.split("_")) if part not in STOP_WORDS), "")
+        others = {stem(part) for part in fact.key.split("_")} - {stem(head)}
+        counted = self._is_count and any(is_akin(self._stems[i], other) for i in self._sort for other in others)
+        if counted and head not in vocabulary.COUNTS and not any(is_akin(stem(head), each) for each in self._stems):
+            return False  # "how many episodes" does not ask for an "episode length"
         if any(word in self._words and head in heads for word, heads in vocabulary.TARGETS.items()):
             return True
         if (
@@ -387,7 +395,8 @@ class Coverage:
             helper = words[before] if before >= 0 and not words[i - 1].endswith("'s") else ""
             is_state = helper in vocabulary.BEING and (words[i].endswith(("ed", "en")) or i - 1 not in asking)
             if (helper == "how" and words[i] in vocabulary.DEGREES) or (
-                helper not in vocabulary.PAST and ((helper in vocabulary.HELPERS and before < i - 1) or is_state)
+                helper not in vocabulary.PAST
+                and ((helper in vocabulary.HELPERS | vocabulary.HAVING and before < i - 1) or is_state)
             ):
                 found.add(i)
             after = i + 1 + (i + 1 < len(words) and words[i + 1] in _PREPOSITIONS)

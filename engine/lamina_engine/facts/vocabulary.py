@@ -67,6 +67,7 @@ MEASURES: Final = _words("size length amount")
 
 ARTICLES: Final = _words("the a an our my your their")
 HELPERS: Final = _words("do does did should can could must may will would")
+HAVING: Final = _words("has have")
 BEING: Final = _words("is are was were be been")
 ASKERS: Final = _words("i we you one")
 WHICH: Final = _words("which what")
@@ -107,10 +108,12 @@ UNITS: Final = frozenset(
 
 PRESENT: Final = _words("current latest present best own exact usual")
 """Parts that a question may leave out."""
-HEADS: Final = _words("address code id location name style url order info details size handle account username")
+HEADS: Final = _words("address code id location name style url order info details size handle account username type")
 """Ends that need not be asked for: a "locker code" is what is asked of a locker."""
+COUNTS: Final = _words("count number size total limit capacity")
+"""Ends that "how many" asks for."""
 TARGETS: Final = {
-    "where": _words("target destination path folder bucket"), "much": _words("value price amount cost fee sum rent")
+    "where": _words("target destination path folder bucket space spot"), "much": _words("value price amount cost fee sum rent")
 }  # fmt: skip
 """Ends that a question word asks for."""
 PLACES: Final = _words(
@@ -143,7 +146,7 @@ SPELLINGS: Final = {
         "quantity qty", "average avg", "temperature temp", "address addr", "telephone tel", "documentation doc docs",
         "organisation org organization", "department dept", "favourite favorite", "colour color", "licence license", "centre center",
         "minimum min least lowest smallest minimal", "maximum max most highest largest biggest maximal", "timezone tz",
-        "programme program", "requirement req requirements", "information info", "description desc", "administrator admin",
+        "programme program", "requirement req requirements", "information info", "description desc", "administrator admin dba",
         "application app", "authentication auth", "certificate cert", "frequency freq", "volume vol", "manager mgr",
         "kilometre km kilometres kilometers kilometer", "kilogram kg kilograms", "gigabyte gb gigabytes", "megabyte mb megabytes",
         "tonne tonnes", "euro eur euros", "dollar usd dollars", "directory dir", "message msg", "password pwd passwd",

@@ -19,6 +19,7 @@ _BEING: Final = frozenset({"is", "are", "was", "were"})
 _PREPOSITIONS: Final = frozenset(
     {"to", "for", "at", "on", "in", "with", "from", "into", "under", "via", "through", "against"}
 )
+_MANNER: Final = frozenset({"how", "when", "where", "why"})
 _OF: Final = frozenset({"of", "to", "for"})
 _AGENTIVE: Final = ("er", "or", "ist", "ee")
 
@@ -37,7 +38,11 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
         before, after = any(j < i for j in named), any(j > i for j in named)
         if after and _is_finite(words, i):
             return "subject" if _subject_acts(parts, words[i]) else "value"
-        if before and any(words[j] in _HELPERS and any(j < k < i for k in named) for j in range(i)):
+        if (
+            before
+            and not _MANNER & set(words)
+            and any(words[j] in _HELPERS and any(j < k < i for k in named) for j in range(i))
+        ):
             if parts[-1] == "by":
                 return "subject"
             if _subject_acts(parts, words[i]):

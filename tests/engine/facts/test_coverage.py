@@ -1,6 +1,7 @@
 """Abstention: questions that facts answer and questions that they do not, over invented worlds.
 
-The first set was tuned on; the others were written before anything was tried on them, and say what they measured then.
+The first set was tuned on; the others were written before anything was tried on them, and decision 0038 says what they measured
+then. The ninth showed rules that were mended, and was not filled with its own words: it stands for what is still unknown.
 """
 
 from __future__ import annotations
@@ -46,8 +47,16 @@ def load(name: str) -> World:
     return found
 
 
-@pytest.mark.parametrize("name", ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"])
-def test_questions_that_no_fact_answers_are_not_answered_and_the_others_are(memory: Memory, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "most_missed"),
+    [
+        *((name, 0.05) for name in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")),
+        ("ninth", 0.15),
+    ],
+)
+def test_questions_that_no_fact_answers_are_not_answered_and_the_others_are(
+    memory: Memory, name: str, most_missed: float
+) -> None:
     world = load(name)
     ensure_entities(memory, world.entities)
     write(memory, world.facts)
@@ -61,7 +70,7 @@ def test_questions_that_no_fact_answers_are_not_answered_and_the_others_are(memo
         if not answers.answered or (key and asked and key not in asked):
             missed.append(question)
     assert len(wrong) <= 0.02 * len(world.unanswerable), wrong
-    assert len(missed) <= 0.05 * len(world.answerable), missed
+    assert len(missed) <= most_missed * len(world.answerable), missed
 
 
 @pytest.mark.parametrize(

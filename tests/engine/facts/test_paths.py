@@ -1,4 +1,4 @@
-"""Questions whose answer lies two facts away, over a world of 2,000 facts that was written before the rules."""
+"""Questions whose answer lies two facts away, over a world of 2,000 facts."""
 
 from __future__ import annotations
 
