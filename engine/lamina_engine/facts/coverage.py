@@ -338,7 +338,7 @@ class Coverage:
         return found
 
     def _fills(self, intent: Intent, fact: Fact) -> bool:
-        """Return whether nothing of a predicate is left beside an intent's own: a "DNS server" is no server."""
+        """Return whether an intent accounts for a whole predicate: a "DNS server" is no server."""
         parts = fact.key.split("_")
         if fact.key in intent.predicates or fact.predicate in {*intent.predicates, *intent.inverse}:
             return True
