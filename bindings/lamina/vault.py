@@ -321,8 +321,8 @@ class Vault:
             ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
             `freshness`.
         links : bool
-            Also update the cheap links. Off by default, as links would then depend on how records are batched;
-            `build_links` makes them all.
+            Also make the cheap links: those that the texts hold (``[[Title]]``, Markdown), and mentions now and then. Off by
+            default, as links would then depend on how records are batched; the next `ingest` or `build_links` makes all.
         on_conflict : {"version", "skip", "error", "overwrite"}
             Treatment of a record whose id is known: a new version where it differs (``version``), nothing (``skip``),
             `ChunkExists` with nothing written (``error``), or a new version where it differs that is current in any

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.chunks import writing
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 HANDOFF: Final = "agent_handoff"
 INSIGHT: Final = "agent_insight"
+DERIVED: Final = "derived"
+"""Role of chunks that sum up others of their session: they stand a little below what they are made of."""
 _SAME: Final = {HANDOFF: HANDOFF, "handoff": HANDOFF, INSIGHT: INSIGHT}
 """By the types that people and agents write, the derived type whose place they take."""
 _REASON: Final = "one that was written for its session took its place"
@@ -25,11 +26,8 @@ _REASON: Final = "one that was written for its session took its place"
 
 def is_derived(view: View, rows: I64) -> BOOL:
     """Return bool for some rows: whether each was derived from a transcript."""
-    derived = np.zeros(len(rows), np.bool_)
-    types = view.categories.gather(view.snapshot, "type", rows)
-    some = np.flatnonzero(np.isin(types, [view.categories.code("type", name) for name in (HANDOFF, INSIGHT)]))
-    for at, text in zip(some.tolist(), view.snapshot.values("chunks", "metadata", rows[some]), strict=True):
-        derived[at] = bool(text) and '"derived"' in text and msgspec.json.decode(text).get("derived") is True
+    roles = view.categories.gather(view.snapshot, "role", rows)
+    derived: BOOL = roles == view.categories.code("role", DERIVED)
     return derived
 
 

@@ -37,9 +37,9 @@ def find_row(view: View, identity: str) -> int:
 
 
 def find_rows(view: View, identities: Iterable[Any], *, missing_ok: bool = False) -> list[int]:
-    """Return the current row of each id; see `find_row`. O(ids), and O(chunks) once where one is a place.
+    """Return the current row of each id; see `find_row`.
 
-    ``missing_ok``: -1 for an id that the vault does not have.
+    O(ids), and O(chunks) once where one is a place. ``missing_ok``: -1 for an id that the vault does not have.
     """
     given = ids_of(identities)
     rows: list[int] = view.rows_of_ids(given).tolist()
@@ -166,7 +166,7 @@ def _split(identity: str) -> list[tuple[str, int | None, str | None]]:
 
 
 def _at_line(chunks: Sequence[_Chunk], line: int) -> list[_Chunk]:
-    """Return the chunks that begin on a line, else those that hold it, else the one before the empty lines it is in."""
+    """Return the chunks that begin on a line, else that hold it, else the last one before it."""
     spans = [(chunk, at.line, at.end_line or at.line) for chunk in chunks if (at := chunk.at) and at.line]
     for found in (
         [chunk for chunk, first, _ in spans if first == line],

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from lamina_engine.graph.corpus import texts_of
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.log import Draft, LinkCounts, sync
-from lamina_engine.graph.naming import Name, Texts
+from lamina_engine.graph.naming import Name, NameFinder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,12 +87,13 @@ def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
     """Return the entities of each document, over all its chunks."""
     found = documents_of(view)
     named: list[set[str]] = [set() for _ in found.ids]
-    names = {Name(name): () for name, chunk in known_entities(view) if chunk is None}
+    names = dict.fromkeys(Name(name) for name, chunk in known_entities(view) if chunk is None)
     if names:
-        texts = view.snapshot.values("chunks", "text", found.rows)
-        for name, places in Texts(texts, names).find().items():
-            for i in places:
-                named[int(found.documents[i])].add(name.text)
+        owner = dict(zip(found.rows.tolist(), found.documents.tolist(), strict=True))
+        finder = NameFinder(texts_of(view), names)
+        for name in names:
+            for row in finder.rows_of(name):
+                named[owner[row]].add(name.text)
     return (
         {name: frozenset(entities) for name, entities in zip(found.ids, named, strict=True)},
         dict(zip(found.ids, found.created_at.tolist(), strict=True)),

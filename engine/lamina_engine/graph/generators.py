@@ -163,10 +163,10 @@ def _check_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
 def after_add(memory: Memory, added: Sequence[str], *, links: bool = True) -> BuildReport | None:
     """Make the links that `add` is worth waiting for; None where there are none to make now.
 
-    Tasks are linked to similar ones at once. With ``links``, mentions and entities are made again when the rows of the
-    chunks log pass a power of 2: all the passes together cost two of the last one. What came since waits for a later
-    `add`, an `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks, and a log of more than `MOST_ROWS`,
-    leave all of it to those.
+    Tasks are linked to similar ones at once. With ``links``, so are links that the texts hold; mentions and entities are
+    made again when the rows of the chunks log pass a power of 2: all the passes together cost two of the last one. What
+    came since waits for a later `add`, an `ingest`, or `build`. A call that writes more than `MOST_ADDED` chunks leaves all
+    of it to those, and mentions wait in a log of more than `MOST_ROWS`.
     """
     if not 0 < len(added) <= MOST_ADDED:
         return None
@@ -175,6 +175,8 @@ def after_add(memory: Memory, added: Sequence[str], *, links: bool = True) -> Bu
     generators: dict[str, Callable[[], LinkCounts | KindReport]] = {}
     if view.vector_rows and semantic.has_types(view, added, TASK_TYPES):
         generators["similar"] = lambda: semantic.link_new(memory, added, TASK_TYPES)
+    if links and references.hold_links(view, added):
+        generators["written"] = lambda: references.link_added(memory, added)
     if links and after <= MOST_ROWS and _crosses_power(before, after, _GROWTH):
         generators |= {"mention": lambda: mentions.build(memory), "entity": lambda: entity.build(memory)}
     return _run_or_warn(memory, lambda: _run(generators)) if generators else None

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from lamina_engine.graph.corpus import round_count, texts_of
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.entity import known_entities
+from lamina_engine.graph.found import Found, FoundName, load, save
 from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.log import Draft, LinkCounts, sync
-from lamina_engine.graph.naming import Name, Texts, by_rarity
+from lamina_engine.graph.naming import Name, NameFinder, by_rarity, words_of
 from lamina_engine.graph.references import MARKDOWN, WIKI
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lamina_engine.graph.naming import Texts
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
@@ -61,71 +64,138 @@ _DISTINCT: Final = re.compile(
 
 
 def build(memory: Memory) -> LinkCounts:
-    """Link chunks to what they name; a written link to the same is enough."""
+    """Link chunks to what they name; a written link to the same is enough.
+
+    What was found before is kept: the texts that have changed are read, and those that may hold a name that is new, or
+    gone, or held by a changed text. The links are those of looking at all again.
+    """
     view = memory.view()
+    former = load(view)
+    mentions = Mentions(view, former)
     written = _written_pairs(view)
-    drafts = [draft for draft in mention_drafts(view) if draft[:2] not in written]
-    return sync(memory, drafts, origin=ORIGIN, relations=[RELATION], redacted=True)
+    drafts = [draft for draft in mentions.drafts() if draft[:2] not in written]
+    counts = sync(memory, drafts, origin=ORIGIN, relations=[RELATION], redacted=True)
+    if former is None or mentions.found != former:
+        save(memory, mentions.found, view.snapshot.manifest.rewritten)
+    return counts
 
 
-def mention_drafts(view: View) -> Iterator[Draft]:
-    """Yield the mentions of all active chunks."""
-    found = documents_of(view)
-    columns = {
-        name: view.snapshot.values("chunks", name, found.rows) for name in ("id", "text", "title", "source", "metadata")
-    }
-    homes = _homes(found.documents.tolist(), found.ids, columns, known_entities(view))
-    members: list[set[int]] = [set() for _ in found.ids]
-    for i, document in enumerate(found.documents.tolist()):
-        members[document].add(i)
-    own = {name: members[next(iter(at))] if len(at) == 1 else set[int]() for name, at in homes.items()}
-    named = Texts(columns["text"], own).find()
-    most = max(_FEWEST, int(_SHARE * len(found.ids)))
-    by_chunk: dict[int, list[tuple[float, str, str]]] = defaultdict(list)
-    documents = found.documents.tolist()
-    coded = [_is_code(source) for source in columns["source"]]
-    for name, places in named.items():
-        if len(homes[name]) > 1:  # it stands for several, and only keeps shorter names from counting
-            continue
-        document, target = next(iter(homes[name].items()))
-        others = [i for i in places if documents[i] != document and not (coded[i] and name.exact)]
-        if others and len({documents[i] for i in others}) <= most:
-            weight = by_rarity(named, name)
-            for i in others:
-                by_chunk[i].append((-weight, target, name.text))
-    for i in sorted(by_chunk):
-        taken: set[str] = set()
-        for weight, target, text in sorted(by_chunk[i]):
-            if target not in taken and len(taken) < MOST:
-                taken.add(target)
-                yield Draft(str(columns["id"][i]), target, RELATION, -weight, text)
+class Mentions:
+    """The names of a view, and the active chunks whose texts hold them."""
+
+    def __init__(self, view: View, former: Found | None = None) -> None:
+        self._view = view
+        self._documents = documents_of(view)
+        rows, self._owner = self._documents.rows.tolist(), self._documents.documents.tolist()
+        self._at = {row: i for i, row in enumerate(rows)}
+        names = ("id", "title", "source", "metadata")
+        self._columns = {name: view.snapshot.values("chunks", name, self._documents.rows) for name in names}
+        self._coded = [_is_code(source) for source in self._columns["source"]]
+        texts = texts_of(view)
+        scale = texts.count, round_count(len(self._documents.ids))
+        if former is not None and former.scale != scale:
+            former = None
+        self._most = max(_FEWEST, int(_SHARE * scale[1]))
+        symbols = self._symbols(texts, former)
+        self._homes = self._homes_of(symbols, known_entities(view))
+        known = {} if former is None else {each.name: each for each in former.names}
+        ordinary = {name: each.ordinary for name, each in known.items()}
+        finder = NameFinder(texts, self._homes, self._is_own, ordinary)
+        again = set(self._homes) if former is None else self._affected(finder, texts, former, known)
+        finder.reconsider(again)
+        if former is not None:
+            turned = [name for name in again if name in known and finder.is_ordinary(name) != known[name].ordinary]
+            for name in turned:
+                again |= finder.names_within(words_of(name))
+        self.looked_for = len(again)
+        """Names that were looked for: all of them, but where a former version knew most."""
+        self.found = Found(
+            view.rows, view.snapshot.rows("events"), scale,
+            [self._look(finder, name) if name in again else known[name] for name in sorted(self._homes, key=str)], symbols,
+        )  # fmt: skip
+
+    def drafts(self) -> Iterator[Draft]:
+        """Yield the mentions of all chunks: of each those of the rarest names."""
+        by_chunk: dict[int, list[tuple[float, str, str]]] = defaultdict(list)
+        for each in self.found.names:
+            if each.rows:
+                weight = by_rarity(len(each.rows))
+                for i in map(self._at.__getitem__, each.rows):
+                    if not (self._coded[i] and each.name.exact):
+                        by_chunk[i].append((-weight, each.homes[0], each.name.text))
+        for i in sorted(by_chunk):
+            taken: set[str] = set()
+            for weight, target, text in sorted(by_chunk[i]):
+                if target not in taken and len(taken) < MOST:
+                    taken.add(target)
+                    yield Draft(str(self._columns["id"][i]), target, RELATION, -weight, text)
+
+    def _look(self, finder: NameFinder, name: Name) -> FoundName:
+        """Look for a name; one of several documents only keeps shorter names from counting."""
+        homes, rows, others = self._homes[name], [], set()
+        if len(homes) == 1:
+            for row in finder.rows_of(name):
+                rows.append(row)
+                if not (name.exact and self._coded[self._at[row]]):
+                    others.add(self._owner[self._at[row]])
+                    if len(others) > self._most:
+                        break
+        enough = len(homes) > 1 or len(others) > self._most
+        return FoundName(name, _ids(homes), finder.is_ordinary(name), None if enough else tuple(rows))
+
+    def _affected(self, finder: NameFinder, texts: Texts, former: Found, known: Mapping[Name, FoundName]) -> set[Name]:
+        """Return the names that may be found elsewhere than before."""
+        changed = {name for name, homes in self._homes.items() if name not in known or known[name].homes != _ids(homes)}
+        found = set(changed)
+        for name in (*changed, *(name for name in known if name not in self._homes)):
+            found |= finder.names_within(words_of(name))
+        for row in former.changed_rows(self._view):
+            found.update(finder.names_touched(texts[row][0]))
+        return found
+
+    def _is_own(self, name: Name, row: int) -> bool:
+        homes = self._homes[name]
+        return len(homes) == 1 and self._owner[self._at[row]] in homes
+
+    def _symbols(self, texts: Texts, former: Found | None) -> dict[int, list[tuple[str, str]]]:
+        """Return what code defines, by row: of rows that are not known from their texts."""
+        known = {} if former is None else former.symbols
+        new = set(self._at) if former is None else set(former.changed_rows(self._view))
+        found = {row: symbols for row, symbols in known.items() if row in self._at and row not in new}
+        for row in new:
+            i = self._at.get(row)
+            if i is not None and self._coded[i] and not _TEST.search(self._columns["source"][i] or ""):
+                symbols = [each for each in _DEFINITION.findall(texts[row][0]) if _DISTINCT.match(each[1])]
+                if symbols:
+                    found[row] = symbols
+        return dict(sorted(found.items()))
+
+    def _homes_of(
+        self, symbols: Mapping[int, list[tuple[str, str]]], entities: Sequence[tuple[str, str | None]]
+    ) -> dict[Name, dict[int, str]]:
+        """Return the documents that each name stands for, and the chunk of each."""
+        homes: dict[Name, dict[int, str]] = defaultdict(dict)
+        columns, ids = self._columns, self._documents.ids
+        known: set[int] = set()
+        for (row, i), document in zip(self._at.items(), self._owner, strict=True):
+            if document not in known:
+                known.add(document)
+                for name in _names_of(columns["title"][i], columns["source"][i], columns["metadata"][i]):
+                    homes[name].setdefault(document, ids[document])
+            if row in symbols:
+                example = _EXAMPLE.search(columns["source"][i] or "") is not None
+                for word, symbol in symbols[row]:
+                    if not (example and word in _FUNCTIONS):
+                        homes[Name(symbol, exact=True)].setdefault(document, str(columns["id"][i]))
+        place = {str(identity): i for i, identity in enumerate(columns["id"])}
+        for text, chunk in entities:
+            if chunk in place and Name(text) not in homes:
+                homes[Name(text)] = {self._owner[place[chunk]]: chunk}
+        return homes
 
 
-def _homes(
-    documents: Sequence[int],
-    ids: Sequence[str],
-    columns: Mapping[str, Sequence[str | None]],
-    entities: Sequence[tuple[str, str | None]],
-) -> dict[Name, dict[int, str]]:
-    """Return the documents that each name stands for, and the chunk of each."""
-    homes: dict[Name, dict[int, str]] = defaultdict(dict)
-    known: set[int] = set()
-    for i, document in enumerate(documents):
-        if document not in known:
-            known.add(document)
-            for name in _names_of(columns["title"][i], columns["source"][i], columns["metadata"][i]):
-                homes[name].setdefault(document, ids[document])
-        if _is_code(columns["source"][i]):
-            source = columns["source"][i] or ""
-            example = _EXAMPLE.search(source) is not None
-            for word, symbol in _DEFINITION.findall(columns["text"][i] or "") if not _TEST.search(source) else ():
-                if _DISTINCT.match(symbol) and not (example and word in _FUNCTIONS):
-                    homes[Name(symbol, exact=True)].setdefault(document, str(columns["id"][i]))
-    place = {str(identity): i for i, identity in enumerate(columns["id"])}
-    for text, chunk in entities:
-        if chunk in place and Name(text) not in homes:
-            homes[Name(text)] = {documents[place[chunk]]: chunk}
-    return homes
+def _ids(homes: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple(sorted(homes.values()))
 
 
 def _names_of(title: str | None, source: str | None, metadata: str | None) -> Iterator[Name]:
@@ -150,7 +220,7 @@ def _names_of(title: str | None, source: str | None, metadata: str | None) -> It
 
 
 def _is_code(source: str | None) -> bool:
-    return source is not None and PurePosixPath(source).suffix.lower() in _CODE
+    return source is not None and f".{source.rpartition('.')[2].lower()}" in _CODE
 
 
 _CODE: Final = frozenset(

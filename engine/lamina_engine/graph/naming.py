@@ -1,7 +1,7 @@
 """Names in texts: titles, aliases, files, symbols and entities that the vault knows.
 
-A name is found by its rarest word, and then compared as written: all its words, with nothing between them but what stands
-between them in the name. What a longer name holds is not named by itself. A name of one word that texts also use as an
+A name is looked for where the word index has its words, and then compared as written: all its words, with nothing between
+them but what stands between them in the name. What a longer name holds is not named by itself. A name of one word that texts also use as an
 ordinary word, and one that begins or ends inside a longer capitalised name, does not count.
 """
 
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 _WORD: Final = re.compile(r"\w+")
+_PLAIN: Final = re.compile(r"[^\W\d_][^\W\d_A-Z]*|[A-Z]+|\d+")
+"""Word that is no identifier of several, so that its capitals do not matter to an index."""
+_APOSTROPHES: Final = frozenset("'\u2018\u2019\u02bc")
 _CAPITAL: Final = re.compile(r"[^\W\d_a-z]")
 _GAP: Final = re.compile(r"[ \t]*(?:[-–—:,'’&/]|\n)?[ \t]*")
 _BEFORE: Final = re.compile(r"([\w.&]+)[ \t]+\Z")
@@ -49,100 +52,187 @@ class Name(NamedTuple):
 
 
 class Texts:
-    """Texts with their words, to look for many names in. O(characters).
+    """Texts by row, and the rows that may hold some words.
 
-    ``own`` are the positions at which a name is looked for only to see that it holds a shorter one: a document's own texts.
+    ``candidates`` gives, for words, ascending rows: all that hold them, and others. ``look_up`` is told the words of many
+    such questions before they are asked.
     """
 
-    def __init__(self, texts: Sequence[str], names: Mapping[Name, Container[int]]) -> None:
-        self._texts = texts
-        self._own = names
-        self._names = {name: words for name in names if (words := _words_of(name))}
-        wanted = {word for words in self._names.values() for word in words}
-        self._places: dict[str, list[int]] = defaultdict(list)
-        self._small: dict[str, int] = defaultdict(int)
-        self._words: list[set[str]] = []
-        self._tokens: dict[int, tuple[list[re.Match[str]], dict[str, list[int]]]] = {}
-        for i, text in enumerate(texts):
-            seen = set(_WORD.findall(text))
-            self._words.append({word.lower() for word in seen} & wanted)
-            for word in self._words[-1]:
-                self._places[word].append(i)
-                self._small[word] += word in seen
+    def __init__(
+        self,
+        read: Callable[[int], str],
+        candidates: Callable[[Sequence[str]], Sequence[int]],
+        look_up: Callable[[Iterable[str]], object],
+        count: int,
+    ) -> None:
+        self.candidates, self.look_up, self.count = candidates, look_up, count
+        self._read = read
+        self._known: dict[int, tuple[str, str]] = {}
 
-    def find(self) -> dict[Name, list[int]]:
-        """Return the positions of the texts that hold each name, ascending; at least one."""
-        met: dict[int, list[tuple[int, int, Name]]] = defaultdict(list)
-        later: dict[int, list[Name]] = defaultdict(list)
-        for name, words in self._names.items():
-            places: Sequence[int] = min((self._places.get(word, []) for word in words), key=len)
-            if not name.exact and len(words) <= _COMMON_UP_TO and self._is_ordinary(name, words, places):
-                continue
-            for i in places:
-                if not self._words[i].issuperset(words):
-                    continue
-                if i in self._own[name]:
-                    later[i].append(name)
-                elif (span := self._span(name, i)) is not None:
-                    met[i].append((*span, name))
-        found: dict[Name, list[int]] = defaultdict(list)
-        for i in sorted(met):
-            longer = [self._span(name, i) for name in later[i]]
-            spans = [span for span in longer if span is not None] + [(start, stop) for start, stop, _ in met[i]]
-            for start, stop, name in met[i]:
-                if not any(s <= start and stop <= e and e - s > stop - start for s, e in spans):
-                    found[name].append(i)
-        return dict(found)
+    def __getitem__(self, row: int) -> tuple[str, str]:
+        """Return a text as written, and in small letters of the same positions."""
+        if row not in self._known:
+            text = self._read(row)
+            self._known[row] = text, _lower(text)
+        return self._known[row]
 
-    def _span(self, name: Name, i: int) -> tuple[int, int] | None:
-        """Return where a text holds a name by itself."""
-        words, text = self._names[name], self._texts[i]
+
+class NameFinder:
+    """Names, looked for in texts by the words they are made of.
+
+    ``is_own`` says whether a name is looked for in a row only to see that it holds a shorter one: in a document's own texts.
+    ``ordinary`` are names known to be, or not to be, ordinary words.
+    """
+
+    def __init__(
+        self,
+        texts: Texts,
+        names: Iterable[Name],
+        is_own: Callable[[Name, int], bool] = lambda _name, _row: False,
+        ordinary: Mapping[Name, bool] | None = None,
+    ) -> None:
+        self._texts, self._is_own = texts, is_own
+        self._words = {name: words for name in names if (words := words_of(name))}
+        self._ordinary = dict(ordinary or {})
+        self._holding: dict[str, list[Name]] = defaultdict(list)
+        for name, words in self._words.items():
+            for word in set(words):
+                self._holding[word].append(name)
+
+    def rows_of(self, name: Name) -> Iterator[int]:
+        """Yield the rows of other documents whose texts hold a name by itself, ascending."""
+        if name not in self._words or self.is_ordinary(name):
+            return
+        longer = [other for other in self._names_around(name) if not self.is_ordinary(other)]
+        for row in self._candidates(name):
+            span = None if self._is_own(name, row) else self._span(name, row)
+            if span is not None and not any(_covers(self._span(other, row), span) for other in longer):
+                yield row
+
+    def reconsider(self, names: Iterable[Name]) -> None:
+        """Forget which of some names are ordinary words, and look up their words at once."""
+        for name in names:
+            self._ordinary.pop(name, None)
+        self._texts.look_up({word for name in names if name in self._words for word in _plain_words(name)})
+
+    def is_ordinary(self, name: Name) -> bool:
+        """Return whether texts use a short name in small letters too, as ordinary words."""
+        if name not in self._ordinary:
+            self._ordinary[name] = name in self._words and self._looks_ordinary(name)
+        return self._ordinary[name]
+
+    def names_within(self, words: Sequence[str]) -> set[Name]:
+        """Return the names whose words stand side by side in others."""
+        return {
+            name
+            for word in set(words)
+            for name in self._holding.get(word, ())
+            if self._words[name][0] == word and _runs_in(self._words[name], words)
+        }
+
+    def names_touched(self, text: str) -> Iterator[Name]:
+        """Yield the names all whose words a text holds, in any order: those that it may bear on."""
+        words = set(_WORD.findall(_lower(text)))
+        for word in words:
+            for name in self._holding.get(word, ()):
+                if self._words[name][0] == word and words.issuperset(self._words[name]):
+                    yield name
+
+    def _names_around(self, name: Name) -> list[Name]:
+        """Return the names that hold all words of a name, side by side, and more."""
+        words = self._words[name]
+        fewest = min((self._holding[word] for word in words), key=len)
+        return [
+            other for other in fewest if len(self._words[other]) > len(words) and _runs_in(words, self._words[other])
+        ]
+
+    def _candidates(self, name: Name) -> Sequence[int]:
+        return self._texts.candidates(_plain_words(name))
+
+    def _looks_ordinary(self, name: Name) -> bool:
+        words = self._words[name]
+        if name.exact or len(words) > _COMMON_UP_TO:
+            return False
+        if len(words) == 1:
+            left = max(1.0, _ORDINARY * self._texts.count)
+            for row in self._candidates(name):
+                text, small = self._texts[row]
+                left -= any(text[at : at + len(words[0])] == words[0] for at, _ in _places(small, words))
+                if left < 0:
+                    return True
+            return False
+        phrase = name.text.lower()
+        return phrase != name.text and any(
+            phrase in self._texts[row][0] for row in self._candidates(name) if not self._is_own(name, row)
+        )
+
+    def _span(self, name: Name, row: int) -> tuple[int, int] | None:
+        """Return where a text holds a name, and no longer capitalised name that it is part of."""
+        text, small = self._texts[row]
         if name.exact and name.text not in text:
             return None
-        tokens, places = self._tokens_of(i)
-        offset, at = min(((j, places[word]) for j, word in enumerate(words)), key=lambda each: len(each[1]))
-        for place in at:
-            found = tokens[place - offset : place - offset + len(words)] if place >= offset else []
-            fits = len(found) == len(words) and _holds(name, text, found)
-            if (
-                fits
-                and self._stands_alone(name, i, found)
-                and not (i not in self._own[name] and _is_line(name, text, found))
-            ):
-                return found[0].start(), found[-1].end()
+        for start, found in _places(small, self._words[name]):
+            fits = _holds(name, text, found) and _stands_alone(name, text, found)
+            if fits and (self._is_own(name, row) or not _is_line(name, text, found)):
+                return start, found[-1].end()
         return None
 
-    def _tokens_of(self, i: int) -> tuple[list[re.Match[str]], dict[str, list[int]]]:
-        if i not in self._tokens:
-            tokens = list(_WORD.finditer(self._texts[i]))
-            places: dict[str, list[int]] = defaultdict(list)
-            for place, token in enumerate(tokens):
-                places[token[0].lower()].append(place)
-            self._tokens[i] = tokens, places
-        return self._tokens[i]
 
-    def _is_ordinary(self, name: Name, words: Sequence[str], places: Sequence[int]) -> bool:
-        """Return whether texts use a short name in small letters too, as ordinary words."""
-        if len(words) == 1:
-            return self._small[words[0]] > max(1.0, _ORDINARY * len(self._texts))
-        small = name.text.lower()
-        return small != name.text and any(
-            small in self._texts[i] for i in places if self._words[i].issuperset(words) and i not in self._own[name]
-        )
+def _plain_words(name: Name) -> list[str]:
+    """Return the words of a name that an index has: none of several parts, or at an apostrophe."""
+    return [
+        word[0]
+        for word in _WORD.finditer(name.text)
+        if (name.exact or _PLAIN.fullmatch(word[0]))
+        and _APOSTROPHES.isdisjoint(name.text[max(word.start() - 1, 0) : word.end() + 1])
+    ]
 
-    def _stands_alone(self, name: Name, i: int, found: Sequence[re.Match[str]]) -> bool:
-        """Return whether a name of one word is no part of a longer capitalised name."""
-        if name.exact or len(found) > 1:
-            return True
-        text, (start, stop) = self._texts[i], found[0].span()
-        before, after = _BEFORE.search(text, max(0, start - 40), start), _AFTER.match(text, stop)
-        if after and _CAPITAL.match(after[1]):
-            return False
-        return not (
-            before
-            and _CAPITAL.match(before[1])
-            and not _SENTENCE.search(text[max(0, before.start(1) - 12) : before.start(1)])
-        )
+
+def _lower(text: str) -> str:
+    """Return a text in small letters, of the same length: a letter that would become two stays."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(low if len(low := c.lower()) == 1 else c for c in text)
+
+
+def _places(small: str, words: Sequence[str]) -> Iterator[tuple[int, list[re.Match[str]]]]:
+    """Yield where some whole words stand one after another, with their matches."""
+    first = words[0]
+    at = small.find(first) if all(word in small for word in words) else -1
+    while at >= 0:
+        match = _WORD.match(small, at)
+        if match is not None and match.end() == at + len(first) and not (at and _WORD.match(small, at - 1)):
+            found = [match]
+            for word in words[1:]:
+                match = _WORD.search(small, match.end())
+                if match is None or match[0] != word:
+                    break
+                found.append(match)
+            if len(found) == len(words):
+                yield at, found
+        at = small.find(first, at + 1)
+
+
+def _runs_in(words: Sequence[str], others: Sequence[str]) -> bool:
+    return any(tuple(others[i : i + len(words)]) == tuple(words) for i in range(len(others) - len(words) + 1))
+
+
+def _covers(one: tuple[int, int] | None, other: tuple[int, int]) -> bool:
+    return one is not None and one[0] <= other[0] and other[1] <= one[1] and one[1] - one[0] > other[1] - other[0]
+
+
+def _stands_alone(name: Name, text: str, found: Sequence[re.Match[str]]) -> bool:
+    """Return whether a name of one word is no part of a longer capitalised name."""
+    if name.exact or len(found) > 1:
+        return True
+    start, stop = found[0].span()
+    before, after = _BEFORE.search(text, max(0, start - 40), start), _AFTER.match(text, stop)
+    if after and _CAPITAL.match(after[1]):
+        return False
+    return not (
+        before
+        and _CAPITAL.match(before[1])
+        and not _SENTENCE.search(text[max(0, before.start(1) - 12) : before.start(1)])
+    )
 
 
 def _is_line(name: Name, text: str, found: Sequence[re.Match[str]]) -> bool:
@@ -164,37 +254,36 @@ def _holds(name: Name, text: str, found: Sequence[re.Match[str]]) -> bool:
         return bool(name.folder) and text[:start].endswith((f"{name.folder}/", f"{name.folder}\\"))
     written = list(_WORD.finditer(name.text))
     words = [word[0] for word in written]
+    tokens = [text[match.start() : match.end()] for match in found]
     sentence = len(words) > 2 and not any(_CAPITAL.match(word) for word in words[1:])
-    for i, (token, word) in enumerate(zip(found, words, strict=True)):
-        if token[0][1:].lower() != word[1:].lower() if token[0].isupper() else token[0][1:] != word[1:]:
+    for i, (token, word) in enumerate(zip(tokens, words, strict=True)):
+        if token[1:] != word[1:] and not token.isupper():
             return False
-        if token[0][0].lower() != word[0].lower():
-            return False
-        if _CAPITAL.match(word) and token[0][0] != word[0] and not (i == 0 and sentence):
+        if _CAPITAL.match(word) and token[0] != word[0] and not (i == 0 and sentence):
             return False
     gaps, meant = (
-        [string[one.end() : two.start()] for one, two in pairwise(tokens)]
-        for string, tokens in ((text, found), (name.text, written))
+        [string[one.end() : two.start()] for one, two in pairwise(matches)]
+        for string, matches in ((text, found), (name.text, written))
     )
     return all(_GAP.fullmatch(gap) or gap == own for gap, own in zip(gaps, meant, strict=True))
 
 
-def _words_of(name: Name) -> tuple[str, ...]:
+def words_of(name: Name) -> tuple[str, ...]:
     """Return the words of a name in small letters; none where it is no name to look for."""
     words = tuple(_WORD.findall(name.text))
     if not words or len(words) > _LONGEST or len(name.text) < _SHORTEST:
         return ()
     if name.exact:
-        return tuple(word.lower() for word in words)
+        return tuple(_lower(word) for word in words)
     content = [word for word in words if word.lower() not in _STOP and len(word) > 1]
     capitals = [word for word in content if _CAPITAL.match(word) or any(letter.isdigit() for letter in word)]
     enough = len(content) >= 3 or (len(content) == 2 and capitals) or (len(words) == 1 and capitals)
-    return tuple(word.lower() for word in words) if enough else ()
+    return tuple(_lower(word) for word in words) if enough else ()
 
 
-def by_rarity(found: Mapping[Name, Sequence[int]], name: Name) -> float:
+def by_rarity(texts: int) -> float:
     """Return the weight of a mention: 1 for a name that one text holds, less the more do.
 
     The number is rounded down to a power of two, so that one text more changes few weights.
     """
-    return 1.0 / (1.0 + 0.25 * (len(found[name]).bit_length() - 1))
+    return 1.0 / (1.0 + 0.25 * (texts.bit_length() - 1))

@@ -1,27 +1,34 @@
 """Written links: from the chunk that holds one to the note, heading or label it names.
 
-They are resolved over all sources at once, so a link finds a note that came later, and goes when its note goes.
+They are resolved over all sources at once, so a link finds a note that came later, and goes when its note goes. Those of a
+file are kept in the sources log as it is read; those of an added chunk are read from its text. An added chunk is linked by
+its title, aliases, URL or id, from other added chunks and from files beside which no note has that name.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.graph.log import Draft, LinkCounts, sync
-from lamina_engine.graph.targets import Note, TargetResolver, fold, slug
+from lamina_engine.graph import hyperlinks
+from lamina_engine.graph.code_spans import code_ranges, fenced_ranges
+from lamina_engine.graph.log import Draft, LinkCounts, sync, write
+from lamina_engine.graph.targets import Found, Note, TargetResolver, fold, slug
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.results import UnresolvedLink
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_kernels.layouts import I64
 
 WIKI: Final = "wikilink"
 MARKDOWN: Final = "markdown"
@@ -105,6 +112,23 @@ def build(memory: Memory, origin: str, written: WrittenLinks | None = None) -> L
     return sync(memory, written.drafts[origin], origin=origin, relations=RELATIONS, redacted=True)
 
 
+def hold_links(view: View, chunks: Sequence[str]) -> bool:
+    """Return whether texts of some chunks may hold links in brackets."""
+    texts = view.snapshot.values("chunks", "text", view.rows_of_ids(list(chunks)))
+    return any("[[" in text or "](" in text for text in texts)
+
+
+def link_added(memory: Memory, added: Sequence[str]) -> LinkCounts:
+    """Link chunks that were just added as their texts say."""
+    counts = LinkCounts()
+    found = [each for each in _Roots(memory.view()).resolve_added(frozenset(added)) if each.draft is not None]
+    for origin in (WIKI, MARKDOWN):
+        drafts = [each.draft for each in found if each.origin == origin and each.draft is not None]
+        if drafts:  # what others say stays: a build withdraws what no text says any more
+            counts.add(write(memory, drafts, origin=origin))
+    return counts
+
+
 class _Resolved(NamedTuple):
     origin: str = WIKI
     draft: Draft | None = None
@@ -123,6 +147,13 @@ class _Roots:
         names = [name for name, row in zip(first, rows.tolist(), strict=True) if row >= 0]
         titles, metadata = (view.snapshot.values("chunks", column, known) for column in ("title", "metadata"))
         self._called = dict(zip(names, zip(titles, metadata, strict=True), strict=True))
+        self._resolvers = {
+            root: TargetResolver({name: self._note(source) for name, source in sources.items()}, root)
+            for root, sources in self._sources.items()
+        }
+        self._added = _AddedChunks(
+            view, {name for each in self._sources.values() for s in each.values() for name in s.chunks}
+        )
         self._headings: dict[str, tuple[str, ...] | None] = {}
 
     def resolve(self) -> Iterator[_Resolved]:
@@ -130,26 +161,58 @@ class _Roots:
         for root, sources in self._sources.items():
             if not any(link.form != _ANCHOR for source in sources.values() for link in source.links):
                 continue
-            resolver = TargetResolver({name: self._note(source) for name, source in sources.items()}, root)
             for name in sorted(sources):
                 for link in sources[name].links:
                     if link.form != _ANCHOR:
-                        yield self._resolve(root, sources, resolver, name, link)
+                        yield self._resolve(root, name, link)
+        yield from self.resolve_added()
 
-    def _resolve(
-        self, root: str, sources: Mapping[str, _Source], resolver: TargetResolver, name: str, link: SourceLink
-    ) -> _Resolved:
-        chunks = sources[name].chunks
+    def resolve_added(self, some: Container[str] | None = None) -> Iterator[_Resolved]:
+        """Yield each link of all added chunks, or of some."""
+        for identity, source, links in self._added.links():
+            for link in links if some is None or identity in some else ():
+                yield self._resolve_added(identity, source, link)
+
+    def _resolve(self, root: str, name: str, link: SourceLink) -> _Resolved:
+        chunks = self._sources[root][name].chunks
         here = chunks[link.chunk] if link.chunk < len(chunks) else None
         if here is None or self._heading_path(here) is None:
             return _Resolved()
+        resolver = self._resolvers[root]
         found = resolver.find(link.form, link.target, name)
-        if len(found.sources) != 1:
-            if not found.sources and _is_outside(link, resolver, name):
-                return _Resolved()
-            return _Resolved(MARKDOWN, missing=UnresolvedLink(here, name, root, link.target, link.form, found.sources))
-        there = [identity for identity in sources[found.sources[0]].chunks if self._heading_path(identity) is not None]
-        target = self._chunk_of(sources[found.sources[0]].chunks, there, found.chunk, link.heading)
+        if len(found.sources) == 1:
+            return self._lead(here, self._target(root, found, link), link)
+        added = self._added.find(link) if not found.sources else ()
+        if len(added) == 1:
+            return self._lead(here, added[0], link)
+        if not found.sources and not added and _is_outside(link, resolver, name):
+            return _Resolved()
+        fits = found.sources or added
+        return _Resolved(MARKDOWN, missing=UnresolvedLink(here, name, root, link.target, link.form, fits))
+
+    def _resolve_added(self, here: str, source: str, link: SourceLink) -> _Resolved:
+        """Resolve a link of an added chunk: among those first, then over the notes of all roots."""
+        added = self._added.find(link)
+        if len(added) == 1:
+            return self._lead(here, added[0], link)
+        fitting = ((root, resolver.find(link.form, link.target, "")) for root, resolver in self._resolvers.items())
+        found = [(root, each) for root, each in fitting if each.sources]
+        if not added and len(found) == 1 and len(found[0][1].sources) == 1:
+            return self._lead(here, self._target(*found[0], link), link)
+        fits = (*added, *(f"{root}/{name}" for root, each in found for name in each.sources))
+        if not fits and link.form in ("url", "hosted", "number", "label"):
+            return _Resolved()
+        if not fits and PurePosixPath(link.target).suffix.lower() in _ATTACHMENTS:
+            return _Resolved()
+        return _Resolved(MARKDOWN, missing=UnresolvedLink(here, source, "", link.target, link.form, fits))
+
+    def _target(self, root: str, found: Found, link: SourceLink) -> str | None:
+        """Return the chunk that a link to a source leads to."""
+        chunks = self._sources[root][found.sources[0]].chunks
+        there = [identity for identity in chunks if self._heading_path(identity) is not None]
+        return self._chunk_of(chunks, there, found.chunk, link.heading)
+
+    def _lead(self, here: str, target: str | None, link: SourceLink) -> _Resolved:
         if target is None or target == here:
             return _Resolved()
         relation, forward = _WORDS.get(fold(link.relation or "").replace("_", " ").replace("-", " "), (RELATION, True))
@@ -181,11 +244,67 @@ class _Roots:
 
     def _note(self, source: _Source) -> Note:
         title, stored = self._called.get(source.chunks[0], (None, None)) if source.chunks else (None, None)
-        metadata = msgspec.json.decode(stored) if stored else {}
-        aliases = [alias for alias in metadata.get("aliases", ()) if isinstance(alias, str)]
-        urls = [url for name in _URL_FIELDS if isinstance(url := metadata.get(name), str) and url]
-        labels = {link.target: link.chunk for link in source.links if link.form == _ANCHOR}
-        return Note(title, tuple(aliases), tuple(urls), labels)
+        return _note_of(title, stored, {link.target: link.chunk for link in source.links if link.form == _ANCHOR})
+
+
+class _AddedChunks:
+    """Active chunks that no file holds: what they are called, and the links in their texts."""
+
+    def __init__(self, view: View, listed: Container[str]) -> None:
+        self._view = view
+        rows = np.flatnonzero(view.state.status == ACTIVE)
+        ids = view.snapshot.values("chunks", "id", rows)
+        self._rows = rows[[identity not in listed for identity in ids]] if len(rows) else rows
+
+    @functools.cached_property
+    def _resolver(self) -> TargetResolver:
+        columns = ("id", "title", "metadata")
+        records = self._view.snapshot.records("chunks", self._rows, columns)
+        return TargetResolver({record["id"]: _note_of(record["title"], record["metadata"]) for record in records})
+
+    def find(self, link: SourceLink) -> tuple[str, ...]:
+        """Return the ids of the chunks that a link means, in which case several are ambiguous."""
+        return (
+            self._resolver.find(link.form, link.target, "").sources
+            if link.form in ("wiki", "url") and link.target
+            else ()
+        )
+
+    def links(self) -> Iterator[tuple[str, str, list[SourceLink]]]:
+        """Yield the id and source of each chunk with links, and those."""
+        rows = self._rows[np.isin(self._rows, _rows_with_brackets(self._view))]
+        for record in self._view.snapshot.records("chunks", rows, ("id", "source", "text")):
+            yield record["id"], record["source"] or record["id"], links_of_text(record["text"])
+
+
+def links_of_text(text: str) -> list[SourceLink]:
+    """Return the links of an added text, as Markdown has them; each of equal ones once."""
+    found = hyperlinks.find_links(text, "markdown", code_ranges(text, fenced_ranges(text)))
+    links = (
+        SourceLink(link.target, 0, link.heading, link.alias, link.embed, link.block, link.form, link.relation)
+        for link in found
+    )
+    return list(dict.fromkeys(links))
+
+
+def _rows_with_brackets(view: View) -> I64:
+    """Return the rows whose texts may hold a link in brackets, ascending."""
+    import pyarrow.compute as pc
+
+    found = [np.empty(0, np.int64)]
+    for segment in view.snapshot.segments("chunks"):
+        texts = segment.column("text")
+        hit = pc.or_(pc.match_substring(texts, "[["), pc.match_substring(texts, "]("))
+        found.append(np.flatnonzero(hit.to_numpy(zero_copy_only=False)) + segment.start)
+    return np.concatenate(found)
+
+
+def _note_of(title: str | None, stored: str | None, labels: Mapping[str, int] = MappingProxyType({})) -> Note:
+    metadata = msgspec.json.decode(stored) if stored else {}
+    given = metadata.get("aliases", ())
+    aliases = [alias for alias in given if isinstance(alias, str)] if isinstance(given, list) else []
+    urls = [url for name in _URL_FIELDS if isinstance(url := metadata.get(name), str) and url]
+    return Note(title, tuple(aliases), tuple(urls), labels)
 
 
 def _is_outside(link: SourceLink, resolver: TargetResolver, source: str) -> bool:

@@ -191,6 +191,15 @@ class TermPostings:
         picked = [place[key] for key in hashes.tolist()]
         return TermPostings(hashes, [part._replace(spans=part.spans[picked]) for part in self._parts])
 
+    def rows_of_each(self) -> list[I64]:
+        """Return the rows that hold each term, int64 (m,) ascending."""
+        found: list[list[I64]] = [[np.empty(0, np.int64)] for _ in range(self.hashes.size)]
+        for segment, _, spans in self._parts:
+            for rows, (first, last) in zip(found, spans.tolist(), strict=True):
+                if first < last:
+                    rows.append(segment.inverted.rows[first:last].astype(np.int64) + segment.start)
+        return [np.concatenate(rows) for rows in found]
+
     def rows_of_all(self) -> I64:
         """Return the rows that hold all terms (at least one), int64 (m,) ascending."""
         rows = [np.empty(0, np.int64)]

@@ -24,6 +24,7 @@ from lamina_engine.index.tables import Tables
 from lamina_engine.index.terms import concat_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_kernels.layouts import U32
 
 SMALL_ROWS: Final = 8_192
 """Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes (of the forward lists
@@ -130,6 +131,28 @@ class View(Cache):
         """Forward lists of all rows, for scoring."""
         blocks = [self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")]
         return ForwardLists([concat_terms(blocks)] if len(blocks) > 1 and self.rows <= SMALL_ROWS else blocks)
+
+    def rows_with_all(self, keys: U32) -> NDArray[np.int64]:
+        """Return the rows that hold all terms (at least one), ascending."""
+        lists = self.tables.inverted(self.snapshot)
+        rows, first = lists.seek(keys, stop=self.rows).rows_of_all(), min(lists.rows, self.rows)
+        if first >= self.rows:
+            return rows
+        tail = self.tables.tail(self.snapshot, first).match(keys, self.rows)
+        counts = np.bincount(tail.rows - first, minlength=self.rows - first)
+        return np.concatenate([rows, np.flatnonzero(counts == len(keys)) + first])
+
+    def rows_with_each(self, keys: U32) -> list[NDArray[np.int64]]:
+        """Return the rows that hold each of some distinct terms, ascending."""
+        lists = self.tables.inverted(self.snapshot)
+        found, first = lists.seek(keys, stop=self.rows).rows_of_each(), min(lists.rows, self.rows)
+        if first >= self.rows:
+            return found
+        tail = self.tables.tail(self.snapshot, first).match(keys, self.rows)
+        order = np.lexsort((tail.rows, tail.terms))
+        bounds = np.searchsorted(tail.terms[order], np.arange(len(keys) + 1))
+        rows = tail.rows[order]
+        return [np.concatenate([found[i], rows[bounds[i] : bounds[i + 1]]]) for i in range(len(keys))]
 
     @cached_property
     def statistics(self) -> Statistics:

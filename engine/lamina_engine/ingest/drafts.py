@@ -14,8 +14,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph import hyperlinks
+from lamina_engine.graph.code_spans import code_ranges
 from lamina_engine.graph.references import SourceLink
-from lamina_engine.ingest import code, hyperlinks, markdown, plaintext, walk
+from lamina_engine.ingest import code, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, Converted, convert, outline_pages
@@ -243,7 +245,7 @@ def _without_title(found: Outline, title: str | None) -> list[Any]:
 def _take_inline(draft: SourceDraft, masked: Masked, found: Outline, pieces: Sequence[Piece]) -> None:
     ranges = list(found.code)
     if draft.kind in _INLINE_KINDS:
-        ranges = markdown.code_ranges(masked.text, found.code)
+        ranges = code_ranges(masked.text, found.code)
         draft.tags = _distinct([*draft.tags, *markdown.find_tags(masked.text, ranges)])
     starts = [piece.start for piece in pieces]
     links: dict[SourceLink, None] = {}

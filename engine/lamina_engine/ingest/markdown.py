@@ -9,11 +9,10 @@ ends at its closing fence even where its lines are indented too little, as its w
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lamina_engine.graph.code_spans import Range, is_inside
 from lamina_engine.ingest.chunking import Block, Outline
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
@@ -215,60 +214,12 @@ def _heading_text(source: str) -> str:
     return " ".join(words.split())
 
 
-_TICKS = re.compile(r"`+")
 _TAG = re.compile(
     r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3001-\u3003\u3008-\u3011\uff01-\uff0f\uff1a-\uff20'\"!#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
 )
 _BEFORE_TAG = frozenset("(,;\u3001\u3002\uff0c\uff08\u300c")
 """Marks that a tag may follow, besides white space; a link's target begins with ``](``."""
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S*|\bwww\.\S+", re.IGNORECASE)
-
-Range = tuple[int, int]
-
-
-def code_ranges(text: str, fenced: Sequence[Range]) -> list[Range]:
-    """Return the ranges of code: the given fences and the code spans between them. O(n)."""
-    if "`" not in text:
-        return list(fenced)
-    ranges: list[Range] = []
-    start = 0
-    for first, last in [*fenced, (len(text), len(text))]:
-        for begin, end in _paragraphs(text, start, first):
-            ranges += _code_spans(text, begin, end)
-        if last > first:
-            ranges.append((first, last))
-        start = last
-    return ranges
-
-
-def _paragraphs(text: str, start: int, stop: int) -> list[Range]:
-    found: list[Range] = []
-    while start < stop:
-        end = text.find("\n\n", start, stop)
-        end = stop if end < 0 else end + 2
-        found.append((start, end))
-        start = end
-    return found
-
-
-def _code_spans(text: str, start: int, stop: int) -> list[Range]:
-    if text.find("`", start, stop) < 0:
-        return []
-    runs = [match.span() for match in _TICKS.finditer(text, start, stop)]
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for i, (begin, end) in enumerate(runs):
-        by_length[end - begin].append(i)
-    spans: list[Range] = []
-    i = 0
-    while i < len(runs):
-        begin, end = runs[i]
-        same = by_length[end - begin]
-        k = bisect_right(same, i)
-        if k < len(same):
-            i = same[k]
-            spans.append((begin, runs[i][1]))
-        i += 1
-    return spans
 
 
 def find_tags(text: str, code: Sequence[Range]) -> list[str]:
@@ -297,9 +248,3 @@ def clean_tag(word: str) -> str | None:
     """Strip ``#`` and stray slashes from a tag; None where only digits are left."""
     tag = "/".join(part for part in word.strip().lstrip("#").split("/") if part)
     return tag if tag and not tag.replace("/", "").isdigit() else None
-
-
-def is_inside(ranges: Sequence[Range], position: int) -> bool:
-    """Return whether a position lies in one of some ascending ranges."""
-    i = bisect_left(ranges, (position + 1, 0)) - 1
-    return i >= 0 and position < ranges[i][1]

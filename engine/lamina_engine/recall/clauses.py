@@ -22,7 +22,7 @@ from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import View
-from lamina_engine.recall.lanes import Bonus, Mask, Selection, rows_with_all
+from lamina_engine.recall.lanes import Bonus, Mask, Selection
 from lamina_engine.recall.operators import Clause, ParsedQuery
 from lamina_engine.recall.spelling import edit_distance
 from lamina_kernels.layouts import I64
@@ -165,7 +165,7 @@ class _Finder:
         for language in (ENGLISH, *self._view.languages):
             terms = self._analyzer.of(language).tokens(encodable(clause.text))
             keys = np.array([term_hash(stem) for stem in stems_of(terms)], np.uint32)
-            rows = rows_with_all(self._view, keys)
+            rows = self._view.rows_with_all(keys)
             found.append(rows[self._view.forward.holds(rows, keys)] if len(rows) else rows)
         return np.unique(np.concatenate(found)) if len(found) > 2 else found[-1]
 

@@ -235,17 +235,6 @@ def _held(term: QueryTerm, rows_of: Mapping[int, int]) -> QueryTerm:
     return term._replace(stem=stems[0], others=tuple(stems[1:])) if stems else term
 
 
-def rows_with_all(view: View, keys: U32) -> I64:
-    """Return the rows of a view that hold all terms (at least one), int64 (m,) ascending."""
-    lists = view.tables.inverted(view.snapshot)
-    rows, first = lists.seek(keys, stop=view.rows).rows_of_all(), min(lists.rows, view.rows)
-    if first >= view.rows:
-        return rows
-    tail = view.tables.tail(view.snapshot, first).match(keys, view.rows)
-    counts = np.bincount(tail.rows - first, minlength=view.rows - first)
-    return np.concatenate([rows, np.flatnonzero(counts == len(keys)) + first])
-
-
 def _kth(scores: F64, depth: int) -> float:
     """Return the ``depth``-th highest score; 0 where there are fewer."""
     if len(scores) < depth:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_ids
+from lamina_engine.chunks.handoffs import DERIVED, HANDOFF, INSIGHT
 from lamina_engine.graph import sessions
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.index.tables import NO_MORE, BulkHint
@@ -227,6 +228,7 @@ class SessionWriter:
             commits=[None] * n,
             blobs=[None] * n,
             metadata=list(group.metadata),
+            roles=[DERIVED if type_ in (HANDOFF, INSIGHT) else None for type_ in group.types],
             after=self._after,
             fallback_created_at=self._fallbacks,
         )

@@ -1,23 +1,40 @@
 from __future__ import annotations
 
+import random
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.graph import mentions
-from lamina_engine.graph.log import LinkCounts
-from lamina_engine.graph.naming import Name, Texts
+from lamina_engine.graph import found, mentions
+from lamina_engine.graph.corpus import texts_of
+from lamina_engine.graph.log import Draft, LinkCounts
+from lamina_engine.graph.naming import Name, NameFinder, Texts
+from lamina_engine.index.view import View
 from lamina_engine.memory import Memory
 from tests.conftest import NOW
 from tests.engine.graph.filling import claimed, fill
 from tests.notes import prose, write
 
 
+def find(texts: Sequence[str], names: Mapping[Name, Collection[int]]) -> dict[Name, list[int]]:
+    """Return where names are found in texts, given those that are their own."""
+    every = list(range(len(texts)))
+    finder = NameFinder(
+        Texts(texts.__getitem__, lambda _: every, lambda _: None, len(texts)),
+        names,
+        lambda name, row: row in names[name],
+    )
+    return {name: rows for name in names if (rows := list(finder.rows_of(name)))}
+
+
 def holds(name: str, text: str, *, exact: bool = False, others: tuple[str, ...] = ()) -> bool:
     wanted = Name(name, exact)
-    return wanted in Texts([text, *others], {wanted: ()}).find()
+    return wanted in find([text, *others], {wanted: ()})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +97,7 @@ def test_files_and_symbols_letter_by_letter(name: str, text: str, ref: bool) -> 
 )
 def test_a_file_in_another_folder_is_another_file(text: str, bare: bool, ref: bool) -> None:
     name = Name("row_log.py" if "row_log" in text else "memory.py", exact=True, folder="engine", bare=bare)
-    assert (name in Texts([text], {name: ()}).find()) is ref
+    assert (name in find([text], {name: ()})) is ref
 
 
 def test_a_title_that_texts_use_in_small_letters_is_an_ordinary_phrase() -> None:
@@ -93,8 +110,8 @@ def test_a_title_that_texts_use_in_small_letters_is_an_ordinary_phrase() -> None
 def test_what_a_longer_name_holds_is_not_named() -> None:
     long, short = Name("Clear The Screen In Psql"), Name("Clear The Screen")
     texts = ["run Clear The Screen In Psql", "how to Clear The Screen"]
-    assert Texts(texts, {long: (), short: ()}).find() == {long: [0], short: [1]}
-    assert Texts(texts, {long: {0}, short: ()}).find() == {short: [1]}  # its own title
+    assert find(texts, {long: (), short: ()}) == {long: [0], short: [1]}
+    assert find(texts, {long: {0}, short: ()}) == {short: [1]}  # its own title
 
 
 def named(memory: Memory) -> set[tuple[str, str]]:
@@ -163,6 +180,106 @@ def test_a_written_link_is_not_told_twice_and_an_edit_is_followed(lexical_vault:
 
 
 HOTPOT = Path(__file__).parents[4] / "shared" / "data" / "multihop-dev" / "hotpotqa_train.json.gz"
+
+
+def drafts(vault: Vault) -> list[Draft]:
+    """Return the mentions of a vault as looked for in all its texts."""
+    return list(mentions.Mentions(vault._memory.view()).drafts())
+
+
+TITLES = ("Harbour Light", "Harbour Light Keepers", "Northern Pier", "Retry Policy", "Retry Policy For Queues", "Lantern",
+          "Signal Tower", "Pier", "Keepers Log", "ADR-007: Signed Tokens", "What The Keepers Don't Say", "iTerm2 Fonts")  # fmt: skip
+
+
+def random_note(rng: random.Random) -> str:
+    said = [rng.choice((name, name.lower(), f"[{name}]({slug}.md)", f"[[{name}]]", f"in {name} they"))
+            for name in rng.sample(TITLES, rng.randint(0, 4)) for slug in (name.lower().replace(" ", "-"),)]  # fmt: skip
+    title = rng.choice(TITLES) if rng.random() < 0.6 else f"Note {rng.randint(0, 9)}"
+    alias = f"---\naliases: [{rng.choice(TITLES)}]\n---\n" if rng.random() < 0.2 else ""
+    code = f"see queue_worker.py and {rng.choice(('drain_queue', 'drainQueue', 'keep_light'))}()"
+    return f"{alias}# {title}\n\n{prose(title)} {'. '.join(said)}. {code if rng.random() < 0.4 else ''}\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_from_before_gives_what_looking_at_all_again_gives(
+    lexical_vault: Vault, tmp_path: Path, seed: int
+) -> None:
+    rng, root, memory = random.Random(seed), tmp_path / "notes", lexical_vault._memory
+    for step in range(14):
+        for _ in range(rng.randint(1, 3) if step else 24):
+            place = root / f"n{rng.randint(0, 40)}.md"
+            if place.exists() and rng.random() < 0.4:
+                place.unlink()
+            else:
+                write(root, place.name, random_note(rng))
+        if rng.random() < 0.5:
+            write(root, "queue_worker.py", f"def {rng.choice(('drain_queue', 'keep_light'))}():\n    return {step}\n")
+        lexical_vault.ingest(root)  # mentions are among what it makes
+        if step == 5:
+            lexical_vault.facts.add("Signal Tower", "owner", "Ada", source=lexical_vault.list(limit=1)[0].id)
+        if step == 8:
+            chunk = rng.choice(lexical_vault.list(limit=None))
+            lexical_vault.invalidate(chunk.id, "wrong")
+        mentions.build(memory)
+        view = memory.view()
+        scratch, former = mentions.Mentions(view), found.load(view)
+        assert former is not None
+        assert msgspec.json.encode(former.names) == msgspec.json.encode(scratch.found.names)
+        written = mentions._written_pairs(view)
+        ref = {draft[:3]: pytest.approx(draft.weight) for draft in drafts(lexical_vault) if draft[:2] not in written}
+        assert claimed(memory, "mention") == ref
+    assert ref
+
+
+def test_one_note_more_looks_at_what_it_may_bear_on(lexical_vault: Vault, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    for i in range(600):
+        write(
+            root,
+            f"n{i}.md",
+            f"# Station {i} Of The Line\n\nIt comes after Station {i - 1} Of The Line.\n",
+        )
+    lexical_vault.ingest(root)
+    memory = lexical_vault._memory
+    before = found.load(memory.view())
+    write(root, "new.md", "# Harbour Light\n\nIt is seen from Station 7 Of The Line.\n")
+    write(root, "n3.md", "# Station 3 Of The Line\n\nOne sees the Harbour Light.\n")
+    lexical_vault.ingest(root, links=False)
+    view, read = memory.view(), set[int]()
+    texts = texts_of
+
+    def counted(of: View) -> Texts:
+        known = texts(of)
+
+        def note(row: int) -> str:
+            read.add(row)
+            return known[row][0]
+
+        return Texts(note, known.candidates, known.look_up, known.count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mentions, "texts_of", counted)
+        made = mentions.Mentions(view, before)
+    assert made.found == mentions.Mentions(view).found
+    assert made.looked_for < 20
+    assert len(read) < 60, "of 601 texts"
+    assert {view.snapshot.values("chunks", "source", np.array([row]))[0] for row in read} >= {"new.md", "n3.md"}
+
+
+def test_saved_names_that_are_damaged_or_forgotten_are_looked_for_again(lexical_vault: Vault, tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    write(root, "a.md", "# Harbour Light\n\nIt shines.\n")
+    write(root, "b.md", f"# Other\n\n{prose('b')} One sees the Harbour Light.\n")
+    lexical_vault.ingest(root)
+    memory, index = lexical_vault._memory, lexical_vault.path / "index"
+    (file,) = index.glob("mentions-*")
+    file.write_bytes(file.read_bytes()[:-3] + b"xyz")
+    assert found.load(memory.view()) is None
+    assert mentions.build(memory) == LinkCounts(unchanged=1)
+    assert found.load(memory.view()) is not None
+    lexical_vault.forget(where={"source": "a.md"}, dry_run=False)
+    assert not [place for place in index.rglob("*") if place.is_file() and b"Harbour Light" in place.read_bytes()]
+    assert mentions.build(memory) == LinkCounts()
 
 
 @pytest.mark.skipif(not HOTPOT.exists(), reason="the multi-hop questions are not there")

@@ -189,3 +189,53 @@ def test_every_link_of_a_real_vault_whose_note_exists_is_a_link(lexical_vault: V
     links_bytes = sum(file.stat().st_size for file in (lexical_vault.path / "log" / "links").iterdir())
     everything = sum(file.stat().st_size for file in lexical_vault.path.rglob("*") if file.is_file())
     assert links_bytes < 0.1 * everything
+
+
+def test_links_in_added_texts_lead_to_notes_and_to_other_added_texts(lexical_vault: Vault, tmp_path: Path) -> None:
+    write(
+        tmp_path / "n", "retry.md", f"# Retry Policy\n\n{prose('r')}\n\n## Limits\n\n{prose('l')} See [[Pool notes]].\n"
+    )
+    write(tmp_path / "n", "sub/x.md", "---\naliases: [Pay]\n---\n# Ledger\n\nIt is kept.\n")
+    vault = lexical_vault
+    vault.ingest(tmp_path / "n")
+    assert [(link.target, link.candidates) for link in vault.links.unresolved()] == [("Pool notes", ())]
+    text = (
+        "We follow [[Retry Policy#Limits]], [the ledger](sub/x.md) and [[Pay]], not [[Nowhere]]; `[[code]]`, ![](i.png), "
+        "[w](https://x.y).\n- caused by [[Pool notes]]\n```\n[[fenced]]\n```\n"
+    )
+    vault.add({"id": "decision", "text": text, "title": "Decision A"})
+    vault.add({"id": "pool", "text": "The pool is small.", "title": "Pool notes"})
+    vault.add({"id": "later", "text": "See [[Decision A]], [[pool]].", "source": "chat"}, links=True)
+    ref = {("later", "decision", "related"), ("later", "pool", "related")}
+    assert {link[:3] for link in written(vault, "later")} == ref, "at once where links are wanted"
+    assert {link[:3] for link in written(vault, "decision")} == {("later", "decision", "related")}
+    vault.build_links(["wikilinks", "markdown"])
+    limits, ledger = (vault.get(place).id for place in ("retry.md#limits", "sub/x.md"))
+    assert {link[:3] for link in written(vault, "decision")} == {
+        ("decision", limits, "related"), ("decision", ledger, "related"), ("pool", "decision", "causal"), ("later", "decision", "related"),
+    }  # fmt: skip
+    assert (limits, "pool", "related") in {link[:3] for link in written(vault, "pool")}, "a file may name an added text"
+    (left,) = vault.links.unresolved()
+    assert (left.chunk, left.source, left.root, left.target) == ("decision", "decision", "", "Nowhere")
+    vault.update("decision", text="It stands by itself.")
+    vault.build_links(["wikilinks", "markdown"])
+    assert {link[:3] for link in written(vault, "decision")} == {("later", "decision", "related")}
+    assert not vault.links.unresolved()
+
+
+def test_a_name_of_several_added_texts_is_ambiguous(lexical_vault: Vault) -> None:
+    vault = lexical_vault
+    vault.add(
+        [{"id": name, "text": f"note {name}", "title": "Twin"} for name in "ab"]
+        + [{"id": "c", "text": "See [[Twin]]."}]
+    )
+    vault.build_links(["wikilinks"])
+    assert [(link.chunk, link.candidates) for link in vault.links.unresolved()] == [("c", ("a", "b"))]
+
+
+def written(vault: Vault, chunk: str) -> list[tuple[str, str, str, str]]:
+    return [
+        (link.source, link.target, link.relation, link.origin)
+        for link in vault.links(chunk)
+        if link.origin in ("wikilink", "markdown")
+    ]

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from lamina_engine.graph.code_spans import code_ranges
+from lamina_engine.graph.hyperlinks import WrittenLink, find_wikilinks
 from lamina_engine.ingest.chunking import Block
-from lamina_engine.ingest.hyperlinks import WrittenLink, find_wikilinks
-from lamina_engine.ingest.markdown import clean_tag, code_ranges, find_tags, outline_markdown
+from lamina_engine.ingest.markdown import clean_tag, find_tags, outline_markdown
 from tests.engine.ingest.test_chunking import MARKDOWNISH
 
 FAST = settings(max_examples=60, deadline=None)

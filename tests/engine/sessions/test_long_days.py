@@ -115,6 +115,22 @@ def test_a_long_day_is_told_on_a_page(vault: Vault, tmp_path: Path) -> None:
     assert len({agent for session in vault.sessions() for agent in session.agents}) == 2
 
 
+def test_what_is_derived_takes_no_place_of_what_it_is_derived_from(vault: Vault, tmp_path: Path) -> None:
+    day = gateways()
+    vault.ingest(day.write(tmp_path / "projects"), kind="sessions")
+    derived = {chunk.id for chunk in vault.sessions.handoff(day.session)}
+    for question in (
+        "readings sit in a ring of 16 entries",
+        "don't write flash on every sample",
+        "UNIQUE constraint failed: readings.seq",
+        "implicit declaration of function lfs_file_sync",
+    ):
+        hits = vault.recall(question, k=10)
+        assert any(hit.id not in derived for hit in hits[:2]), "one of two is what was said"
+        for hit in hits:
+            assert (hit.role == "derived") is (hit.id in derived)
+
+
 def test_a_rollout_that_broke_off_in_another_language(vault: Vault, tmp_path: Path) -> None:
     day = CodexDay("0199f0aa-2222-7000-8000-0000000000b2", "/Users/jo/src/wetter", "2026-11-03T17:20:00Z")
     day.ask("Die Karte flackert beim Zoomen auf dem iPad. Finde heraus warum, bitte keine neuen Abhängigkeiten.")

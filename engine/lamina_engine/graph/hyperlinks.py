@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from lamina_engine.graph.code_spans import Range, is_inside
 from lamina_engine.graph.targets import url_key
-from lamina_engine.ingest.markdown import Range, is_inside
 
 
 class WrittenLink(NamedTuple):

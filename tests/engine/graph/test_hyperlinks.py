@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina_engine.graph.code_spans import code_ranges
+from lamina_engine.graph.hyperlinks import find_links
 from lamina_engine.graph.targets import url_key
-from lamina_engine.ingest.hyperlinks import find_links
-from lamina_engine.ingest.markdown import code_ranges, outline_markdown
+from lamina_engine.ingest.markdown import outline_markdown
 from lamina_engine.ingest.plaintext import outline_rst
 
 

@@ -1,0 +1,81 @@
+"""Texts of the active chunks of a view, found by their words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lamina_engine.graph.naming import Texts
+from lamina_engine.index.analysis import STOP_WORDS, Analyzer, term_hash
+from lamina_engine.index.state import ACTIVE
+from lamina_engine.index.zones import body
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lamina_engine.index.view import View
+    from lamina_kernels.layouts import I64
+
+_FEW: Final = 8
+"""Rows from which on it costs less to look at the texts than at more lists of rows."""
+_PARTS: Final = ("word", "part")
+"""Terms that a word has wherever it stands, also inside an identifier."""
+_SCALE_BITS: Final = 3
+
+
+def texts_of(view: View) -> Texts:
+    """Return the active chunks' texts without the addresses of links, read on demand."""
+
+    def read(row: int) -> str:
+        return body(str(view.snapshot.values("chunks", "text", np.array([row], np.int64))[0]))
+
+    words = _Words(view)
+    return Texts(read, words.rows_with, words.look_up, round_count(int(view.state.active().sum())))
+
+
+def round_count(count: int) -> int:
+    """Return a count at three significant bits: limits by it move as a vault grows by a quarter."""
+    spare = max(count.bit_length() - _SCALE_BITS, 0)
+    return count >> spare << spare
+
+
+class _Words:
+    """Active rows by word, looked up once for each of its terms."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._active = view.state.status == ACTIVE
+        self._analyzer = Analyzer()
+        self._keys: dict[str, tuple[int, ...]] = {}
+        self._rows: dict[int, I64] = {}
+
+    def look_up(self, words: Iterable[str]) -> None:
+        """Look up the rows of many words at once."""
+        new = np.unique([key for word in words for key in self._keys_of(word) if key not in self._rows]).astype(
+            np.uint32
+        )
+        found = self._view.rows_with_each(new) if new.size else []
+        self._rows |= {key: rows[self._active[rows]] for key, rows in zip(new.tolist(), found, strict=True)}
+
+    def rows_with(self, words: Sequence[str]) -> list[int]:
+        """Return the rows that may hold all of some words, ascending."""
+        self.look_up(words)
+        keys = {key for word in words for key in self._keys_of(word)}
+        if not keys:
+            return np.flatnonzero(self._active).tolist()
+        rows, *others = sorted((self._rows[key] for key in keys), key=len)
+        for other in others:
+            if len(rows) <= _FEW:
+                break
+            rows = rows[other[np.searchsorted(other, rows).clip(max=len(other) - 1)] == rows]
+        found: list[int] = rows.tolist()
+        return found
+
+    def _keys_of(self, word: str) -> tuple[int, ...]:
+        """Return the keys that each text with a word is indexed by, whatever it is a part of."""
+        if word not in self._keys:
+            terms = [term for each in self._analyzer.words(word) for term in each.terms if term.kind in _PARTS]
+            stems = {term.stem for term in terms if term.surface not in STOP_WORDS}
+            self._keys[word] = tuple(map(term_hash, stems))
+        return self._keys[word]
