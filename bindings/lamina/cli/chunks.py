@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, filter_options
+from lamina.cli.command import Call, Where, command, filter_options, limit_option
 from lamina.cli.terminal import chunk_lines, chunk_table, clip, columns, printable, short_date
 
 if TYPE_CHECKING:
@@ -32,14 +32,7 @@ def get(call: Call, id: str) -> None:
     'lamina list --where \'{"created_at": {"gte": "2026-01-01"}}\' --json',
 )
 @filter_options
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of chunks; 0 for all.",
-)
+@limit_option(100, "chunks")
 def list_(call: Call, where: Where | None, limit: int) -> None:
     """List chunks, newest first.
 

@@ -248,6 +248,14 @@ def json_object(context: click.Context, parameter: click.Parameter, value: str |
 _OBJECT: Final = """give an object such as '{"project": "api"}'"""
 
 
+def limit_option(default: int, noun: str) -> Callable[[F], F]:
+    """Return the option for how much is listed; 0 is all."""
+    help_ = f"Maximum number of {noun}; 0 for all."
+    return click.option(
+        "--limit", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=help_
+    )
+
+
 Where = Mapping[str, Any]
 
 _FILTER_FIELDS = ("project", "type", "collection")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command
+from lamina.cli.command import SETTINGS, Call, call_options, command, limit_option
 from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width
 from lamina_engine.clock import format_instant
 
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Record")
 _KINDS = ("any", "entity", "literal")
 _VALID_AT = click.option("--valid-at", metavar="DATE", help="Facts valid at this date. [default: now]")
-_LIMIT = click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Maximum number; 0 for all.",
-)
+_LIMIT = limit_option(100, "lines")
 _AS_OF = click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
 
 

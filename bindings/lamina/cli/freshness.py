@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, filter_options
+from lamina.cli.command import Call, Where, command, filter_options, limit_option
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -52,14 +52,7 @@ _TIER: Final = click.option("--tier", type=click.Choice(_TIERS), help="Only this
 @_TIER
 @click.option("--needs-review", is_flag=True, help="Show only chunks that need a review.")
 @click.option("--git-check/--no-git-check", default=True, help="Use git history; otherwise judge by age alone.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_SHOWN,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of lines; 0 for all.",
-)
+@limit_option(_SHOWN, "lines")
 @filter_options
 def freshness(
     call: Call,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, embedder_option, filter_options
+from lamina.cli.command import Call, Where, command, embedder_option, filter_options, limit_option
 from lamina.cli.terminal import (
     aligned,
     bold,
@@ -129,14 +129,7 @@ def _excerpt(text: str, query: str) -> str:
 @click.option("--since", metavar="DATE", help="Only chunks from this date on.")
 @click.option("--until", metavar="DATE", help="Only chunks from before this date.")
 @click.option("--days", type=float, metavar="N", help="Only the last N days.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=30,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of sessions; 0 for all.",
-)
+@limit_option(30, "sessions")
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 def sessions(call: Call, limit: int, **options: Any) -> None:
     """List sessions, newest first."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, command
+from lamina.cli.command import Call, command, limit_option
 from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
@@ -112,14 +112,7 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
 @click.option(
     "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="Layout of the map."
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_SHOWN,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of lines; 0 for all.",
-)
+@limit_option(_SHOWN, "lines")
 def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
     """List topics, show one, or draw a map."""
     if topic and path:

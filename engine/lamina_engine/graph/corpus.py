@@ -8,6 +8,7 @@ import numpy as np
 
 from lamina_engine.graph.naming import Texts
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer, term_hash
+from lamina_engine.index.languages import ENGLISH
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.index.zones import body
 
@@ -46,36 +47,49 @@ class _Words:
     def __init__(self, view: View) -> None:
         self._view = view
         self._active = view.state.status == ACTIVE
-        self._analyzer = Analyzer()
-        self._keys: dict[str, tuple[int, ...]] = {}
+        english = Analyzer()
+        self._analyzers = [english.of(language) for language in (ENGLISH, *view.languages)]
+        self._keys: dict[str, set[tuple[int, ...]]] = {}
         self._rows: dict[int, I64] = {}
 
     def look_up(self, words: Iterable[str]) -> None:
         """Look up the rows of many words at once."""
-        new = np.unique([key for word in words for key in self._keys_of(word) if key not in self._rows]).astype(
-            np.uint32
-        )
+        keys = {key for word in words for stems in self._keys_of(word) for key in stems}
+        new = np.array(sorted(keys.difference(self._rows)), np.uint32)
         found = self._view.rows_with_each(new) if new.size else []
         self._rows |= {key: rows[self._active[rows]] for key, rows in zip(new.tolist(), found, strict=True)}
 
     def rows_with(self, words: Sequence[str]) -> list[int]:
         """Return the rows that may hold all of some words, ascending."""
         self.look_up(words)
-        keys = {key for word in words for key in self._keys_of(word)}
-        if not keys:
+        lists = [rows for word in set(words) if (rows := self._rows_of(word)) is not None]
+        if not lists:
             return np.flatnonzero(self._active).tolist()
-        rows, *others = sorted((self._rows[key] for key in keys), key=len)
-        for other in others:
-            if len(rows) <= _FEW:
-                break
-            rows = rows[other[np.searchsorted(other, rows).clip(max=len(other) - 1)] == rows]
-        found: list[int] = rows.tolist()
+        found: list[int] = _common(lists).tolist()
         return found
 
-    def _keys_of(self, word: str) -> tuple[int, ...]:
-        """Return the keys that each text with a word is indexed by, whatever it is a part of."""
+    def _rows_of(self, word: str) -> I64 | None:
+        """Return the rows with a word in any language; None where the index leaves it out."""
+        found = [_common([self._rows[key] for key in stems]) for stems in self._keys_of(word)]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found)) if found else None
+
+    def _keys_of(self, word: str) -> set[tuple[int, ...]]:
+        """Return by language the keys that each text with a word is indexed by, whatever it is a part of."""
         if word not in self._keys:
-            terms = [term for each in self._analyzer.words(word) for term in each.terms if term.kind in _PARTS]
-            stems = {term.stem for term in terms if term.surface not in STOP_WORDS}
-            self._keys[word] = tuple(map(term_hash, stems))
+            found = set()
+            for analyzer in self._analyzers:
+                terms = [term for each in analyzer.words(word) for term in each.terms if term.kind in _PARTS]
+                stems = {term.stem for term in terms if term.surface not in STOP_WORDS}
+                found.add(tuple(sorted(map(term_hash, stems))))
+            self._keys[word] = set() if () in found else found
         return self._keys[word]
+
+
+def _common(lists: Sequence[I64]) -> I64:
+    """Return the rows of all of some lists; of the last few those of the shortest."""
+    rows, *others = sorted(lists, key=len)
+    for other in others:
+        if len(rows) <= _FEW:
+            break
+        rows = rows[other[np.searchsorted(other, rows).clip(max=len(other) - 1)] == rows]
+    return rows

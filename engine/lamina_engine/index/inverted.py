@@ -57,13 +57,7 @@ def open_lists(path: Path, rows: int, *, verify: bool) -> Inverted:
     TermsDamaged
         When the file is missing, torn, flipped, of another segment, or made by another version or other rules.
     """
-    try:
-        small = path.stat().st_size <= _SEAL.header_bytes + terms.CHECKED_BYTES
-        (analysis, n, names, postings), data = _SEAL.open(path, verify=verify or small)
-    except TermsDamaged:
-        raise
-    except OSError as error:
-        raise TermsDamaged(f"{path} cannot be mapped ({error}); build it again from the log") from error
+    (analysis, n, names, postings), data = terms.open_sealed(path, _SEAL, verify=verify)
     made_by = analysis.rstrip(b"\0").decode()
     if (made_by, n) != (ANALYSIS_ID, rows):
         raise TermsDamaged(f"{path} was made by {made_by} of {n} rows, not {ANALYSIS_ID} of {rows}; build it again")
@@ -71,17 +65,9 @@ def open_lists(path: Path, rows: int, *, verify: bool) -> Inverted:
         (np.uint32, names), (np.uint32, names + 1), (np.uint16, postings), (np.uint8, postings),
         (np.uint8, CODES * _ZONES),
     )  # fmt: skip
-    arrays: list[NDArray[Any]] = []
-    offset = 0
-    for dtype, size in layout:
-        nbytes = size * np.dtype(dtype).itemsize
-        if offset + nbytes > len(data):
-            raise TermsDamaged(f"{path} has {len(data)} bytes of lists and ends early; build it again from the log")
-        arrays.append(np.frombuffer(data, dtype, size, offset) if size else np.zeros(0, dtype))
-        offset += nbytes + (-nbytes % ALIGNMENT)
-    hashes, starts, places, codes, triples = arrays
-    if offset != len(data) or starts[0] != 0 or starts[-1] != postings or (starts[1:] < starts[:-1]).any():
-        raise TermsDamaged(f"{path} has a wrong size or inverted lists out of order; build it again from the log")
+    hashes, starts, places, codes, triples = terms.arrays_of(path, data, layout)
+    if starts[0] != 0 or starts[-1] != postings or (starts[1:] < starts[:-1]).any():
+        raise TermsDamaged(f"{path} has inverted lists out of order; build it again from the log")
     return Inverted(hashes, starts, places, codes, triples.reshape(CODES, _ZONES))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces, language_mark
 from lamina_engine.index.languages import LANGUAGES, foreign_rows
-from lamina_engine.index.sealed import ALIGNMENT, Seal
+from lamina_engine.index.sealed import ALIGNMENT, Seal, Sealed
 from lamina_engine.index.separators import ASCII_BLANKS
 from lamina_kernels._jit import is_ready
 from lamina_kernels.counting import count_keys
@@ -337,6 +337,31 @@ def write_terms(path: Path, rows: TermRows) -> None:
     _SEAL.write(path, (ANALYSIS_ID.encode(), n, rows.hashes.size), parts, sync=size > _SMALL_BYTES)
 
 
+def open_sealed(path: Path, seal: Seal, *, verify: bool) -> Sealed:
+    """Open a file of lists; a small one is read whole and checked in any case."""
+    try:
+        return seal.open(path, verify=verify or path.stat().st_size <= seal.header_bytes + CHECKED_BYTES)
+    except TermsDamaged:
+        raise
+    except OSError as error:
+        raise TermsDamaged(f"{path} cannot be mapped ({error}); build it again from the log") from error
+
+
+def arrays_of(path: Path, data: memoryview, layout: Sequence[tuple[type[np.generic], int]]) -> list[NDArray[Any]]:
+    """Return the arrays of a payload, each aligned; it holds just these."""
+    arrays: list[NDArray[Any]] = []
+    offset = 0
+    for dtype, size in layout:
+        nbytes = size * np.dtype(dtype).itemsize
+        if offset + nbytes > len(data):
+            raise TermsDamaged(f"{path} has {len(data)} bytes of lists and ends early; build it again from the log")
+        arrays.append(np.frombuffer(data, dtype, size, offset) if size else np.zeros(0, dtype))
+        offset += nbytes + (-nbytes % ALIGNMENT)
+    if offset != len(data):
+        raise TermsDamaged(f"{path} has {len(data)} bytes of lists, {offset} are expected; build it again from the log")
+    return arrays
+
+
 def open_terms(path: Path, *, verify: bool) -> TermRows:
     """Map a file of forward lists.
 
@@ -358,27 +383,12 @@ def open_terms(path: Path, *, verify: bool) -> TermRows:
     TermsDamaged
         When the file is missing, torn, flipped, or made by another version or under other rules of analysis.
     """
-    try:
-        small = path.stat().st_size <= _SEAL.header_bytes + CHECKED_BYTES
-        (analysis, n, entries), data = _SEAL.open(path, verify=verify or small)
-    except TermsDamaged:
-        raise
-    except OSError as error:
-        raise TermsDamaged(f"{path} cannot be mapped ({error}); build it again from the log") from error
+    (analysis, n, entries), data = open_sealed(path, _SEAL, verify=verify)
     made_by = analysis.rstrip(b"\0").decode()
     if made_by != ANALYSIS_ID:
         raise TermsDamaged(f"{path} was made by {made_by}, other rules than {ANALYSIS_ID}; build it again from the log")
     layout = ((np.int64, n + 1), (np.uint32, entries), *((np.uint8, entries),) * 3, (np.uint16, n * _ZONES))
-    arrays: list[NDArray[Any]] = []
-    offset = 0
-    for dtype, size in layout:
-        nbytes = size * np.dtype(dtype).itemsize
-        if offset + nbytes > len(data):
-            raise TermsDamaged(f"{path} has {len(data)} bytes of lists and ends early; build it again from the log")
-        arrays.append(np.frombuffer(data, dtype, size, offset) if size else np.zeros(0, dtype))
-        offset += nbytes + (-nbytes % ALIGNMENT)
-    indptr = arrays[0]
-    if offset != len(data) or indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
-        raise TermsDamaged(f"{path} has a wrong size or row offsets out of order; build it again from the log")
-    indptr, hashes, body, header, context, lengths = arrays
+    indptr, hashes, body, header, context, lengths = arrays_of(path, data, layout)
+    if indptr[0] != 0 or indptr[-1] != entries or (indptr[1:] < indptr[:-1]).any():
+        raise TermsDamaged(f"{path} has row offsets out of order; build it again from the log")
     return TermRows(indptr, hashes, body, header, context, lengths.reshape(-1, _ZONES))
