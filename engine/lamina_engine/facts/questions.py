@@ -24,12 +24,11 @@ from msgspec import Struct
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.coverage import Coverage, key_stems, satisfies, stem
 from lamina_engine.facts.intents import Intents, intents_from, matches_predicate, standard, words_of
-from lamina_engine.facts.names import MAX_NAME
 from lamina_engine.facts.parsing import NamedEntity, Question, parse_question
 from lamina_engine.results import Answer
 
 if TYPE_CHECKING:
-    from lamina_engine.facts.view import FactView
+    from lamina_engine.facts.view import Entity, FactView
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.results import Fact, JSONValue
@@ -184,20 +183,13 @@ def ask_view(
     question = parse_question(
         kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
     )
-    coverage = Coverage(
-        question,
-        lambda: view.cached("facts.predicates", lambda: tuple(kg.predicate_names())),
-        kg.registry,
-        kg.kind_of_value,
-    )
-    found = _of_entities(kg, question, coverage, valid_at_us, tiers)
-    if not question.named and tiers.found_fact >= least:
-        found = _by_words(view, kg, question, k, valid_at_us, tiers)
+    inquiry = _Inquiry(kg, question, valid_at_us, tiers)
+    found = inquiry.about_entities() if question.named or tiers.found_fact < least else inquiry.by_words(k)
     if not any(item.answers for item in found):
-        paths = _of_paths(kg, question, coverage, valid_at_us, tiers, found)
+        paths = inquiry.along_paths(found)
         found = [*paths.values(), *(item for item in found if item.fact.row not in paths)]
     current = [item for item in found if item.named is not None and not item.fact.is_doubted]
-    answered = any(item.answers for item in current) or (bool(current) and coverage.asks_for_all())
+    answered = any(item.answers for item in current) or (bool(current) and inquiry.coverage.asks_for_all())
     kept = sorted(found, key=lambda item: item.order)[:k]
     from lamina_engine.facts.contradictions import believed_confidence, contradicting_values
 
@@ -249,114 +241,115 @@ class _Candidate(Struct, frozen=True):
         )  # fmt: skip
 
 
-def _of_entities(
-    kg: FactView, question: Question, coverage: Coverage, valid_at: int, tiers: Tiers
-) -> list[_Candidate]:  # fmt: skip
-    """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""
-    best: dict[int, _Candidate] = {}
-    content = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.content)
-    stems = frozenset(stem(question.words[i].removesuffix("'s")) for i in question.asking)
-    for place, named in enumerate(question.named[:_MOST_NAMED]):
-        here = list(_of_entity(kg, named, place, question, coverage, content, stems, valid_at, tiers))
-        if not tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):
-            here = [item for item in here if item.score >= ANSWERED_FROM]
-        for item in here:
-            previous = best.get(item.fact.row)
-            if previous is None or item.order < previous.order:
-                best[item.fact.row] = item
-    return list(best.values())
+class _Inquiry:
+    """Search for the facts that answer one question, at one moment."""
 
+    def __init__(self, kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> None:
+        self._kg, self._question, self._valid_at, self._tiers = kg, question, valid_at, tiers
+        self.coverage = Coverage(question, self._predicates, kg.registry, kg.kind_of_value)
+        words = [stem(word.removesuffix("'s")) for word in question.words]
+        self._content = frozenset(words[i] for i in question.content)
+        self._stems = frozenset(words[i] for i in question.asking)
 
-def _of_entity(
-    kg: FactView, named: NamedEntity, place: int, question: Question, coverage: Coverage, content: frozenset[str],
-    stems: frozenset[str], valid_at: int, tiers: Tiers,
-) -> Iterator[_Candidate]:  # fmt: skip
-    facts = _facts_of(kg, named.entity.row, question, stems, valid_at)
-    kinds = Counter(kg.kind_of_value(fact) for fact in facts)
-    for fact in facts:
-        relation = fact.object_id is not None
-        answers = coverage.answers((fact,), (named.entity.type,))
-        if answers and coverage.evidence(fact).is_sort:
-            answers = kinds[kg.kind_of_value(fact)] == 1
-        is_asked = (
-            answers or any(satisfies(intent, fact) for intent in question.intents) or _names_predicate(fact, stems)
+    def _predicates(self) -> tuple[str, ...]:
+        return self._kg.view.cached("facts.predicates", lambda: tuple(self._kg.predicate_names()))
+
+    def about_entities(self) -> list[_Candidate]:
+        """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""
+        best: dict[int, _Candidate] = {}
+        for place, named in enumerate(self._question.named[:_MOST_NAMED]):
+            here = list(self._about(named, place))
+            if not self._tiers.others_always and any(item.score >= ANSWERED_FROM for item in here):
+                here = [item for item in here if item.score >= ANSWERED_FROM]
+            for item in here:
+                best[item.fact.row] = min(item, best.get(item.fact.row, item), key=lambda item: item.order)
+        return list(best.values())
+
+    def _about(self, named: NamedEntity, place: int) -> Iterator[_Candidate]:
+        kg, tiers, facts = self._kg, self._tiers, self._facts_of(named.entity.row)
+        kinds = Counter(kg.kind_of_value(fact) for fact in facts)
+        for fact in facts:
+            relation = fact.object_id is not None
+            answers = self.coverage.answers((fact,), (named.entity.type,))
+            if answers and self.coverage.evidence(fact).is_sort:
+                answers = kinds[kg.kind_of_value(fact)] == 1
+            is_asked = answers or any(satisfies(intent, fact) for intent in self._question.intents)
+            if is_asked or self._names(fact.key):
+                score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
+            else:
+                score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
+            yield _Candidate(fact, score, method, place, self._count_shared(fact), named, answers)
+
+    def along_paths(self, found: Sequence[_Candidate]) -> dict[int, _Candidate]:
+        """Return, by row, what is asked of an entity that a fact of a named one leads to."""
+        paths: dict[int, _Candidate] = {}
+        current = [item for item in found if item.named is not None and not item.fact.is_doubted]
+        kinds = Counter((item.place, self._kg.kind_of_value(item.fact)) for item in current)
+        leading = sorted(
+            (item for item in current if self.coverage.evidence(item.fact).words), key=lambda item: item.order
         )
-        if is_asked:
-            score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
-        else:
-            score, method = (tiers.other_relation, "entity+rel") if relation else (tiers.other_fact, "entity")
-        yield _Candidate(fact, score, method, place, _shared_words(fact, content), named, answers)
+        for item in leading[:_MOST_LEADING]:
+            named, first, middle = item.named, item.fact, self._other_end(item.fact)
+            if named is None or middle is None or middle.row == named.entity.row:
+                continue
+            if self.coverage.evidence(first).is_sort and kinds[item.place, self._kg.kind_of_value(first)] > 1:
+                continue
+            for fact in self._facts_of(middle.row):
+                if fact.row != first.row and self.coverage.answers((first, fact), (named.entity.type, middle.type)):
+                    path = _Candidate(fact, self._tiers.relation, "entity+path", item.place, 0, named, True, first)
+                    paths[fact.row] = min(path, paths.get(fact.row, path), key=lambda path: path.order)
+        return paths
 
+    def _other_end(self, fact: Fact) -> Entity | None:
+        """Return the entity that a fact leads to; of a literal, the one that is called so."""
+        identity = fact.subject_id if fact.direction == "in" else fact.object_id
+        if identity is not None:
+            return self._kg.entity_by_id(identity)
+        try:
+            return self._kg.resolve(fact.value).entity
+        except InvalidArgument:  # a value of signs, or a very long one
+            return None
 
-def _of_paths(
-    kg: FactView, question: Question, coverage: Coverage, valid_at: int, tiers: Tiers, found: Sequence[_Candidate]
-) -> dict[int, _Candidate]:  # fmt: skip
-    """Return, by row, what is asked of an entity that a fact of a named one leads to."""
-    paths: dict[int, _Candidate] = {}
-    leading = [item for item in found if item.named is not None and not item.fact.is_doubted]
-    kinds = Counter((item.place, kg.kind_of_value(item.fact)) for item in leading)
-    evidence = {item.fact.row: coverage.evidence(item.fact) for item in leading}
-    leading = [
-        item
-        for item in leading
-        if evidence[item.fact.row].words
-        and not (evidence[item.fact.row].is_sort and kinds[item.place, kg.kind_of_value(item.fact)] > 1)
-    ]
-    for item in sorted(leading, key=lambda item: item.order)[:_MOST_LEADING]:
-        named, first = item.named, item.fact
-        other = first.subject_id if first.direction == "in" else first.object_id
-        middle = kg.resolve(first.value).entity if other is None and len(first.value) <= MAX_NAME else None
-        middle = middle if other is None else kg.entity_by_id(other)
-        if named is None or middle is None or middle.row == named.entity.row:
-            continue
-        for fact in kg.about(middle.row, valid_at=valid_at):
-            if fact.row != first.row and coverage.answers((first, fact), (named.entity.type, middle.type)):
-                path = _Candidate(fact, tiers.relation, "entity+path", item.place, 0, named, True, first)
-                paths[fact.row] = min(path, paths.get(fact.row, path), key=lambda path: path.order)
-    return paths
+    def _facts_of(self, row: int) -> list[Fact]:
+        """Return an entity's facts; where many point at it, of those only the ones asked for."""
+        kg = self._kg
+        if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
+            return kg.about(row, valid_at=self._valid_at)
+        pairs = [(name, kg.registry.inverse(name)) for name in kg.tables.predicates.names]
+        inverses = {inverse for name, inverse in pairs if inverse is not None and self._asks_inverse(name, inverse)}
+        out = kg.about(row, valid_at=self._valid_at, direction="out")
+        return [*out, *kg.about(row, valid_at=self._valid_at, direction="in", predicates=inverses)] if inverses else out
 
+    def _asks_inverse(self, name: str, inverse: str) -> bool:
+        return self._names(inverse) or any(
+            matches_predicate(intent, name, inverse=True) or matches_predicate(intent, inverse, inverse=False)
+            for intent in self._question.intents
+        )
 
-def _facts_of(kg: FactView, row: int, question: Question, stems: frozenset[str], valid_at: int) -> list[Fact]:
-    """Return an entity's facts; where many point at it, of those only the ones asked for."""
-    if len(kg.tables.by_target.of(row, kg.fact_rows)) <= _MANY_FACTS:
-        return kg.about(row, valid_at=valid_at)
-    registry = kg.registry
-    names = {name for name in kg.tables.predicates.names if registry.inverse(name) is not None}
-    inverses = {
-        str(registry.inverse(name))
-        for name in names
-        if any(matches_predicate(intent, name, inverse=True) for intent in question.intents)
-        or any(matches_predicate(intent, str(registry.inverse(name)), inverse=False) for intent in question.intents)
-        or stems.issuperset(key_stems(str(registry.inverse(name))))
-    }
-    out = kg.about(row, valid_at=valid_at, direction="out")
-    return [*out, *kg.about(row, valid_at=valid_at, direction="in", predicates=inverses)] if inverses else out
+    def _names(self, key: str) -> bool:
+        """Return whether the question names a predicate itself, in any form of its words."""
+        parts = key_stems(key)
+        return bool(parts) and self._stems.issuperset(parts)
 
+    def _count_shared(self, fact: Fact) -> int:
+        """Return the number of the question's content words in a fact's predicate and value."""
+        if not self._content:
+            return 0
+        return len(self._content & {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")})
 
-def _names_predicate(fact: Fact, stems: frozenset[str]) -> bool:
-    """Return whether the question names the predicate itself, in any form of its words."""
-    parts = key_stems(fact.key)
-    return bool(parts) and stems.issuperset(parts)
+    def by_words(self, k: int) -> list[_Candidate]:
+        """Return candidates of phases 3 and 4: facts, then relations, with the question's words."""
+        from lamina_engine.facts import search
 
-
-def _shared_words(fact: Fact, content: frozenset[str]) -> int:
-    """Return the number of the question's content words in a fact's predicate and value."""
-    if not content:
-        return 0
-    stems = {stem(word) for word in words_of(f"{fact.key.replace('_', ' ')} {fact.value}")}
-    return len(content & stems)
-
-
-def _by_words(view: View, kg: FactView, question: Question, k: int, valid_at: int, tiers: Tiers) -> list[_Candidate]:
-    """Return candidates of phases 3 and 4: facts, then relations, with the question's words."""
-    from lamina_engine.facts import search
-
-    text = search.fact_text_index(view)
-    found: list[_Candidate] = []
-    for relations, score, method in ((False, tiers.found_fact, "fts"), (True, tiers.found_relation, "fts_rel")):
-        left = k - len(found)
-        if left > 0:
-            facts = text.find(view.snapshot, kg, question.text, limit=left, valid_at=valid_at, relations=relations)
-            # the order of relevance stands in the place, as no entity is named
-            found += [_Candidate(fact, score, method, place, 0, None) for place, fact in enumerate(facts)]
-    return found
+        kg, tiers = self._kg, self._tiers
+        text = search.fact_text_index(kg.view)
+        found: list[_Candidate] = []
+        for relations, score, method in ((False, tiers.found_fact, "fts"), (True, tiers.found_relation, "fts_rel")):
+            left = k - len(found)
+            if left > 0:
+                facts = text.find(
+                    kg.snapshot, kg, self._question.text, limit=left, valid_at=self._valid_at, relations=relations
+                )
+                # the order of relevance stands in the place, as no entity is named
+                found += [_Candidate(fact, score, method, place, 0, None) for place, fact in enumerate(facts)]
+        return found

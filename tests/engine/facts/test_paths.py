@@ -162,6 +162,11 @@ def test_a_question_goes_as_far_as_its_words(small: Memory, question: str, answe
     assert found.answered is (answer is not None)
 
 
+def test_values_that_name_nothing_lead_nowhere(memory: Memory) -> None:
+    write(memory, [Draft("Atlas", "owner", value) for value in ("\u2014", "x" * 400)])
+    assert not ask(memory, "What's the phone number of Atlas' owner?").answered
+
+
 def test_an_answer_tells_its_path(small: Memory) -> None:
     first, *others = ask(small, "What's the phone number of Atlas' owner?")
     assert (first.score, first.method, first.entity) == (90.0, "entity+path", ask(small, "Atlas")[0].entity)
