@@ -55,6 +55,11 @@ def key_stems(key: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in key.split("_") if part not in STOP_WORDS and part not in vocabulary.PRESENT)
 
 
+@functools.lru_cache(8)
+def _stems_of(predicates: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(part for key in predicates for part in key_stems(key))
+
+
 def _asks(word: str) -> bool:
     """Return whether a word asks for something."""
     if word in vocabulary.NARROWING or word in vocabulary.LIGHT:
@@ -67,6 +72,7 @@ def _asks(word: str) -> bool:
     )
 
 
+@functools.lru_cache(1 << 16)
 def is_akin(first: str, second: str) -> bool:
     """Return whether two stems are forms of one word: ``approv`` and ``approver``."""
     if first == second:
@@ -246,11 +252,11 @@ class Coverage:
 
     def _counted(self, fact: Fact) -> set[int]:
         """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""
+        if not self._sort:
+            return set()
         spoken = {stem(word): word for word in re.findall(r"[\w.-]+", fact.value)}
         rest = [word for each, word in spoken.items() if each not in {self._stems[i] for i in self._sort}]
-        if not self._sort or (
-            not self._is_count and not (rest and all(vocabulary.IDENTIFIER.match(word) for word in rest))
-        ):
+        if not self._is_count and not (rest and all(vocabulary.IDENTIFIER.match(word) for word in rest)):
             return set()
         return set(self._sort) if all(self._stems[i] in spoken for i in self._sort) else set()
 
@@ -277,8 +283,12 @@ class Coverage:
 
     def _is_nearest(self, i: int, key: str) -> bool:
         """Return whether of all predicates a word is nearest to one."""
-        phrase, cosine = nearest(self._words[i], tuple(sorted(key.replace("_", " ") for key in self._predicates())))
+        phrase, cosine = nearest(self._words[i], self._phrases)
         return cosine >= _NEAR and phrase == key.replace("_", " ")
+
+    @cached_property
+    def _phrases(self) -> tuple[str, ...]:
+        return tuple(sorted(key.replace("_", " ") for key in self._predicates()))
 
     def _is_near(self, i: int, key: str, least: float) -> bool:
         return i in self._unknown and nearness(self._words[i], key.replace("_", " ")) >= least
@@ -290,8 +300,8 @@ class Coverage:
         return {i: want for i, want in found.items() if self._stems[i] not in self._known}
 
     @cached_property
-    def _known(self) -> set[str]:
-        return {part for key in self._predicates() for part in key_stems(key)}
+    def _known(self) -> frozenset[str]:
+        return _stems_of(tuple(self._predicates()))
 
     @cached_property
     def _unknown(self) -> set[int]:

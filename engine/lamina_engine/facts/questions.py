@@ -267,12 +267,12 @@ class _Inquiry:
 
     def _about(self, named: NamedEntity, place: int) -> Iterator[_Candidate]:
         kg, tiers, facts = self._kg, self._tiers, self._facts_of(named.entity.row)
-        kinds = Counter(kg.kind_of_value(fact) for fact in facts)
         for fact in facts:
             relation = fact.object_id is not None
             answers = self.coverage.answers((fact,), (named.entity.type,))
             if answers and self.coverage.evidence(fact).is_sort:
-                answers = kinds[kg.kind_of_value(fact)] == 1
+                kind = kg.kind_of_value(fact)
+                answers = sum(kg.kind_of_value(other) == kind for other in facts) == 1
             is_asked = answers or any(satisfies(intent, fact) for intent in self._question.intents)
             if is_asked or self._names(fact.key):
                 score, method = (tiers.relation, "entity+intent+rel") if relation else (tiers.fact, "entity+intent")
