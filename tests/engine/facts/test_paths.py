@@ -130,6 +130,17 @@ def test_two_hops_are_answered_within_three_and_nothing_else_is(vault: Memory, w
     assert wrong == []
 
 
+def test_recall_by_entity_has_the_answer_within_three(vault: Memory, world: World) -> None:
+    found = 0
+    for question, value in two_hops(world, known=True):
+        hits = recall(vault, question, profile="entity", k=3, with_facts=True).hits
+        found += any(hit.text.endswith(str(value)) and hit.terms["fact_path"] for hit in hits)
+    assert found >= 50
+    for question, _ in two_hops(world, known=False):
+        hits = recall(vault, question, profile="entity", k=3, with_facts=True).hits
+        assert not any(hit.type == "fact" for hit in hits), question
+
+
 @pytest.fixture
 def small(memory: Memory) -> Memory:
     write(memory, [
