@@ -393,6 +393,7 @@ class AsyncVault:
         offset: int = 0,
         fill: bool = False,
         per_source: int | None = 2,
+        min_confidence: float | None = None,
         candidates: Iterable[tuple[str, float]] | None = None,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
@@ -420,6 +421,7 @@ class AsyncVault:
             offset=offset,
             fill=fill,
             per_source=per_source,
+            min_confidence=min_confidence,
             candidates=candidates,
         )
 

@@ -7,6 +7,7 @@ Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)`` and DuckDB'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast, overload
 
 from lamina_engine.errors import InvalidArgument
@@ -127,6 +128,9 @@ class Hits(Results["Hit"]):
         The recorded moment that was asked for, ISO 8601 with ``Z``.
     took_ms : float
         Duration of the recall.
+    confidence : float
+        That the vault holds an answer, in [0, 1]; it means the same in every vault and profile, and does not depend on k.
+        Below 0.25, nothing is near enough.
 
     Examples
     --------
@@ -144,6 +148,7 @@ class Hits(Results["Hit"]):
         snapshot: int,
         as_of: str | None,
         took_ms: float,
+        confidence: float,
         trace: Mapping[str, object],
         cut: Callable[[str, int | None], Snippet],
     ) -> None:
@@ -155,6 +160,7 @@ class Hits(Results["Hit"]):
         self.snapshot: int = snapshot
         self.as_of: str | None = as_of
         self.took_ms: float = took_ms
+        self.confidence: float = confidence
         self._trace = trace
         self._cut = cut
 
@@ -198,6 +204,12 @@ class Hits(Results["Hit"]):
         time = cast("WindowTrace | None", self._trace.get("time"))
         return None if time is None else time["read_as"]
 
+    def scoring(self, least: float) -> Hits:
+        """Return the hits that score at least so much, with what else is known of the recall."""
+        found = copy(self)
+        found._records = tuple(hit for hit in self if hit.score >= least)
+        return found
+
     @property
     def unknown(self) -> tuple[str, ...]:
         """Ids of given candidates that the vault does not have."""
@@ -218,7 +230,8 @@ class Hits(Results["Hit"]):
             hits.append({**document, "snippet": self.snippet(hit).to_dict()})
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
-            "took_ms": round(self.took_ms, 3), "time": cast("JSONValue", self._trace.get("time")), "hits": hits,
+            "took_ms": round(self.took_ms, 3), "confidence": round(self.confidence, 4),
+            "time": cast("JSONValue", self._trace.get("time")), "hits": hits,
         }  # fmt: skip
 
 

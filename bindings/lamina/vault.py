@@ -675,6 +675,7 @@ class Vault:
         offset: int = 0,
         fill: bool = False,
         per_source: int | None = 2,
+        min_confidence: float | None = None,
         candidates: Iterable[tuple[str, float]] | None = None,
     ) -> Hits:
         """Return the chunks that matter for a question, best first.
@@ -726,6 +727,9 @@ class Vault:
         per_source : int, optional
             Most hits of one document, so that a long page does not fill the list; None for any number. It does not apply
             to records, sessions and added chunks, where ``where`` or ``source:`` names sources, and with ``fill``.
+        min_confidence : float, optional
+            Return no hits where ``hits.confidence`` is less: 0.25 keeps about nine of ten answers, and refuses most
+            questions that the vault cannot answer.
         candidates : iterable of (str, float), optional
             Ids and cosine distances that another vector store found: only these are ranked, with 1 − distance (in
             [0, 1]) in place of the cosine. Links may bring more. Unknown ids are named by ``hits.unknown``.
@@ -763,12 +767,12 @@ class Vault:
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
                 session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
-                candidates=candidates, with_facts=True,
+                min_confidence=min_confidence, candidates=candidates, with_facts=True,
             )  # fmt: skip
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
             as_of=None if as_of is None else format_instant(self._memory.moment(as_of, "as_of", tz)),
-            took_ms=outcome.took_ms, trace=outcome.trace, cut=outcome.snippet,
+            took_ms=outcome.took_ms, confidence=outcome.confidence, trace=outcome.trace, cut=outcome.snippet,
         )  # fmt: skip
 
     def get(self, id: str) -> Chunk:

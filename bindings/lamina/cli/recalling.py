@@ -16,6 +16,7 @@ from lamina.cli.terminal import (
     dim,
     headline,
     place_of,
+    plain,
     printable,
     prose_columns,
     short_date,
@@ -78,6 +79,13 @@ _INDENT: Final = 4
 @click.option("--session", metavar="NAME", help="Current session; the episodic profile prefers its chunks.")
 @click.option("--syntax/--no-syntax", default=True, help="Read quotes and signs of the query as operators.")
 @click.option("--all-chunks", is_flag=True, help="Show every chunk that matches, not two of a document at most.")
+@click.option(
+    "--min-confidence",
+    type=float,
+    metavar="X",
+    help="Show nothing where the vault answers less surely than this, 0 to 1.",
+)
+@click.option("--min-score", type=float, metavar="X", help="Leave out hits that score less.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
 @click.option("--brief", is_flag=True, help="With --json: snippets in place of texts, and no terms.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 where there is no hit.")
@@ -91,6 +99,7 @@ def recall(
     brief: bool,
     exit_code: bool,
     all_chunks: bool,
+    min_score: float | None,
     embedder: str | None,
     **options: Any,
 ) -> None:
@@ -104,6 +113,8 @@ def recall(
     with call.open(mode="r", embedder=embedder) as vault:
         most = None if all_chunks else PER_SOURCE
         hits = vault.recall(query, where=where, lanes=lanes or None, per_source=most, **options)
+    if min_score is not None:
+        hits = hits.scoring(min_score)
     document: dict[str, object] = {**hits.to_dict(brief=brief)}
     if explain:
         document["explain"] = hits.explain()
@@ -113,7 +124,10 @@ def recall(
 
 
 def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
+    from lamina_engine.recall.relevance import ENOUGH
+
     count = f"{len(hits)} hit{'' if len(hits) == 1 else 's'}" if len(hits) else "no hits"
+    far = bool(hits) and hits.confidence < ENOUGH
     as_of = f"as of {short_date(hits.as_of)}" if hits.as_of else None
     yield dim(headline(count, hits.profile, as_of, f"{hits.took_ms:.1f} ms"))
     if hits.read_as is not None:
@@ -126,11 +140,14 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
         yield from _wrapped_terms(trace, "")
     if not hits:
         yield _advice(hits)
+    if far:
+        yield "nothing near enough; nearest:"
     room = prose_columns() - _INDENT
     for rank, hit in enumerate(hits, 1):
         yield ""
         lines = snippet_lines(hits.snippet(hit, _SNIPPET_LINES * (room - 8)), hit.text, room, _SNIPPET_LINES, hit.title)
-        yield from hit_lines(hit, rank, lines, explain=explain)
+        shown = hit_lines(hit, rank, lines, explain=explain)
+        yield from (dim(plain(line)) for line in shown) if far else shown
     left_out = hits.explain()["left_out"]
     if left_out:
         yield ""
@@ -144,6 +161,8 @@ def _advice(hits: Hits) -> str:
         return "the vault is empty: `lamina ingest FOLDER` or `lamina add TEXT` fill it"
     if not found["selected"]:
         return "no chunk passes the filters, operators and dates: leave some out"
+    if found["candidates"]["scored"] and hits.confidence:
+        return f"nothing near enough: the confidence is {hits.confidence:.2f}; a smaller --min-confidence or --min-score shows the nearest"
     return "no chunk holds these words or is near them in meaning: use other words, or fewer filters and operators"
 
 

@@ -126,6 +126,11 @@ def dim(text: str) -> str:
     return f"\x1b[2m{text}\x1b[0m" if has_colour(sys.stdout) else text
 
 
+def plain(text: str) -> str:
+    """Return a text without emphasis, its links kept."""
+    return text.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "")
+
+
 def place_of(chunk: Chunk, room: int) -> str:
     """Return the place of a chunk as ``path:line``, else its source, within some columns.
 

@@ -26,8 +26,9 @@ from msgspec import Struct
 from lamina_engine.context.content import content_words
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
-from lamina_engine.recall.lanes import Words, cosines
-from lamina_engine.recall.pipeline import WORD_TABLE, recall_rows
+from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.pipeline import recall_rows
+from lamina_engine.recall.relevance import WORD_TABLE, above_background
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,13 +52,6 @@ _MODEL_PARTS: Final = 3
 """The same for a model that costs milliseconds a text."""
 _LONGEST: Final = 4_000
 """Characters of a sentence that are read: a pasted log is no question."""
-_CENTRED: Final = (WORD_TABLE, "minilm")
-"""Beginnings of the identities of models whose cosines of texts that have nothing in common are about 0."""
-_SAMPLE: Final = 1_024
-"""Chunks, spread evenly, that stand for the vault."""
-_BACKGROUND: Final = 0.25
-_SMALL: Final = 100
-"""A sample of so many chunks is believed by half: in a small vault all may be about the prompt."""
 _BODY: Final = Bm25(context=0.0, surface=0.0)
 """Words in the text or its header, not in the chunk before."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
@@ -159,21 +153,8 @@ def _weigh(view: View, part: _Part, rows: I64) -> F64:
     whole = np.minimum(mass / chance, 1.0) * np.minimum(held.sum(axis=1) / ENOUGH_WORDS, 1.0)
     share = mass / max(total, 1e-9) * whole
     if part.vectors:
-        near = sum(_above_background(view, vector, rows) for vector in part.vectors) / len(part.vectors)
+        near = sum(above_background(view, vector, rows) for vector in part.vectors) / len(part.vectors)
     else:
         near = WORDS_COSINE * mass / max(total, 1e-9) * np.minimum(held.sum(axis=1) / (ENOUGH_WORDS - 1), 1.0)
     evidence: F64 = near + SURPRISE_WEIGHT * (mass - chance) + SHARE_WEIGHT * share
     return evidence
-
-
-def _above_background(view: View, vector: F32, rows: I64) -> F64:
-    """Return cosines of some rows, rescaled so that the background is 0 and 1 is 1."""
-    found = cosines(view, vector, rows)
-    space = view.snapshot.space
-    if space is None or space.identity.startswith(_CENTRED):
-        return found
-    count = min(view.rows, _SAMPLE)
-    sample = cosines(view, vector, np.linspace(0, view.rows - 1, count).astype(np.int64))
-    low = max(float(np.quantile(sample, _BACKGROUND)), 0.0) * count / (count + _SMALL)
-    above: F64 = (found - low) / max(1.0 - low, 1e-9)
-    return above

@@ -8,7 +8,7 @@ the match (`lamina_kernels.candidates`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -76,6 +76,14 @@ def named_agents(view: View, text: str) -> frozenset[int]:
                 if len(name) >= _LEAST_LETTERS and (name.startswith(word) or word.startswith(name)):
                     found.update(codes)
     return frozenset(found)
+
+
+def count_names(view: View, words: Iterable[str]) -> int:
+    """Return how many words are of an agent's name."""
+    view.categories.column(view.snapshot, "agent")  # reads the names
+    names = view.categories.values("agent")
+    known = _words_of_agents(view, names) if names else {}
+    return sum(fold(word) in known for word in words)
 
 
 def _words_of_agents(view: View, names: list[str]) -> dict[str, list[int]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lamina_engine.recall.request import Request
     from lamina_engine.results import Answer, Fact, Terms
 
-_FULL: Final = 100.0
+FULL: Final = 100.0
 _MOST: Final = 50
 """Answers looked up; only the first of each chunk counts."""
 _ALONE: Final = 6
@@ -131,7 +131,7 @@ def add_facts(view: View, request: Request, found: Sequence[Hit], answers: Seque
     for rank, answer in enumerate(answers, 1):
         # by itself it has no words to match: where scores are absolute, it is as sure as its phase
         absolute = request.profile.fusion == "absolute"
-        part = answer.score / _FULL if absolute else _part(request.profile, answer.score, rank)
+        part = answer.score / FULL if absolute else _part(request.profile, answer.score, rank)
         hit = _fact_hit(facts[answer.row], FactHit(-1, rank, part, answer), request.profile)
         place = next((i for i, other in enumerate(hits) if other.score < hit.score), len(hits))
         hits.insert(place, hit)
@@ -184,7 +184,7 @@ def _part(profile: Profile, score: float, rank: int) -> float:
     weight = settings.weight if score >= ANSWERED_FROM else settings.other
     if profile.fusion == "ranks":
         return weight * (profile.rank_constant + 1.0) / (profile.rank_constant + rank)
-    return weight * score / _FULL
+    return weight * score / FULL
 
 
 # ---------------------------------------------------------------------- from facts to chunks

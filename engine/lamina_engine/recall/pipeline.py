@@ -28,14 +28,15 @@ from lamina_engine.recall.candidates import (
     score_by_time,
     score_candidates,
 )
-from lamina_engine.recall.dialogue import named_agents
+from lamina_engine.recall.dialogue import count_names, named_agents
 from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
 from lamina_engine.recall.explain import explain
-from lamina_engine.recall.factlane import NOTHING, FactLane, add_facts, fact_lane
+from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
 from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.pages import Page, first_page, has_all
+from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, find_window
 from lamina_engine.results import Chunk, Hit, Snippet
@@ -53,8 +54,6 @@ _PARALLEL_ROWS: Final = 8_192
 """Least rows at which a second thread for one lane pays off."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
-WORD_TABLE: Final = "wordllama-"
-"""How identities of the bundled word table begin."""
 _local = threading.local()
 
 
@@ -66,6 +65,8 @@ class Outcome(Struct, frozen=True):
     version: int
     took_ms: float
     trace: dict[str, Any]
+    confidence: float
+    """That the hits hold an answer; see `lamina_engine.recall.relevance`."""
     stems: Mapping[str, float]
     """Words that were asked for, corrected ones among them, each with its weight; see `snippet`."""
     patterns: tuple[tuple[Clause, float], ...] = ()
@@ -109,6 +110,8 @@ class _Ranking(Struct, frozen=True):
     """True where time alone scored them."""
     corrections: Corrections
     operators: Operators | None
+    confidence: float
+    """Of the first page alone."""
     left_out: int
     """Candidates passed over because their source had its hits."""
     unknown: tuple[str, ...] = ()
@@ -146,17 +149,21 @@ def recall(
     started = time.perf_counter()
     view, request = _read_request(memory, text, profile, tz, as_of, options)
     found: list[Hit] = []
-    for ranked in _rank_pages(memory, view, request, with_facts=with_facts):
+    pages = _rank_pages(memory, view, request, with_facts=with_facts)
+    confidence, alone = pages[0].confidence, pages[0].facts.alone
+    near_enough = request.min_confidence is None or confidence >= request.min_confidence
+    for ranked in pages if near_enough else ():
         found += explain(
             view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
             ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
         )  # fmt: skip
-    if ranked.facts.alone:
-        found = add_facts(view, request, found, ranked.facts.alone)
+    if alone and near_enough:
+        found = add_facts(view, request, found, alone)
     took_ms = (time.perf_counter() - started) * 1e3
+    last = pages[-1]
     return Outcome(
-        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, ranked), ranked.words.stems(),
-        ranked.operators.patterns if ranked.operators is not None else (),
+        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), confidence,
+        last.words.stems(), last.operators.patterns if last.operators is not None else (),
     )  # fmt: skip
 
 
@@ -222,7 +229,7 @@ def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: boo
     skipped = request.offset
     while page is not None:
         ranked, page = _rank(memory, view, request, page, with_facts=with_facts and not found)
-        if skipped and not ranked.facts.alone:
+        if skipped and not (ranked if not found else found[0]).facts.alone:
             kept = ranked.kept[skipped:]
             skipped -= len(ranked.kept) - len(kept)
             ranked = msgspec.structs.replace(ranked, kept=kept)
@@ -296,6 +303,9 @@ def _rank(
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
+    confidence = 0.0
+    if page.is_first:
+        confidence = 1.0 if near.size else _rate(memory, view, request, words, query, facts, candidates.rows[order])
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
     shown, left_out = limit_sources(view, request, page, candidates.rows, varied)
@@ -309,9 +319,23 @@ def _rank(
     candidates = match_shown(view, words, query, candidates, kept, scored)
     found = _Ranking(
         selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators, left_out, unknown,
+        bool(near.size), corrections, operators, confidence, left_out, unknown,
     )  # fmt: skip
     return found, page.next(view, candidates, ranked, kept, whole)
+
+
+def _rate(
+    memory: Memory, view: View, request: Request, words: Words, query: F32 | None, facts: FactLane, rows: I64
+) -> float:
+    """Return the confidence of the best of the first ten hits, or of a fact that answers."""
+    from_facts = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
+    known = max((answer.score for answer in from_facts), default=0.0) / FULL
+    if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
+        words = Words(view, _analyzer().query(request.text, view.languages), _bm25(request.profile.lexical))
+    share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
+    names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
+    rated = rate_rows(view, words, () if query is None else (query,), share, rows[:LOOKED_AT], names=names)
+    return max(known, float(rated.max(initial=0.0)))
 
 
 def _given_share(memory: Memory, view: View, request: Request) -> float:

@@ -1,80 +1,76 @@
-"""Relevance of rows to a question, on one scale for all vaults.
+"""Confidence that rows are about a question, on one scale for vaults and profiles.
 
-A rank says which hit is the best, never that it is good. Two measures say that: the *share* of the question's words that a
-row holds, weighed by rarity, words that the vault lacks counted as the rarest; and its cosine *above the background*, the
-mean cosine of a fixed sample of the vault.
+A rank says which hit is the best, never that it is good. The confidence of a row is its match, words and cosine in the shares
+that the embedder asks for, times the share of the question that the vault knows at all: of "backup of the zyxomat quorvex" a
+note about backups answers little, however well it matches the rest. A logistic curve makes a number in [0, 1] of it, about the
+chance that such a row is an answer where one question in two has one. Rank, age, links and boosts have no part in it.
+
+``Hits.confidence``, the command line's "nothing near enough" and the seeds of a chain ask it. A turn, which interrupts and is
+not asked, demands more (`lamina_engine.context.evidence`), above the same background.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lamina_engine.index.analysis import Analyzer
-from lamina_engine.index.scoring import Bm25
-from lamina_engine.recall.lanes import Words
+from lamina_engine.index.scoring import inverse_document_frequency
+from lamina_engine.recall.lanes import cosines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lamina_engine.index.view import View
-    from lamina_kernels.layouts import BOOL, F32, F64, I64
+    from lamina_engine.recall.lanes import Words
+    from lamina_kernels.layouts import F32, F64, I64
 
-_NEAR_WEIGHT: Final = 1.5
-_LEAST: Final = (0.6, 0.75)
-"""Share plus weighted nearness of what is relevant, in small and in large vaults: the more chunks, the likelier one holds a word
-of any question. Of 430 titles of notes asked against their texts 99 % have more, of 30 everyday questions against vaults of 30
-to 800 chunks that cannot answer them 2 %."""
-_LEAST_SHARE: Final = (0.4, 0.5)
-"""The same without vectors: 97 % and 1 %."""
-_SMALL, _LARGE = 16, 400  # chunks
-_SAMPLE: Final = 256
-_PRIOR_SAMPLE: Final = 8
-"""Rows at a right angle that are added to the sample: what little there is besides the hits is no background."""
-_PRIOR_ROWS: Final = 50
-"""Rows added to every count, so that a word is not common because a vault is small."""
-_BODY: Final = Bm25(context=0.0, surface=0.0)
-"""Words in the text or its header, not in the chunk before."""
-
-
-def is_relevant(view: View, query: str, vector: F32 | None, rows: I64) -> BOOL:
-    """Return bool for some rows: whether each is about the question."""
-    share = _word_share(view, query, rows)
-    if vector is None or not view.vector_rows:
-        return share >= _demand(view, _LEAST_SHARE)
-    return share + _NEAR_WEIGHT * _nearness(view, vector, rows) >= _demand(view, _LEAST)
+ENOUGH: Final = 0.25
+"""The published threshold: below it nothing is near enough. See docs/explanation/confidence.md."""
+LOOKED_AT: Final = 10
+"""First hits that the confidence of a recall is the greatest of, whatever k is."""
+WORD_TABLE: Final = "wordllama-"
+"""How identities of the bundled word table begin."""
+_SLOPE: Final = 13.0
+_MIDDLE: Final = (0.24, 0.26)
+"""Match times known share at which the confidence is one half: by words alone, and with a vector. Fitted: `bench.bench_confidence`."""
+_ALONE: Final = 0.4
+"""Cosines so far above 0 and more speak for themselves, as of a question in words that the vault does not use at all."""
+_CENTRED: Final = (WORD_TABLE, "minilm")
+"""Beginnings of the identities of models whose cosines of texts that have nothing in common are about 0."""
+_SAMPLE: Final = 1_024
+"""Chunks, spread evenly, that stand for the vault."""
+_BACKGROUND: Final = 0.25
+_SMALL: Final = 100
+"""What a vault of so many chunks says of its background, and by a word that it lacks, is believed by half."""
 
 
-def _demand(view: View, least: tuple[float, float]) -> float:
-    size = math.log(max(view.statistics.rows, _SMALL) / _SMALL) / math.log(_LARGE / _SMALL)
-    return least[0] + (least[1] - least[0]) * min(size, 1.0)
+def rate_rows(view: View, words: Words, vectors: Sequence[F32], share: float, rows: I64, *, names: int = 0) -> F64:
+    """Return the confidence of rows by words and the mean of vectors' cosines, float64 (n,)."""
+    # names: unknown words that name a speaker, which texts need not hold
+    size = view.statistics.rows
+    ceiling, k1 = float(words.query.idf.sum()), words.bm25.k1 + 1.0
+    match = words.score_words(rows) / (ceiling * k1) if ceiling else np.zeros(len(rows))
+    near: F64 = np.zeros(len(rows))
+    if vectors:
+        near = np.mean([above_background(view, vector, rows) for vector in vectors], axis=0)
+        match = (1.0 - share) * match + share * np.maximum(near, 0.0)
+    # the fewer chunks, the less it says that none of them has a word
+    strange = max(len(words.unknown) - names, 0) * inverse_document_frequency(0, size) * size / (size + _SMALL)
+    match = match * (ceiling / (ceiling + strange) if ceiling + strange else 1.0)
+    match = np.maximum(match, near - _ALONE)
+    found: F64 = 1.0 / (1.0 + np.exp(_SLOPE * (_MIDDLE[bool(vectors)] - match)))
+    return np.where(match > 0.0, found, 0.0)
 
 
-def _word_share(view: View, query: str, rows: I64) -> F64:
-    words = Words(view, Analyzer().query(query, view.languages), _BODY)
-    n = view.statistics.rows
-    frequencies = (n + 1.0) / np.exp(words.query.idf) - 0.5  # idf is ln(1 + (n − f + ½) / (f + ½))
-    weights = np.log((n + _PRIOR_ROWS) / (np.maximum(frequencies, 0.0) + 0.5))
-    total = float(np.cumsum(weights)[-1]) if weights.size else 0.0
-    total += len(words.unknown) * math.log((n + _PRIOR_ROWS) / 0.5)
-    if not weights.size or not total > 0.0:
-        return np.zeros(len(rows))
-    held = view.forward.contributions(rows, words.query, _BODY, 1.0) > 0.0
-    share: F64 = (held * weights).sum(axis=1) / total
-    return share
-
-
-def _nearness(view: View, vector: F32, rows: I64) -> F64:
-    """Return cosines above the vault's background, 1 for equal directions; 0 without a vector."""
-    length = float(np.linalg.norm(vector.astype(np.float64)))
-    out = np.zeros(len(rows))
-    if length == 0.0:
-        return out
-    unit = (vector / length).astype(np.float32)
-    sample = np.linspace(0, view.vector_rows - 1, min(view.vector_rows, _SAMPLE)).astype(np.int64)
-    sample = sample[~np.isin(sample, rows)]
-    others = view.vectors.dots(sample, unit).astype(np.float64)
-    background = max(float(others.sum()) / (len(others) + _PRIOR_SAMPLE), 0.0)
-    has = rows < view.vector_rows
-    out[has] = (view.vectors.dots(rows[has], unit).astype(np.float64) - background) / max(1.0 - background, 1e-9)
-    return out
+def above_background(view: View, vector: F32, rows: I64) -> F64:
+    """Return cosines of some rows, rescaled so that the background is 0 and 1 is 1."""
+    found = cosines(view, vector, rows)
+    space = view.snapshot.space
+    if space is None or space.identity.startswith(_CENTRED):
+        return found
+    count = min(view.rows, _SAMPLE)
+    sample = cosines(view, vector, np.linspace(0, view.rows - 1, count).astype(np.int64))
+    low = max(float(np.quantile(sample, _BACKGROUND)), 0.0) * count / (count + _SMALL)
+    above: F64 = (found - low) / max(1.0 - low, 1e-9)
+    return above

@@ -80,6 +80,8 @@ class Request(Struct, frozen=True):
     """True to return k rows as long as k are selected, matching or not."""
     offset: int = 0
     """Best hits to leave out."""
+    min_confidence: float | None = None
+    """Confidence below which nothing is returned."""
     candidates: dict[str, float] | None = None
     """Distances by id of what the caller found elsewhere: nothing else is recalled."""
     per_source: int | None = None
@@ -115,6 +117,7 @@ def make_request(
     fill: bool = False,
     offset: int = 0,
     per_source: int | None = PER_SOURCE,
+    min_confidence: float | None = None,
     candidates: object = None,
     dim: int | None = None,
     empty: bool = False,
@@ -169,6 +172,7 @@ def make_request(
         fill=fill,
         offset=offset,
         per_source=None if fill or _names_source(where, parsed) else _per_source(per_source),
+        min_confidence=_confidence(min_confidence),
         candidates=_candidates(candidates),
     )
 
@@ -228,6 +232,12 @@ def _candidates(given: object) -> dict[str, float] | None:
     from lamina_engine.recall.given import check_candidates  # few recalls bring any
 
     return check_candidates(given)
+
+
+def _confidence(least: object) -> float | None:
+    if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0.0 <= least <= 1.0):
+        raise InvalidArgument(f"min_confidence={least!r} must be a number from 0 to 1, or None for any")
+    return least
 
 
 def _session(session: object) -> str | None:
