@@ -128,7 +128,7 @@ def test_a_time_that_was_read_is_shown_above_the_hits(run: Run) -> None:
 
 def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
-    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "time", "hits"]
+    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "confidence", "time", "hits"]
     assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@2", None)
     assert set(got["hits"][0]) == HIT_FIELDS | {"snippet"}
     snippet = got["hits"][0]["snippet"]
@@ -142,6 +142,32 @@ def test_recall_shows_rank_score_title_facts_and_text(run: Run) -> None:
     assert lines[2].startswith(" 1  0.")
     assert lines[2].endswith("  Database")
     assert lines[3:] == ["    2026-02-15 · decision · api  pg", "    We moved to PostgreSQL 16."]
+
+
+FAR = "which treaty ended the Franco-Prussian war over a pump"
+
+
+def test_what_is_not_near_enough_is_said_to_be_the_nearest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamina.cli.terminal.has_colour", lambda _stream: True)
+    near = run("recall", "We moved to PostgreSQL 16.", "-k", "1").out
+    assert "nothing near enough" not in near
+    far = run("recall", FAR, "-k", "1")
+    assert "nothing near enough; nearest:" in far.out
+    shown = far.out.partition("nearest:")[2].strip().splitlines()
+    assert shown
+    assert all(line.startswith("\x1b[2m") for line in shown if line)
+    assert "\x1b[1m" not in far.out
+
+
+def test_the_least_confidence_and_score_that_are_shown(run: Run) -> None:
+    got = run("recall", FAR, "--min-confidence", "0.25", "--json").document
+    assert got["hits"] == []
+    assert 0.0 <= got["confidence"] < 0.25
+    assert "--min-confidence" in run("recall", FAR, "--min-confidence", "0.25").out
+    every = run("recall", "PostgreSQL", "--json").document["hits"]
+    some = run("recall", "PostgreSQL", "--min-score", str(every[0]["score"]), "--json").document["hits"]
+    assert [hit["id"] for hit in some] == [hit["id"] for hit in every if hit["score"] >= every[0]["score"]]
+    assert run("recall", "PostgreSQL", "--min-confidence", "7").code == 1
 
 
 def test_recall_without_a_match_says_so(run: Run) -> None:

@@ -161,7 +161,7 @@ def _advice(hits: Hits) -> str:
         return "the vault is empty: `lamina ingest FOLDER` or `lamina add TEXT` fill it"
     if not found["selected"]:
         return "no chunk passes the filters, operators and dates: leave some out"
-    if found["candidates"]["scored"] and hits.confidence:
+    if found["candidates"]["scored"]:
         return f"nothing near enough: the confidence is {hits.confidence:.2f}; a smaller --min-confidence or --min-score shows the nearest"
     return "no chunk holds these words or is near them in meaning: use other words, or fewer filters and operators"
 

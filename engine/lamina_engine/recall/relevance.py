@@ -32,8 +32,8 @@ LOOKED_AT: Final = 10
 WORD_TABLE: Final = "wordllama-"
 """How identities of the bundled word table begin."""
 _SLOPE: Final = 13.0
-_MIDDLE: Final = (0.24, 0.26)
-"""Match times known share at which the confidence is one half: by words alone, and with a vector. Fitted: `bench.bench_confidence`."""
+_MIDDLE: Final = 0.26
+"""Match times known share at which the confidence is one half. Fitted: `bench.bench_confidence`."""
 _ALONE: Final = 0.4
 """Cosines so far above 0 and more speak for themselves, as of a question in words that the vault does not use at all."""
 _CENTRED: Final = (WORD_TABLE, "minilm")
@@ -59,7 +59,7 @@ def rate_rows(view: View, words: Words, vectors: Sequence[F32], share: float, ro
     strange = max(len(words.unknown) - names, 0) * inverse_document_frequency(0, size) * size / (size + _SMALL)
     match = match * (ceiling / (ceiling + strange) if ceiling + strange else 1.0)
     match = np.maximum(match, near - _ALONE)
-    found: F64 = 1.0 / (1.0 + np.exp(_SLOPE * (_MIDDLE[bool(vectors)] - match)))
+    found: F64 = 1.0 / (1.0 + np.exp(_SLOPE * (_MIDDLE - match)))
     return np.where(match > 0.0, found, 0.0)
 
 
