@@ -105,6 +105,14 @@ def test_all_links_that_an_ingest_makes_are_counted(vault: lamina.Vault, tmp_pat
     assert report.links == vault.stats()["links"] == 2
 
 
+def test_an_ingest_names_its_stages_to_the_end(vault: lamina.Vault, tmp_path: Path) -> None:
+    # findings, stranger 19: a bar at 100 % for 2.7 of 8.9 seconds
+    write(tmp_path / "n", "a.md", f"# A\n\n{prose('a')}\n")
+    stages: list[str] = []
+    vault.ingest(tmp_path / "n", progress=lambda step: stages.append(step.stage))
+    assert list(dict.fromkeys(stages))[-2:] == ["linking", "indexing"]
+
+
 def test_dates_of_chunks_and_of_their_history_are_dates(vault: lamina.Vault, run: Run) -> None:
     # findings, seeds-a and seeds-b "smaller", stranger 26: numbers of microseconds, and two kinds of chunk
     vault.add("a note", id="n", created_at="2026-02-01")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.graph import entity, mentions, references, semantic, sequence
 from lamina_engine.graph import sequence as temporal
+from lamina_engine.graph.found import MENTIONS
 from lamina_engine.graph.log import LinkCounts
 from lamina_engine.profiles import TASK_TYPES
 from lamina_engine.reports import Report
@@ -186,8 +187,9 @@ def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> B
     """Generate links after ingest; None if nothing changed.
 
     Each generator looks at the whole vault, so afterwards `build` changes nothing but for what waits for it. Written links
-    never wait. In a log of more than 20,000 chunks sequences, mentions and entities wait until an eighth of it changes at
-    once, in one of more than `MOST_ROWS` semantic links wait in any case: their cost grows with the square.
+    never wait, nor do mentions once a build has made them. In a log of more than 20,000 chunks sequences and entities wait
+    until an eighth of it changes at once, in one of more than `MOST_ROWS` semantic links wait in any case: their cost grows
+    with the square.
     """
     if not changed:
         return None
@@ -197,6 +199,8 @@ def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> B
     kinds = ["wikilinks", "markdown"]
     if view.rows <= _MOST_INGESTED or changed * _SHARE >= view.rows:
         kinds += ["sequence", "mention", "entity"]
+    elif MENTIONS in view.snapshot.manifest.indexes:  # little is looked for again
+        kinds.append("mention")
     if view.rows <= MOST_ROWS and view.vector_rows:
         kinds += ["semantic", "similar"]
     return _run_or_warn(memory, lambda: build(memory, kinds))
