@@ -721,7 +721,7 @@ class AsyncVault:
     async def inject(
         self,
         prompt: str,
-        session: str,
+        session: str | None,
         floor: int | None = None,
         ceiling: int | None = None,
         *,
@@ -1592,7 +1592,7 @@ class AsyncContext:
     async def turn(
         self,
         prompt: str,
-        session: str,
+        session: str | None,
         floor: int | None = None,
         ceiling: int | None = None,
         *,

@@ -86,7 +86,7 @@ class Context:
     def turn(
         self,
         prompt: str,
-        session: str,
+        session: str | None,
         floor: int | None = None,
         ceiling: int | None = None,
         *,
@@ -101,8 +101,9 @@ class Context:
         prompt : str
             The user's message, read sentence by sentence. A blank one, a slash command, and one that names nothing a
             memory could be about ("commit this") get an empty block; "continue where we left off" gets the active task.
-        session : str
-            Name of the session; no memory is shown twice in one session.
+        session : str or None
+            Name of the session; no memory is shown twice in one session. None for a look at what a new session would be
+            told: no line is written.
         floor, ceiling : int, optional
             Bounds of the token budget; ``INJECTION_BUDGET_FLOOR`` (500) and ``INJECTION_BUDGET_CEILING`` (1,500) by
             default.

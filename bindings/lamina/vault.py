@@ -1239,7 +1239,7 @@ class Vault:
     def inject(
         self,
         prompt: str,
-        session: str,
+        session: str | None,
         floor: int | None = None,
         ceiling: int | None = None,
         *,

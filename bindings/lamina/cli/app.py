@@ -24,6 +24,7 @@ GROUPS: Final = {
         "history": "chunks:history",
         "timeline": "links:timeline",
         "similar": "links:similar",
+        "view": "view:view",
     },
     "Facts and links": {
         "facts": "facts:facts",

@@ -59,7 +59,7 @@ class Result(Struct, frozen=True):
 def inject(
     memory: Memory,
     prompt: str,
-    session: str,
+    session: str | None,
     *,
     floor: int | None = None,
     ceiling: int | None = None,
@@ -90,7 +90,7 @@ def inject(
 
 
 def _inject(
-    memory: Memory, prompt: str, session: str, settings: Injection, scope: Scope, now_us: int, trigger: str
+    memory: Memory, prompt: str, session: str | None, settings: Injection, scope: Scope, now_us: int, trigger: str
 ) -> ContextBlock:
     if not memory.view().rows and not memory.view().snapshot.rows("facts"):
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
@@ -121,10 +121,11 @@ def _inject(
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
         )
-    record_turn(
-        memory, block, settings, tier="turn", session=session, project=scope.project, trigger=trigger,
-        considered=len(results), collections=[result.item.collection for result in results], vector=evidence.vector,
-    )  # fmt: skip
+    if session is not None:
+        record_turn(
+            memory, block, settings, tier="turn", session=session, project=scope.project, trigger=trigger,
+            considered=len(results), collections=[result.item.collection for result in results], vector=evidence.vector,
+        )  # fmt: skip
     return block
 
 
@@ -181,8 +182,8 @@ def _check_settings(settings: Injection, prompt: object, session: object, floor:
     """Return the settings with the call's own budget."""
     if not isinstance(prompt, str):
         raise InvalidArgument(f"prompt must be text, not {type(prompt).__name__}")
-    if not isinstance(session, str) or not session.strip():
-        raise InvalidArgument(f"session={session!r} must be the session's name, text that is not empty")
+    if session is not None and (not isinstance(session, str) or not session.strip()):
+        raise InvalidArgument(f"session={session!r} must be the session's name, text that is not empty, or None")
     low = settings.budget_floor if floor is None else floor
     high = settings.budget_ceiling if ceiling is None else ceiling
     for name, value in (("floor", low), ("ceiling", high)):

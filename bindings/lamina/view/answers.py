@@ -1,0 +1,139 @@
+"""Answers of the viewer: each takes a vault and a request, and returns a JSON document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import lamina
+
+if TYPE_CHECKING:
+    from lamina.view.requests import Query
+
+    Document = dict[str, object]
+
+LONGEST_TEXT: Final = 100_000
+"""Characters of a chunk's text that the page gets; the page says what it left out."""
+_EXCERPT: Final = 220
+PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic", "entity")
+
+
+class Route(NamedTuple):
+    """One path of the API, whether an id follows it, and the parameters it knows."""
+
+    answer: Callable[[lamina.Vault, Query, str], Document]
+    parameters: frozenset[str]
+
+
+def answer_overview(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return counts, sizes, projects, and the names that filters offer."""
+    stats = vault.stats()
+    return {
+        "name": _vault_name(vault),
+        "path": str(vault.path.resolve()),
+        "tz": vault.tz,
+        "now": vault.now.isoformat(),
+        "snapshot": vault.version,
+        "lamina": lamina.__version__,
+        "profiles": list(PROFILES),
+        "project": query.project,
+        "as_of": query.as_of,
+        "projects": vault.projects().to_dicts(),
+        "stats": stats,
+    }
+
+
+def answer_version(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return the newest snapshot's number."""
+    return {"snapshot": vault.version}
+
+
+def answer_recall(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return the hits of a question with the terms of their scores, as an agent gets them."""
+    question = query.required("q")
+    k = query.number("k", 10, 50)
+    hits = vault.recall(
+        question, k, profile=query.text("profile"), where=query.filter(), as_of=query.as_of,
+        since=query.text("since"), until=query.text("until"),
+    )  # fmt: skip
+    found = []
+    for hit in hits:
+        snippet = hits.snippet(hit, _EXCERPT)
+        found.append({**hit.to_dict(), "text": None, "label": hit.label, "snippet": snippet.to_dict()})
+    return {
+        "query": question, "profile": hits.profile, "snapshot": hits.snapshot, "as_of": hits.as_of,
+        "took_ms": hits.took_ms, "hits": found, "explain": _explained(hits),
+    }  # fmt: skip
+
+
+def answer_context(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return what an agent would be told for a prompt in a new session."""
+    prompt = query.required("prompt")
+    return {"prompt": prompt, **vault.inject(prompt, None, project=query.project).to_dict()}
+
+
+def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
+    """Return a chunk with its links, history and nearest chunks."""
+    chunk = vault.get(identity)
+    text = chunk.text
+    near = vault.similar(chunk.id, 6) if chunk.status == "active" else ()
+    links = vault.links(chunk.id)
+    ends = vault.get_many([link.target if link.source == chunk.id else link.source for link in links[:40]])
+    return {
+        **chunk.to_dict(),
+        "label": chunk.label,
+        "text": text[:LONGEST_TEXT],
+        "text_left_out": max(0, len(text) - LONGEST_TEXT),
+        "links": [
+            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": _name(end)}
+            for link, end in zip(links[:40], ends, strict=True)
+        ],
+        "links_left_out": max(0, len(links) - 40),
+        "history": [
+            {"kind": event.kind, "recorded_at": event.recorded_at.isoformat(), "reason": event.reason}
+            for event in vault.history(chunk.id)
+        ],
+        "similar": [
+            {"id": each.id, "score": each.score, "label": each.title or _line(each.text), "type": each.type}
+            for each in near
+        ],
+    }
+
+
+def answer_verify(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return the outcome of a check of every file."""
+    report = vault.verify()
+    problems = [f"{each.where}: {each.message}; {each.advice}" for each in report.problems]
+    return {"ok": report.ok, "checked": dict(report.checked), "problems": problems}
+
+
+ROUTES: Final[dict[str, Route]] = {
+    "/api/overview": Route(answer_overview, frozenset({"project", "as_of"})),
+    "/api/version": Route(answer_version, frozenset()),
+    "/api/recall": Route(
+        answer_recall,
+        frozenset({"q", "k", "profile", "project", "type", "collection", "session", "as_of", "since", "until"}),
+    ),
+    "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
+    "/api/verify": Route(answer_verify, frozenset()),
+    "/api/chunk/": Route(answer_chunk, frozenset()),
+}
+"""By path; one that ends in a slash is followed by an id."""
+
+
+def _vault_name(vault: lamina.Vault) -> str:
+    folder = vault.path.resolve()
+    return folder.parent.name if folder.name == ".lamina" else folder.name
+
+
+def _explained(hits: lamina.Hits) -> Document:
+    return {name: value for name, value in hits.explain().items() if name != "hits"}
+
+
+def _name(chunk: lamina.Chunk) -> str:
+    return chunk.label or _line(chunk.text)
+
+
+def _line(text: str) -> str:
+    return re.sub(r"\s+", " ", text[:400]).strip()[:120]
