@@ -28,7 +28,7 @@ WINDOW_S: Final = 60.0
 
 
 class Gate:
-    """Lets requests through that name this host, come from no other origin, and bring the token where one is needed."""
+    """Gate for requests to this host, from no other origin, with the token where one is needed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the page may ask: parameters of a request, read strictly, and its errors."""
+"""Parameters of a request, read strictly, and its errors."""
 
 from __future__ import annotations
 

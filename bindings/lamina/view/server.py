@@ -50,7 +50,7 @@ _AT_ONCE: Final = 32
 
 
 class Viewer:
-    """The application: files of the page, and answers from one vault that is opened by the first of them."""
+    """Files of the page, and answers from one vault that the first of them opens."""
 
     def __init__(
         self, open_vault: Callable[[], lamina.Vault], *, project: str | None = None, as_of: str | None = None
@@ -70,7 +70,7 @@ class Viewer:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
-        path = request.url.path
+        path: str = request.scope["path"]
         if request.method not in ("GET", "HEAD"):
             return _refusal(405, "the viewer reads only", request.method, ["GET", "HEAD"])
         if int(request.headers.get("content-length") or 0) or "transfer-encoding" in request.headers:
@@ -104,7 +104,7 @@ class Viewer:
         except ValueError as error:
             return _refusal(400, str(error)[:200], None, None)
         except Exception:
-            logger.exception("no answer for %s", request.url.path)
+            logger.exception("no answer for %s", request.scope["path"])
             return _refusal(500, "the viewer could not answer; its terminal says why", None, None)
         return Response(body, media_type="application/json", headers={"etag": tag})
 
@@ -125,7 +125,7 @@ def find_route(path: str) -> tuple[Route, str] | None:
 
 
 def read_page() -> dict[str, tuple[bytes, str]]:
-    """Return the files of the page by path: its bytes and type. One document stands for every view."""
+    """Return bytes and type of the page's files by path; one document stands for every view."""
     page = files("lamina.view") / "page"
     found = {
         f"/static/{each.name}": (each.read_bytes(), _TYPES[each.name.rpartition(".")[2]])
@@ -145,12 +145,12 @@ def run_viewer(viewer: Viewer, port: int, *, browse: bool) -> None:
     """Serve until the process is ended; the address, with the token, goes to stderr."""
     listener = listen(port)
     port = listener.getsockname()[1]
+    listener.listen()  # a browser that is quicker than the server waits in the queue
     token = make_token()
     address = f"http://{HOST}:{port}/#t={token}"
     sys.stderr.write(f"lamina: {address}\nlamina: this address opens the vault to whoever has it; Ctrl-C ends it\n")
     sys.stderr.flush()
     if browse:
-        listener.listen()  # a browser that is quicker than the server waits in the queue
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     serve(
         make_app(viewer, port, token), listener, lifespan="off", ws="none", http="h11",

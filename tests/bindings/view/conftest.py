@@ -34,7 +34,7 @@ class Served:
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
         found = re.search(r"(http://127\.0\.0\.1:(\d+))/#t=([\w-]+)", line)
-        assert found, line + self.process.stderr.read()
+        assert found, line
         self.base, self.port, self.token, self.address = found[1], int(found[2]), found[3], found[0]
 
     def get(self, path: str, *, token: str | None = "", method: str = "GET", **headers: str) -> httpx.Response:

@@ -314,7 +314,7 @@ def test_a_reader_writes_nothing(known: Vault) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((3, "s"), "prompt must be text"), (("x", ""), "session=''"), (("x", None), "session=None"), (("x", "s", 0), "floor=0"),
+        ((3, "s"), "prompt must be text"), (("x", ""), "session=''"), (("x", "s", 0), "floor=0"),
         (("x", "s", 100, True), "ceiling=True"), (("x", "s", 900, 800), "floor=900 is above"),
     ],
 )  # fmt: skip
