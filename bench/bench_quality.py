@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -13,6 +17,8 @@ from bench.peers import skip_unless
 from bench.timing import describe, repeat
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.evaluation import EvaluationQuery, EvaluationReport, EvaluationSet, evaluate, load_set
+from lamina_engine.evaluation.report import recall_at_k
+from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.profiles import BUILT_IN
 
 SETS = {"locomo-dev": "LoCoMo", "multihop-dev": "HotpotQA"}
@@ -37,6 +43,63 @@ def bench_profile(benchmark: BenchmarkFixture, data: Path, tmp_path: Path, folde
 
         report = repeat(benchmark, lambda: evaluate(search, labelled), rounds=1)
     _describe(benchmark, folder, f"Lamina, profile {profile}", report)
+
+
+def _swap(word: str, rng: random.Random) -> str:
+    at = rng.randrange(1, len(word) - 1)
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def _slip(word: str, rng: random.Random) -> str:
+    at = rng.randrange(1, len(word) - 1)
+    slips = (
+        word[:at] + word[at + 1 :],
+        word[:at] + rng.choice("aeinrst") + word[at + 1 :],
+        word[:at] + word[at] + word[at:],
+    )
+    return rng.choice((_swap(word, rng), *slips))
+
+
+def misspell(text: str, slip: Callable[[str, random.Random], str]) -> str:
+    """Return a question with one slip in every content word of four letters or more."""
+    rng = random.Random(text)
+    return re.sub(
+        r"(?<![\w'])[A-Za-z]{4,}(?!\w)",
+        lambda match: match[0] if match[0].lower() in STOP_WORDS else slip(match[0], rng),
+        text,
+    )
+
+
+TYPED: dict[str, Callable[[str], str]] = {
+    "letters swapped in every content word": lambda text: misspell(text, _swap),
+    "a letter swapped, lost, wrong or doubled in every content word": lambda text: misspell(text, _slip),
+    "polite": lambda text: f"Hi! could you please tell me {text[:1].lower()}{text[1:]} thanks a lot",
+    "in capitals": str.upper,
+    "with a word nobody knows": lambda text: f"{text} zyxomatqu",
+}
+"""Questions as people type them."""
+
+
+@labelled_sets
+@pytest.mark.parametrize("typed", TYPED)
+def bench_typed_question(benchmark: BenchmarkFixture, data: Path, tmp_path: Path, folder: str, typed: str) -> None:
+    labelled = _load(data / folder, benchmark.enabled)
+    now, queries = _newest(labelled), [query for query in labelled.queries if query.gold]
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.add(labelled.records)
+
+        def ask(change: Callable[[str], str]) -> list[float]:
+            found = ((query, vault.recall(change(query.text), 10, where=query.where, now=now)) for query in queries)
+            return [recall_at_k([hit.id for hit in hits], query.gold, k=10) for query, hits in found]
+
+        plain = ask(str)
+        loss = np.array(plain) - np.array(repeat(benchmark, lambda: ask(TYPED[typed]), rounds=1))
+    value, error = float(loss.mean()), float(loss.std() / np.sqrt(len(loss)))
+    assert -0.5 < value < 0.5
+    describe(
+        benchmark, group=f"{MEASURE} lost on {SETS[folder]} by how questions are typed", system=typed, kind="value",
+        value=value, low=value - error, high=value + error, unit=f"{MEASURE} lost [standard error], {len(loss)} questions",
+    )  # fmt: skip
 
 
 @labelled_sets

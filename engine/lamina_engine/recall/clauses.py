@@ -8,9 +8,10 @@ both give what reading every row would give.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -35,6 +36,11 @@ _MOST_LETTERS: Final = 66
 """No word of a text is longer than 64; a longer prefix or typo matches nothing."""
 _MOST_CHARS: Final = 1_000
 """Of a prefix, a typo or a path that is compared with a stored value; a longer one matches nothing."""
+_LEAST_WORDS: Final = 2
+_PLACES: Final = 9
+"""Places that the forms of a compound before or behind its whole may take between two words of a phrase."""
+_UNCUT_LETTERS: Final = 48
+_MARKS_WITHIN: Final = r"[_.,'’#+\-]*"
 _COLUMNS: Final = ("project", "type")
 _META: Final = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _MakeQuery = Callable[["tantivy.Schema"], "tantivy.Query"]
@@ -121,6 +127,13 @@ def name_of(clause: Clause) -> str:
     return f"{sign}{f'{clause.field}:' if clause.field else ''}{text}{suffix}"
 
 
+class _Spellings(NamedTuple):
+    """Words of a text with each compound at one place."""
+
+    whole: list[str]
+    parts: list[str]
+
+
 class _Finder:
     """Rows of clauses: below ``indexed`` by the text index, above by the tail's words."""
 
@@ -176,7 +189,9 @@ class _Finder:
         if is_sequence(clause, terms):
             rows = self._search(lambda schema: _phrase(schema, field, surfaces))
             phrase = f" {' '.join(surfaces)} "
-            return np.concatenate([rows, self._tail_rows(field, lambda words: phrase in words)])
+            rows = np.concatenate([rows, self._tail_rows(field, lambda words: phrase in words)])
+            spellings = self._spellings(clause.text)
+            return rows if len(spellings.whole) < _LEAST_WORDS else self._with_compounds(field, rows, spellings)
         pattern = pattern_of(clause)
         if len(pattern) > _MOST_LETTERS:
             return _NO_ROWS
@@ -184,6 +199,42 @@ class _Finder:
         if clause.kind == "prefix":
             return np.concatenate([rows, self._tail_rows(field, lambda words: f" {pattern}" in words)])
         return np.concatenate([rows, self._tail_rows_of_typo(field, pattern, clause.edits)])
+
+    def _spellings(self, text: str) -> _Spellings:
+        """Return a text's words with each compound as a whole, and by its parts."""
+        whole: list[str] = []
+        parts: list[str] = []
+        for piece in encodable(text).split():
+            for word in self._analyzer.words(piece):
+                joined = [term.surface for term in word.terms if term.kind == "joined"]
+                split = [term.surface for term in word.terms if term.kind == "part"]
+                simple = [term.surface for term in word.terms]
+                whole += joined[-1:] or simple
+                parts += split or simple
+        return _Spellings(whole, parts)
+
+    def _with_compounds(self, field: str, rows: I64, spellings: _Spellings) -> I64:
+        """Return rows, and those where the words stand side by side if each compound has one place."""
+        # an index has the parts of a compound before its whole: such rows hold the words in order, a few places apart
+        near: list[I64] = [rows]
+        for words in spellings:
+            near.append(
+                self._search(functools.partial(_phrase, field=field, words=words, slop=_PLACES * (len(words) - 1)))
+            )
+            near.append(self._tail_rows(field, functools.partial(_holds_all, words=[f" {word} " for word in words])))
+        others = np.setdiff1d(np.unique(np.concatenate(near)), rows)
+        names = ("title",) if field == TITLE else ("title", "text")
+        columns = [self._view.snapshot.values("chunks", name, others) for name in names]
+        wanted = [f" {' '.join(words)} " for words in spellings]
+        letters = _letters(spellings.parts)
+
+        def holds(text: str) -> bool:
+            if letters is not None and not letters.search(text if text.isascii() else fold(text)):
+                return False  # most rows: reading their words costs a hundred times this
+            return any(wish in f" {' '.join(held)} " for held in self._spellings(text) for wish in wanted)
+
+        found = [any(holds(text) for text in texts if text) for texts in zip(*columns, strict=True)]
+        return np.union1d(rows, others[np.array(found, np.bool_)])
 
     def _tail_rows(self, field: str, test: Callable[[str], bool]) -> I64:
         view = self._view
@@ -224,6 +275,18 @@ class _Finder:
 
     def _search(self, make_query: _MakeQuery) -> I64:
         return _NO_ROWS if self._index is None else self._index.rows_of(make_query, self._indexed)
+
+
+def _holds_all(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _letters(words: Sequence[str]) -> re.Pattern[str] | None:
+    """Return a pattern that every text with these words side by side matches; None for other than ASCII."""
+    if not "".join(words).isascii() or max(map(len, words)) > _UNCUT_LETTERS:
+        return None
+    each = [_MARKS_WITHIN.join(letter for letter in word if letter.isalnum()) for word in words]
+    return re.compile(r"(?:['’]s)?[^a-z0-9]*v?".join(each), re.IGNORECASE)
 
 
 def matches_value(clause: Clause, value: str) -> bool:
@@ -279,12 +342,12 @@ def weigh_stems(
 # ---------------------------------------------------------------------- queries of Tantivy
 
 
-def _phrase(schema: tantivy.Schema, field: str, words: list[str]) -> tantivy.Query:
+def _phrase(schema: tantivy.Schema, field: str, words: list[str], slop: int = 0) -> tantivy.Query:
     from tantivy import Query
 
     if len(words) == 1:
         return Query.term_query(schema, field, words[0], "position")
-    return Query.phrase_query(schema, field, list(words))
+    return Query.phrase_query(schema, field, list(words), slop)
 
 
 def _fuzzy(schema: tantivy.Schema, field: str, pattern: str, clause: Clause) -> tantivy.Query:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from lamina_engine.recall.lanes import Bonus, Words, rank_rows
 from lamina_engine.recall.operators import Clause, ParsedQuery, parse_query
 from lamina_engine.recall.request import MAX_OPERATORS, parse_operators
 from tests.conftest import NOW
-from tests.engine.index.building import build_at_once
+from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import records
 
 ROWS = 330
@@ -89,6 +90,20 @@ def tokens(text: str) -> list[Term]:
 
 
 @functools.cache
+def spellings(text: str) -> list[list[str]]:
+    """Words with each compound as a whole, and with each by its parts."""
+    out: list[list[str]] = [[], []]
+    for piece in clean(text).split():
+        for word in ANALYZER.words(piece):
+            for kept, kind in zip(out, ("joined", "part"), strict=True):
+                forms = [term.surface for term in word.terms if term.kind == kind] or [
+                    term.surface for term in word.terms
+                ]
+                kept += forms[-1:] if kind == "joined" and len(forms) < len(word.terms) else forms
+    return out
+
+
+@functools.cache
 def distance(left: str, right: str) -> int:
     """Optimal string alignment, from its definition."""
     if not left or not right:
@@ -117,8 +132,13 @@ def matches(clause: Clause, row: Row) -> bool:
     texts = [row.title] if clause.field == "title" else [row.title, row.text]
     held = [[term.surface for term in tokens(text)] for text in texts]
     if clause.kind in ("word", "phrase") or any(term.kind == "character" for term in terms):
-        phrase = [term.surface for term in terms]
-        return any(words[i : i + len(phrase)] == phrase for words in held for i in range(len(words)))
+        phrases = [[term.surface for term in terms]]
+        if len(spellings(clause.text)[0]) > 1:
+            phrases += spellings(clause.text)
+            held += [words for text in texts for words in spellings(text)]
+        return any(
+            words[i : i + len(phrase)] == phrase for phrase in phrases for words in held for i in range(len(words))
+        )
     words = {word for one in held for word in one}
     if clause.kind == "prefix":
         return any(word.startswith(fold(clause.text)) for word in words)
@@ -310,3 +330,35 @@ def test_injected_context_reads_no_operators(vault: Vault, monkeypatch: pytest.M
     vault.inject('look at the "nightly backup" -staging', "s")
     vault.bootstrap()
     assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    ("phrase", "ids"),
+    [
+        # findings, stranger: a phrase crosses capitals and compounds
+        ("not sqlite", {"camel", "plain"}),
+        ("not SQLite", {"camel", "plain"}),
+        ("NOT SQLITE but", {"camel"}),
+        ("the max retry count", {"snake", "words"}),
+        ("the max_retry count", {"snake", "words"}),
+        ("the maxRetry count", {"snake", "words"}),
+        ("not postgres", {"camel"}),
+        ("sqlite not", set()),
+        ("read config.yaml before", {"file"}),
+    ],
+)
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_compound_has_one_place_in_a_phrase(tmp_path: Path, phrase: str, ids: set[str], indexed: bool) -> None:
+    texts = {
+        "camel": "We use not SQLite but Postgres, not Postgres either.",
+        "plain": "It is not sqlite, which is fine.",
+        "snake": "Raise the max_retry count by one.",
+        "words": "The max retry count was three.",
+        "file": "Always read config.yaml before you start.",
+        "far": "Not today and never again will we move away from SQLite.",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        build_at_once(patch, 1) if indexed else never_build(patch)
+        with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+            vault.add([{"text": text, "id": id_} for id_, text in texts.items()])
+            assert {hit.id for hit in vault.recall(f'"{phrase}"')} == ids
