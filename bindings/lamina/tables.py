@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Union
 import msgspec
 import pyarrow as pa
 
-from lamina_engine.errors import MissingExtra, install_command
+from lamina_engine.errors import MissingExtra
 
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 _JSON: Final = pa.string()
@@ -134,4 +134,4 @@ def require(package: str, method: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingExtra(f"{method} needs {package}: {install_command(package)}") from error
+        raise MissingExtra(f"{method} needs {package}", package) from error

@@ -105,7 +105,10 @@ class IngestError(LaminaError, OSError):
 
 
 class MissingExtra(LaminaError, ImportError):
-    """An optional package that is not installed."""
+    """An optional package that is not installed; ``extra`` adds the command that brings it."""
+
+    def __init__(self, message: str, extra: str | None = None) -> None:
+        super().__init__(message if extra is None else f"{message}: {install_command(extra)}")
 
 
 def name_type(value: object) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tests.engine.judging.chatserver import ChatServer
 
 _SCRIPT = re.compile(r"\[\[(\w+) (.*?)\]\]", re.DOTALL)
-_TOLD = re.compile(r"<lamina-context\b.*?</lamina-context>", re.DOTALL)
+_TOLD = re.compile(r"<lamina-context\b.*?</lamina-context>|<hook_context>.*?</hook_context>", re.DOTALL)
 _USAGE = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
 
 

@@ -1,6 +1,6 @@
 """Haystack: a document store in a vault, and its retriever.
 
-Install ``lamina[haystack]``. A document is a chunk; what is not its content, embedding included, is kept in the metadata.
+A document is a chunk; what is not its content, embedding included, is kept in the metadata.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ try:
     from haystack.errors import FilterError
     from haystack.utils.filters import document_matches_filter
 except ImportError as _error:
-    raise MissingExtra("Haystack's document store needs haystack-ai; pip install 'lamina[haystack]'") from _error
+    raise MissingExtra("Haystack's document store needs haystack-ai", "haystack") from _error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,4 @@
-"""LangChain: a retriever over a vault, and a vector store in one.
-
-Install ``lamina[langchain]``.
-"""
+"""LangChain: a retriever over a vault, and a vector store in one."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ try:
     from langchain_core.vectorstores import VectorStore
     from langchain_core.vectorstores.utils import maximal_marginal_relevance
 except ImportError as _error:
-    raise MissingExtra("LangChain's interfaces need langchain-core; pip install 'lamina[langchain]'") from _error
+    raise MissingExtra("LangChain's interfaces need langchain-core", "langchain") from _error
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

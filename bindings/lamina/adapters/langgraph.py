@@ -1,6 +1,6 @@
 """LangGraph: a store in a vault.
 
-Install ``lamina[langgraph]``. An item is a chunk whose metadata holds its namespace, key and value; more texts of one item
+An item is a chunk whose metadata holds its namespace, key and value; more texts of one item
 are chunks of their own. Puts of one batch are one commit, as are its deletions.
 """
 
@@ -37,7 +37,7 @@ try:
         tokenize_path,
     )
 except ImportError as _error:
-    raise MissingExtra("LangGraph's store needs langgraph-checkpoint; pip install 'lamina[langgraph]'") from _error
+    raise MissingExtra("LangGraph's store needs langgraph-checkpoint", "langgraph") from _error
 
 if TYPE_CHECKING:
     from lamina import Chunk

@@ -1,7 +1,4 @@
-"""LlamaIndex: a retriever over a vault, and a block of long-term memory in one.
-
-Install ``lamina[llamaindex]``.
-"""
+"""LlamaIndex: a retriever over a vault, and a block of long-term memory in one."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ try:
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 except ImportError as _error:
-    raise MissingExtra("LlamaIndex's interfaces need llama-index-core; pip install 'lamina[llamaindex]'") from _error
+    raise MissingExtra("LlamaIndex's interfaces need llama-index-core", "llamaindex") from _error
 
 if TYPE_CHECKING:
     from lamina import Hit, Hits

@@ -1,7 +1,4 @@
-"""OpenAI Agents: a session in a vault, whose turns recall finds.
-
-Install ``lamina[openai-agents]``.
-"""
+"""OpenAI Agents: a session in a vault, whose turns recall finds."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ try:
     from agents.memory import SessionABC, SessionSettings
     from agents.memory.session_settings import resolve_session_limit
 except ImportError as _error:
-    raise MissingExtra("the session needs openai-agents; pip install 'lamina[openai-agents]'") from _error
+    raise MissingExtra("the session needs openai-agents", "openai-agents") from _error
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem

@@ -15,6 +15,8 @@ from lamina.hooks import events
 
 SERVER: Final = "lamina"
 """Name of the MCP entry."""
+_MCP: Final = ("mcp", "--text")
+"""Agents show a model the data in place of the text (Claude Code, Codex) or beside it (Copilot): text alone costs half."""
 
 _SECONDS: Final = {events.SESSION_START: 10, events.PROMPT: 5}
 _OTHER_SECONDS: Final = 10
@@ -111,30 +113,22 @@ def _timeout(event: str) -> int:
 
 # ---------------------------------------------------------------------- hooks, in each agent's own form
 
-_CLAUDE_EVENTS: Final = {
-    "SessionStart": events.SESSION_START, "UserPromptSubmit": events.PROMPT, "PreCompact": events.PRE_COMPACT,
-    "Stop": events.STOP, "SubagentStop": events.SUBAGENT_STOP, "SessionEnd": events.SESSION_END,
-}  # fmt: skip
-_CODEX_EVENTS: Final = {
-    "SessionStart": events.SESSION_START, "UserPromptSubmit": events.PROMPT, "PreCompact": events.PRE_COMPACT,
-    "Stop": events.STOP, "SessionEnd": events.SESSION_END,
-}  # fmt: skip
-_GEMINI_EVENTS: Final = {
-    "SessionStart": events.SESSION_START, "BeforeAgent": events.PROMPT, "AfterAgent": events.STOP,
-    "PreCompress": events.PRE_COMPACT, "SessionEnd": events.SESSION_END,
-}  # fmt: skip
-_CURSOR_EVENTS: Final = {
-    "sessionStart": events.SESSION_START, "beforeSubmitPrompt": events.PROMPT, "preCompact": events.PRE_COMPACT,
-    "stop": events.STOP, "sessionEnd": events.SESSION_END,
-}  # fmt: skip
-_COPILOT_EVENTS: Final = {
-    "sessionStart": events.SESSION_START, "userPromptSubmitted": events.PROMPT, "preCompact": events.PRE_COMPACT,
-    "agentStop": events.STOP, "sessionEnd": events.SESSION_END,
-}  # fmt: skip
-_VSCODE_EVENTS: Final = {
-    "SessionStart": events.SESSION_START, "UserPromptSubmit": events.PROMPT, "PreCompact": events.PRE_COMPACT,
-    "Stop": events.STOP, "SubagentStop": events.SUBAGENT_STOP,
-}  # fmt: skip
+_EVENTS: Final = (
+    events.SESSION_START, events.PROMPT, events.PRE_COMPACT, events.STOP, events.SUBAGENT_STOP, events.SESSION_END,
+)  # fmt: skip
+
+
+def _named(*names: str) -> dict[str, str]:
+    """Return our names of events by an agent's own, which come in the order of ours; empty for one it has not."""
+    return {name: event for name, event in zip(names, _EVENTS, strict=True) if name}
+
+
+_CLAUDE_EVENTS: Final = _named("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
+_CODEX_EVENTS: Final = _named("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "", "SessionEnd")
+_GEMINI_EVENTS: Final = _named("SessionStart", "BeforeAgent", "PreCompress", "AfterAgent", "", "SessionEnd")
+_CURSOR_EVENTS: Final = _named("sessionStart", "beforeSubmitPrompt", "preCompact", "stop", "", "sessionEnd")
+_COPILOT_EVENTS: Final = _named("sessionStart", "userPromptSubmitted", "preCompact", "agentStop", "", "sessionEnd")
+_VSCODE_EVENTS: Final = _named("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "")
 
 _WARM: Final = {
     "type": "mcp_tool", "server": SERVER, "tool": "context_turn",
@@ -218,7 +212,7 @@ def _json(document: Any) -> str:
 
 
 def _server(options: Options, **more: Any) -> dict[str, Any]:
-    return {**more, "command": options.program, "args": ["mcp"]}
+    return {**more, "command": options.program, "args": list(_MCP)}
 
 
 def _skills(folder: Path) -> list[Target]:
@@ -303,7 +297,7 @@ def _opencode(options: Options) -> list[Target]:
     else:
         top = settings = _below("XDG_CONFIG_HOME", ".config") / "opencode"
     file = next((settings / name for name in ("opencode.jsonc", "opencode.json") if (settings / name).exists()), None)
-    entry = Entry(("mcp", SERVER), {"type": "local", "command": [options.program, "mcp"], "enabled": True})
+    entry = Entry(("mcp", SERVER), {"type": "local", "command": [options.program, *_MCP], "enabled": True})
     hooks = Target(top / "plugins" / "lamina.js", content=plugin(options.program))
     return _chosen(options, [hooks], [Target(file or settings / "opencode.json", (entry,))], top / "skills")
 

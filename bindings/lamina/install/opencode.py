@@ -27,7 +27,7 @@ function hook(event, payload, limit = 3000) {
 const short = (text) => (typeof text === "string" ? text.slice(0, 20000) : text)
 const message = ({ info, parts }) => ({ info, parts: parts.flatMap((part) => part.type === "tool" ? [{ ...part, state: {
   ...part.state, output: short(part.state.output), metadata: { exit: part.state.metadata?.exit }, attachments: undefined } }]
-  : part.type === "text" ? [part] : []) })
+  : part.type === "text" && !part.synthetic ? [part] : []) })
 
 export const Lamina = async ({ client, directory }) => {
   const begun = new Map()
@@ -43,7 +43,8 @@ export const Lamina = async ({ client, directory }) => {
       const isFirst = !begun.has(sessionID), asked = await common(sessionID)
       const start = isFirst ? await hook("session-start", { ...asked, source: "startup" }) : ""
       const told = await hook("prompt", { ...asked, prompt: part.text })
-      for (const text of [start, told].filter(Boolean)) part.text += "\\n\\n" + text
+      for (const text of [start, told].filter(Boolean))
+        output.parts.push({ ...part, id: part.id + output.parts.length, text, synthetic: true })
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
       output.context.push(...[await hook("session-start", { ...(await common(sessionID)), source: "compact" })].filter(Boolean))

@@ -34,7 +34,7 @@ def write_plugin(folder: Path, agent: str) -> list[Path]:
             handler["command"] = _GUARD.format(event=event, agent=agent)
             hooks[entry.path[-1]] = [{"hooks": [handler]}]
     about = {"name": "lamina", "version": __version__, "description": _DESCRIPTION, "license": "Apache-2.0"}
-    server = {"mcpServers": {SERVER: {"command": "lamina", "args": ["mcp"]}}}
+    server = {"mcpServers": {SERVER: {"command": "lamina", "args": ["mcp", "--text"]}}}
     texts = {
         f"{_FOLDERS[agent]}/plugin.json": _json(about),
         "hooks/hooks.json": _json({"hooks": hooks}),

@@ -55,8 +55,8 @@ Context: TypeAlias = ServerRequestContext[Any]
 class VaultServer:
     """Handlers of the protocol's requests for one vault; work runs on up to four threads."""
 
-    def __init__(self, access: VaultAccess, tools: str) -> None:
-        self._access = access
+    def __init__(self, access: VaultAccess, tools: str, *, text_only: bool = False) -> None:
+        self._access, self._text_only = access, text_only
         self._limiter = anyio.CapacityLimiter(THREADS)
         self.running = 0
         """Requests that are being answered."""
@@ -81,7 +81,7 @@ class VaultServer:
             await ctx.session.report_progress(line.value + 1.0, message="done")
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
-            structured_content=answer.data,
+            structured_content=None if self._text_only else answer.data,
             is_error=answer.failed,
         )
 
@@ -245,10 +245,10 @@ async def serve_stdio(handlers: VaultServer) -> None:
         await server.run(patient, write, server.create_initialization_options())
 
 
-def run_stdio(access: VaultAccess, tools: str = "core") -> None:
+def run_stdio(access: VaultAccess, tools: str = "core", *, text_only: bool = False) -> None:
     """Serve one client, and end the process with its input; calls that still run are dropped."""
     log_to_stderr()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else the thread that waits for input would hold the end up
-    anyio.run(serve_stdio, VaultServer(access, tools))
+    anyio.run(serve_stdio, VaultServer(access, tools, text_only=text_only))
     sys.stderr.flush()
     os._exit(0)  # what a thread still writes is committed or not, as after any kill

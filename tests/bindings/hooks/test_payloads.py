@@ -21,7 +21,10 @@ CODEX_FIELDS = {"continue", "decision", "hookSpecificOutput", "reason", "stopRea
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_payload_of_every_agent(path: Path, project: Path) -> None:
     case = json.loads(path.read_text())
-    agent, event = path.parent.name, path.stem.split("-")[0] if path.parent.name != "opencode" else path.stem
+    agent, event = (
+        path.parent.name,
+        path.stem.split("-")[0] if path.parent.name != "opencode" else path.stem.removesuffix("-called"),
+    )
     given = json.dumps(case["payload"]).replace("$CWD", str(project)).encode()
     expected = case["output"]
     if "$CONTEXT" in expected:

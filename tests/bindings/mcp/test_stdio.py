@@ -292,3 +292,10 @@ def test_a_server_sees_what_others_write(wire: Callable[..., Wire], folder: Path
     with lamina.open(folder) as vault:
         (added,) = vault.add("The kiln fires at noon.")
     assert it.call(2, "memory_recall", query="kiln")["result"]["structuredContent"]["hits"][0]["id"] == added
+
+
+def test_an_agent_that_wants_text_alone_gets_no_data_beside_it(wire: Callable[..., Wire]) -> None:
+    it = wire("--text").begin()
+    result = it.call(1, "memory_recall", query="PostgreSQL")["result"]
+    assert "PostgreSQL" in result["content"][0]["text"]
+    assert result.get("structuredContent") is None
