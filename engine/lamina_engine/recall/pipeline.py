@@ -495,7 +495,7 @@ def _query_vector(
         if _is_word_table(view):
             if "lexical" not in request.lanes:
                 words = Words(view, terms, words.bm25)
-            vector = _weigh_words(embedder, request.text, words.rarity(), corrections)
+            vector = _weigh_words(embedder, request.text, words, corrections)
         vector = embedder.embed_query(request.text) if vector is None else vector
     return vector if vector.any() else None
 
@@ -509,11 +509,11 @@ def _is_word_table(view: View) -> bool:
     return view.snapshot.space is not None and view.snapshot.space.identity.startswith(WORD_TABLE)
 
 
-def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], corrections: Corrections) -> F32 | None:
+def _weigh_words(embedder: Embedder, text: str, asked: Words, corrections: Corrections) -> F32 | None:
     """Return the vector of a question whose words count by how rare they are; None where all are stop words."""
     # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
     # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
-    # which means something else: the nearest word stands for it.
+    # which means something else: the nearest word stands for it, and a word that neither rows nor table know counts nothing.
     from lamina_engine.embed.bundled import WordLlamaEmbedder
 
     if not isinstance(embedder, WordLlamaEmbedder):
@@ -522,7 +522,9 @@ def _weigh_words(embedder: Embedder, text: str, rarity: Mapping[str, float], cor
         from lamina_engine.recall.spelling import corrected_text
 
         text = corrected_text(text, corrections, _analyzer())
-    words = text.split()
+    words, rarity = text.split(), asked.rarity()
+    for form in [form for term in asked.unknown for form in term.surfaces if not embedder.has_word(form)]:
+        rarity[form] = 0.0
     rarities = [[rarity.get(term.surface, 0.0) for term in _analyzer().tokens(word)] for word in words]
     weights = [max(each, default=0.0) for each in rarities]
     return embedder.embed_weighted(words, weights) if any(weights) else None

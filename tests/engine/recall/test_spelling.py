@@ -197,3 +197,10 @@ def test_a_word_the_vault_does_not_know_costs_nothing(vault: Vault) -> None:
     )
     assert plain
     assert [(hit.id, hit.score) for hit in strange] == [(hit.id, hit.score) for hit in plain]
+
+
+def test_a_strange_word_does_not_turn_the_vector_of_a_question(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add([{"text": "The garden hedge is prone to frost."}, {"text": "Postgres stopped at noon."}])
+        plain, strange = vault.recall("hedges in frost"), vault.recall("hedges in frost zyxomatqu")
+        assert [(hit.id, hit.score) for hit in strange] == [(hit.id, hit.score) for hit in plain]
