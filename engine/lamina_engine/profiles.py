@@ -244,7 +244,10 @@ class FactsLane(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
-    """Turns of sessions; see `lamina_engine.recall.dialogue`. Learnt by ``bench/learn_dialogue.py``."""
+    """Turns of sessions; see `lamina_engine.recall.dialogue`.
+
+    Learnt by ``bench/learn_dialogue.py``.
+    """
 
     answers: Share = 0.25
     """Share of a question's own score that the turn after it receives."""

@@ -74,7 +74,7 @@ class _Words:
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found)) if found else None
 
     def _keys_of(self, word: str) -> set[tuple[int, ...]]:
-        """Return by language the keys that each text with a word is indexed by, whatever it is a part of."""
+        """Return the keys of each text with a word, by language, whatever it is a part of."""
         if word not in self._keys:
             found = set()
             for analyzer in self._analyzers:

@@ -1,6 +1,6 @@
-"""Turns of dialogues in a score: how much a turn says, and whether the question names who speaks.
+"""Turns of dialogues in a score.
 
-A turn is a chunk of a session. One of a few words says little, whatever it matches; one whose speaker the question names is
+How much a turn says counts, and whether the question names who speaks. A turn is a chunk of a session. One of a few words says little, whatever it matches; one whose speaker the question names is
 more often the one that is meant. Both are factors of its score; what a question passes on to the turn after it is part of
 the match (`lamina_kernels.candidates`).
 """
@@ -28,7 +28,7 @@ _LEAST_LETTERS: Final = 3
 
 
 def turn_factors(view: View, profile: Profile, rows: I64, named: frozenset[int]) -> F64 | None:
-    """Return the factor of each row as a turn; None where none is one, or the profile makes no difference."""
+    """Return the factor of each row as a turn; None where none is one, or none differs."""
     settings = profile.dialogue
     turns = view.categories.gather(view.snapshot, "session", rows) >= 0
     if not (settings.length or (settings.named and named)) or not turns.any():

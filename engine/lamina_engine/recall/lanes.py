@@ -167,7 +167,7 @@ class Words:
         return {name: weight for name, weight in pairs if name[:1] != '"'}
 
     def rarity(self) -> dict[str, float]:
-        """Return the inverse document frequency of each word as written, those that no row holds included."""
+        """Return the inverse document frequency of each word as written, unknown ones too."""
         rows = self.view.statistics.rows
         return {
             form: inverse_document_frequency(count, rows)

@@ -135,7 +135,7 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
 
 
 def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) -> F64:
-    """Return the factor of each row: by status and role, and as a turn of a dialogue unless nothing was asked."""
+    """Return the factor of each row: by status, role, and as a turn where something was asked."""
     profile = request.profile
     roles = view.categories.gather(view.snapshot, "role", rows)
     by_role = np.array([*(profile.roles.get(name, 1.0) for name in view.categories.values("role")), 1.0])
