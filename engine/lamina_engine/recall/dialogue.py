@@ -1,6 +1,8 @@
 """Turns of dialogues in a score.
 
-How much a turn says counts, and whether the question names who speaks. A turn is a chunk of a session. One of a few words says little, whatever it matches; one whose speaker the question names is
+How much a turn says counts, and whether the question names who speaks.
+
+A turn is a chunk of a session. One of a few words says little, whatever it matches; one whose speaker the question names is
 more often the one that is meant. Both are factors of its score; what a question passes on to the turn after it is part of
 the match (`lamina_kernels.candidates`).
 """
