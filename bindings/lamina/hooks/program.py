@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 
 from lamina.hooks import events
 
@@ -27,7 +28,7 @@ def main(words: list[str]) -> int:
     options = _options(words)
     event = events.event_of(options.get("event", ""))
     agent = options.get("agent", events.CLAUDE_CODE)
-    deadline_s = _deadline_s(options, event)
+    deadline_s = max(_deadline_s(options, event) - _age_s(), 0.001)
     reply = _Reply(agent, event)
     _start_timer(deadline_s, reply)
     try:
@@ -87,6 +88,17 @@ def _deadline_s(options: dict[str, str], event: str) -> float:
     if given.isascii() and given.isdigit() and 0 < int(given) <= 600_000:
         return int(given) / 1000
     return events.DEADLINES_MS.get(event, 300) / 1000
+
+
+def _age_s() -> float:
+    """Return the time since this process began: on a busy machine Python's own start counts; 0 where it is not known."""
+    try:
+        with open("/proc/self/stat", "rb") as state:
+            began = int(state.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
+    return age if 0.0 < age < 60.0 else 0.0
 
 
 def _start_timer(seconds: float, reply: _Reply) -> None:

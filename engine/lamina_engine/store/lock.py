@@ -1,6 +1,7 @@
 """The writer lock: an operating-system lock on one file that dies with its process.
 
-A forked child does not keep it.
+A forked child does not keep it. Whoever has to wait takes a turn, a file that it holds locked, and the oldest turn is next: a
+writer that comes again at once waits behind those that were there before it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 import threading
 import time
@@ -19,8 +21,12 @@ from lamina_engine.store.shape import NO_FOLLOW
 
 LOCK = "writer.lock"
 LOCK_TIMEOUT_S = 10.0
-_FIRST_WAIT_S = 0.001
-_LONGEST_WAIT_S = 0.025
+TURNS = "turns"
+"""Folder of the turns; it is there only while somebody waits."""
+_TURN = re.compile(r"\d{20}-\d{20}-\d+-\d+")
+_WAIT_S = 0.002
+"""Pause of the first in line; the second waits twice as long, and so on."""
+_LONGEST_WAIT_S = 0.05
 
 
 @contextlib.contextmanager
@@ -29,7 +35,7 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     if not os.access(root, os.W_OK):
         raise VaultReadOnly(f"{root} cannot be written by this user; open it with mode='r', or change its permissions")
     try:
-        descriptor = _acquire(f"{root}{os.sep}{LOCK}", timeout_s)
+        descriptor = _acquire(os.fspath(root), timeout_s)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise VaultReadOnly(
@@ -49,16 +55,81 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
             _release(descriptor)
 
 
-def _acquire(path: str, timeout_s: float) -> int | None:
+def _acquire(root: str, timeout_s: float) -> int | None:
     """Return the descriptor of the locked file; None when the time is up."""
+    path = f"{root}{os.sep}{LOCK}"
+    folder = f"{root}{os.sep}{TURNS}"
     deadline = time.monotonic() + timeout_s
-    wait_s = _FIRST_WAIT_S
-    while True:
-        descriptor = _try(path)
-        if descriptor is not None or time.monotonic() >= deadline:
-            return descriptor
-        time.sleep(max(0.0, min(wait_s, deadline - time.monotonic())))
-        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+    if not _turns(folder) and (descriptor := _try(path)) is not None:
+        return descriptor
+    turn = _Turn(folder, deadline)
+    try:
+        while time.monotonic() < deadline:
+            before = turn.count_before()
+            if not before and (descriptor := _try(path)) is not None:
+                return descriptor
+            time.sleep(max(0.0, min((1 + before) * _WAIT_S, _LONGEST_WAIT_S, deadline - time.monotonic())))
+        return None
+    finally:
+        turn.leave()
+
+
+class _Turn:
+    """Place of one who waits, named by its beginning and its end on the machine's clock."""
+
+    def __init__(self, folder: str, deadline: float) -> None:
+        self._folder = Path(folder)
+        self._name = f"{time.monotonic_ns():020}-{int(deadline * 1e9):020}-{os.getpid()}-{threading.get_ident()}"
+        self._descriptor: int | None = None
+
+    def count_before(self) -> int:
+        """Return the number of those who came before and still wait."""
+        if self._descriptor is None:
+            self._folder.mkdir(exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # the last to leave has just removed the folder
+                self._descriptor = _try(self._path(self._name))
+        names = _turns(self._folder)
+        if self._name not in names:  # removed before it was locked
+            self._close()
+            return 1
+        before = names[: names.index(self._name)]
+        while before and self._is_over(before[0]):
+            del before[0]
+        return len(before)
+
+    def leave(self) -> None:
+        """Give the place up."""
+        with contextlib.suppress(OSError):
+            (self._folder / self._name).unlink()
+        self._close()
+        with contextlib.suppress(OSError):  # others still wait
+            self._folder.rmdir()
+
+    def _is_over(self, name: str) -> bool:
+        """Return True where nobody waits any more; a turn that a killed process left is removed."""
+        descriptor = _try(self._path(name))
+        if descriptor is None:
+            return int(name.split("-")[1]) < time.monotonic_ns()  # its time is up, and it stands still
+        with contextlib.suppress(OSError):
+            (self._folder / name).unlink()
+        _release(descriptor)
+        return True
+
+    def _path(self, name: str) -> str:
+        return os.fspath(self._folder / name)
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            _release(descriptor)
+
+
+def _turns(folder: str) -> list[str]:
+    """Return the names of all turns, the oldest first."""
+    try:
+        return sorted(name for name in os.listdir(folder) if _TURN.fullmatch(name))  # noqa: PTH208
+    except FileNotFoundError:
+        return []
 
 
 if sys.platform == "win32":

@@ -24,7 +24,7 @@ INDEX_NAME: Final = re.compile(r"(lexical|vectors|keys|graph|facts|mentions)-[\w
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for whatever is opened for writing: a link is an error, and a pipe without a reader is one, too, not a wait."""
 
-_FOLDERS: Final = ("log", "manifests", "index", "journal", "queue")
+_FOLDERS: Final = ("log", "manifests", "index", "journal", "queue", "turns")
 _FILES: Final = ("CURRENT", "CURRENT.tmp", "vault.toml", "writer.lock")
 _DEPTH: Final = 4
 """Levels of folders below the vault's own; no index needs more."""
