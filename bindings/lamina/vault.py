@@ -13,14 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast
 
 from lamina import location
-from lamina.context import Context
-from lamina.facts import Facts
-from lamina.freshness import Freshness
-from lamina.links import Links
 from lamina.results import Hits, Results
-from lamina.sessions import Sessions
 from lamina.startup import gc_paused
-from lamina.topics import Topics
 from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of, renamed_arguments
 from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
@@ -30,6 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
+    from lamina.context import Context
+    from lamina.facts import Facts
+    from lamina.freshness import Freshness
+    from lamina.links import Links
     from lamina.options import (
         CauseDirection,
         ChainDirection,
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
         Trigger,
         Where,
     )
+    from lamina.sessions import Sessions
+    from lamina.topics import Topics
     from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
     from lamina_engine.care.forgetting import ForgetReport
@@ -273,31 +273,43 @@ class Vault:
     @cached_property
     def facts(self) -> Facts:
         """Facts about people, projects and things; see `lamina.facts.Facts`."""
+        from lamina.facts import Facts
+
         return Facts(self._memory)
 
     @cached_property
     def links(self) -> Links:
         """Links between chunks, and walks along them; ``vault.links(id)`` lists those of a chunk."""
+        from lamina.links import Links
+
         return Links(self._memory)
 
     @cached_property
     def topics(self) -> Topics:
         """Topics of the chunks; ``vault.topics()`` lists them."""
+        from lamina.topics import Topics
+
         return Topics(self._memory)
 
     @cached_property
     def sessions(self) -> Sessions:
         """Sessions of agents; ``vault.sessions()`` lists them."""
+        from lamina.sessions import Sessions
+
         return Sessions(self._memory)
 
     @cached_property
     def context(self) -> Context:
         """Context blocks for agents; `bootstrap` and `inject` are short for its calls."""
+        from lamina.context import Context
+
         return Context(self._memory)
 
     @cached_property
     def freshness(self) -> Freshness:
         """Freshness of the chunks; ``vault.freshness()`` reports it."""
+        from lamina.freshness import Freshness
+
         return Freshness(self._memory)
 
     # ------------------------------------------------------------------ writing

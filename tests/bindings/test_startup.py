@@ -130,3 +130,26 @@ with lamina.open() as vault:
 print(json.dumps([dict(os.environ) == before]))
 """
     assert said(folder, code) == [True]
+
+
+_TOLD = """
+import sys, lamina
+with lamina.open(sys.argv[1], lock_timeout_s=0.0) as vault:
+    assert vault.inject("which database do we use for the ledger?", "s").text
+print([name for name in sys.argv[2:] if name in sys.modules])
+"""
+
+
+def test_a_told_prompt_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add("We decided to use PostgreSQL as the database of the ledger, because SQLite locks.", type="decision")
+        vault.add("The bakery opens at seven.")
+    needless = [
+        "lamina.facts", "lamina.links", "lamina.topics", "lamina.sessions", "lamina.freshness", "click", "numba",
+        "pyarrow.compute", "faiss", "lamina_engine.time.phrases", "lamina_engine.time.cjk", "lamina_engine.chunks.writing",
+        "lamina_engine.store.transaction", "lamina_engine.graph.walks", "lamina_engine.recall.composite", "httpx",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", _TOLD, str(tmp_path / "v"), *needless], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]", done.stdout

@@ -79,8 +79,11 @@ def index(
         lead = [f"{hit.score:.3f}"]
         state = "" if hit.status == "active" else f" [{hit.status}]"
         line = fitted(headline(hit.id, row["date"], f"{hit.type}{state}", hit.title, str(row["snippet"]), lead), count)
-        title = headline(hit.id, row["date"], f"{hit.type}{state}", hit.title, "", lead)
-        items.append([f"{title}\n{indented(hit.text)}", line] if full else [line])
+        if full:
+            title = headline(hit.id, row["date"], f"{hit.type}{state}", hit.title, "", lead)
+            items.append([f"{title}\n{indented(hit.text)}", line])
+        else:
+            items.append([line])
         rows.append(row)
 
     def advise(left: int) -> str:

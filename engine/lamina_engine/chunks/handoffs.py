@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lamina_engine.chunks import writing
 from lamina_engine.index.state import ACTIVE
 
 if TYPE_CHECKING:
@@ -66,4 +65,6 @@ def yield_to_written(memory: Memory, types: Collection[str | None], sessions: Co
         rows = rows[np.array(kept, np.bool_)] if len(rows) else rows
         if len(rows):
             ids = snapshot.values("chunks", "id", rows)
-            writing.add_events(transaction, "remove", ids, rows, transaction.stamps(len(rows)), [_REASON] * len(rows))
+            from lamina_engine.chunks.writing import add_events  # whoever only reads needs no writing
+
+            add_events(transaction, "remove", ids, rows, transaction.stamps(len(rows)), [_REASON] * len(rows))

@@ -9,9 +9,7 @@ from lamina_engine.chunks.reading import fields_at
 from lamina_engine.clock import format_instant
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
-from lamina_engine.recall.composite import recompute_composite
 from lamina_engine.recall.dialogue import turn_terms
-from lamina_engine.recall.expansion import LinkedHit
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
@@ -19,6 +17,7 @@ from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.results import Hit, Terms
 
 if TYPE_CHECKING:
+    from lamina_engine.recall.expansion import LinkedHit
     from lamina_engine.recall.factlane import FactLane
     from lamina_engine.recall.spelling import Corrections
 
@@ -167,6 +166,8 @@ def recompute(terms: Mapping[str, Any]) -> float:
         recency *= max(semantic - floor * float(terms["age"]["best"]), 0.0) / (1.0 - floor)
     blended = weight * semantic + (1.0 - weight) * recency
     if "composite" in terms:
+        from lamina_engine.recall.composite import recompute_composite  # no profile uses it by default
+
         blended = recompute_composite(terms["composite"], semantic)
     score = float(terms["factor"]) * blended
     score = score * recompute_factor(terms["time"]) if "time" in terms else score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from lamina_engine.index.analysis import Analyzer, fold
@@ -40,19 +41,23 @@ def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, 
 
 
 def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Iterator[_Match]:
-    known: dict[str, str | None] = {}  # texts repeat their words
+    known: dict[str, str | None] = {}  # a text repeats its words, and the hits of an answer repeat those of one another
     for piece in _PIECE.finditer(text):
         if not piece[0].isascii() and _SPACELESS.search(piece[0]):
             yield from _matches_of_run(piece[0], piece.start(), weights)
             continue
         for word in _WORD.finditer(piece[0]):
             if word[0] not in known:
-                stems = [term.stem for each in analyzer.words(word[0]) for term in each.terms]
-                inside = (stem for stem in stems if stem in weights)
-                known[word[0]] = max(inside, key=lambda stem: weights[stem], default=None)
+                inside = [stem for stem in _stems(analyzer, word[0]) if stem in weights]
+                known[word[0]] = max(inside, key=weights.__getitem__) if inside else None
             found = known[word[0]]
             if found is not None:
                 yield _Match(piece.start() + word.start(), piece.start() + word.end(), found)
+
+
+@lru_cache(maxsize=32_768)
+def _stems(analyzer: Analyzer, word: str) -> tuple[str, ...]:
+    return tuple(term.stem for each in analyzer.words(word) for term in each.terms)
 
 
 def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iterator[_Match]:

@@ -8,9 +8,6 @@ from typing import Final
 
 from lamina_engine.clock import EPOCH, US_PER_S, Instant, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.time import calendar
-from lamina_engine.time.cjk import read_cjk_phrases
-from lamina_engine.time.relations import read_phrases
 
 _LEAST: Final = 0.45
 """Confidence from which words are read: who gives a date means one, so "next monday" will do."""
@@ -65,18 +62,24 @@ def _read_words(text: str, tz: str, now_us: int) -> int | None:
 
 def _first_minute(text: str, tz: str, now_us: int) -> int | None:
     """Return the first minute of the one time phrase that a text consists of, in wall time."""
+    from lamina_engine.time.calendar import EARLIEST
+    from lamina_engine.time.cjk import read_cjk_phrases  # most moments are numbers or ISO 8601
+    from lamina_engine.time.relations import read_phrases
+
     now = (EPOCH + timedelta(microseconds=now_us)).astimezone(zone(tz))
     bare = text[match.end() :] if (match := _ARTICLE.match(text)) else text
     for read in (read_phrases, read_cjk_phrases):
         for phrase in read(bare, now):
             whole = phrase.start == 0 and phrase.end == len(bare)
-            if whole and phrase.confidence >= _LEAST and phrase.span.start > calendar.EARLIEST:
+            if whole and phrase.confidence >= _LEAST and phrase.span.start > EARLIEST:
                 return phrase.span.start
             break
     return None
 
 
 def _instant(minute: int, tz: str) -> int | None:
+    from lamina_engine.time import calendar
+
     try:
         moment: datetime = calendar.moment(minute, zone(tz)).astimezone(UTC)
     except (OverflowError, ValueError):
