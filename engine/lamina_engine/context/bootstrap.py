@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
@@ -215,8 +217,26 @@ class _Bootstrap:
         for chunk, score in found:
             # an insight of a session is one of its own, a record in a file has several chunks
             chosen.setdefault(chunk.id if chunk.session or not chunk.source else chunk.source, (chunk, score))
-        items = [item_of_chunk(chunk, "insights", self._now_us, score) for chunk, score in chosen.values()]
-        return self._short(items[:_INSIGHTS])
+        # the handoff names the failures of its session already
+        ordered = sorted(
+            chosen.values(), key=lambda each: self._is_of_handoff(each[0]) and "failure" in each[0].metadata
+        )
+        items = [
+            self._without_repeats(item_of_chunk(chunk, "insights", self._now_us, score), chunk)
+            for chunk, score in ordered[:_INSIGHTS]
+        ]
+        return self._short(items)
+
+    def _is_of_handoff(self, chunk: Chunk) -> bool:
+        return bool(self._handoff) and chunk.session is not None and chunk.session == self._handoff[0].session
+
+    def _without_repeats(self, item: Item, chunk: Chunk) -> Item:
+        """Return an insight of the handoff's session without what the handoff or its own text says."""
+        if not self._is_of_handoff(chunk):
+            return item
+        title = "" if item.title.rstrip(" …") in item.text else item.title
+        source = "" if chunk.source == self._handoff[0].source else item.source
+        return msgspec.structs.replace(item, title=title, source=source)
 
     def _lasting_types(self) -> list[str]:
         table, snapshot = self._memory.view().categories, self._memory.view().snapshot

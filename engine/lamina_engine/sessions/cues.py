@@ -82,7 +82,10 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _USER_DECISION: Final = _any(
-    r"\blet's (?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|avoid)\b",
+    r"\blet'?s (?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|avoid|forget)\b",
+    r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
+    r"\b(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
+    r"^(?:[\w.-]+ ){0,4}[\w.-]+, not [\w.-]+",
     r"\b(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
     r"\b(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
     r"\b(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
@@ -101,14 +104,14 @@ _AGENT_DECISION: Final = _any(
     r"\b(?:i|we)(?:'ve| have)? kept .{3,60} (?:rather than|instead of)\b",
     r"\b(?:decided|opted|chose) (?:to|against|for)\b|\b(?:going|went|go) with\b.{3,}",
     r"\b(?:we|i)(?:'ll| will) (?:use|go with|keep|store|stick)\b.+\b(?:because|since|instead|rather|so that)\b",
-    r"\bdecision\s*:|\bas agreed\b|\bagreed (?:to|on|that)\b",
+    r"\bdecision\b[^.:]{0,15}:|\bas agreed\b|\bagreed (?:to|on|that)\b",
     r"\b(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|\bbecause\b.+\b(?:instead of|rather than)\b",
 )
 _RULE: Final = _any(
     r"(?:^|[,;:–—] ?|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
     r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
     r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
-    r"\bour (?:convention|policy|rule|standard)\b",
+    r"\bour (?:convention|policy|rule|standard)\b|\bmust (?:never|always)\b|\brules?\s*:",
     r"\b(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
     r"\b(?:immer|niemals|ab jetzt|ab sofort)\b",
 )
@@ -131,6 +134,24 @@ _OPEN: Final = _any(
     r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|\bneeds? (?:a |your )?(?:decision|review|approval|input)\b",
     r"\b(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
     r"\byou(?:'ll| will)? (?:still )?(?:need|have) to\b|\b(?:noch offen|fehlt noch|steht noch aus)\b",
+)
+_ASSENT: Final = re.compile(
+    r"(?:ok(?:ay)?|yes|yep|yeah|ja|agreed|sure|fine|good|great|perfect|nice|right|sounds good|looks good|do (?:that|it|so)|go ahead|"
+    r"makes sense|\U0001f44d)(?!\w)",
+    re.IGNORECASE,
+)
+_SECOND_THOUGHT: Final = re.compile(
+    r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
+_PROPOSAL: Final = _any(
+    r"\bi(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
+    r"\bi (?:suggest|propose|recommend)\b|\b(?:suggestion|proposal|recommendation)\s*:",
+)
+_WITHDRAWN: Final = re.compile(
+    r"\b(?:let'?s |please |then )?(?:forget|scrap|ditch|drop) (?:about |the idea of |that idea of )?(?P<what>[^.,;:!?]{3,60})",
+    re.IGNORECASE,
 )
 _HYPOTHETICAL: Final = re.compile(
     r"^(?:if|should|could|would|can|shall|do|does|what|why|how|maybe|perhaps)\b", re.IGNORECASE
@@ -157,6 +178,7 @@ _OFFER: Final = re.compile(
 
 
 _CLOSING_CHARS: Final = 600
+_SUBJECT_CHARS: Final = 200
 
 
 def closing_question(reply: str) -> str:
@@ -165,6 +187,40 @@ def closing_question(reply: str) -> str:
         return ""
     last = next(iter([*sentences(reply[-_CLOSING_CHARS:])][::-1]), "")
     return last if last.endswith("?") and not _OFFER.match(last) else ""
+
+
+def agrees(prompt: str) -> bool:
+    """Return whether a prompt begins by agreeing, and has no second thoughts."""
+    return _ASSENT.match(prompt) is not None and _SECOND_THOUGHT.search(prompt) is None
+
+
+def proposals(reply: str) -> Iterator[str]:
+    """Yield what a reply proposes, each with the sentence before it, which says of what."""
+    before = ""
+    for sentence in sentences(reply) if _PROPOSAL.search(reply.replace("\u2019", "'")) else ():
+        if 20 <= len(sentence) <= 400 and _PROPOSAL.search(sentence) and not _is_question(sentence):
+            yield f"{before} {sentence}" if 0 < len(before) <= _SUBJECT_CHARS else sentence
+        before = sentence
+
+
+def has_second_thought(sentence: str) -> bool:
+    """Return whether a sentence takes back what came before it."""
+    return _SECOND_THOUGHT.search(sentence) is not None
+
+
+def after_second_thought(sentence: str) -> str:
+    """Return what of a sentence stands after "wait" or its like: the rest was taken back."""
+    rest = _TAKEN_BACK.split(sentence)[-1]
+    return rest if len(rest) >= 12 else sentence
+
+
+def withdrawn_words(sentence: str) -> set[str]:
+    """Return the words of what a person gives up: "let's forget the cache" gives ``cache``."""
+    found = _WITHDRAWN.search(sentence)
+    if found is None or sentence.rstrip().endswith("?"):
+        return set()
+    words = re.findall(r"\w*\d\w*|[^\W\d_]{4,}", found["what"].lower())
+    return {word for word in words if word not in STOP_WORDS}
 
 
 def is_user_decision(sentence: str) -> bool:

@@ -20,10 +20,12 @@ from lamina_engine.sessions.cutting import estimate_tokens
 from lamina_engine.sessions.events import Thread
 from lamina_engine.sessions.notes import Ask, Failure, Remark, SessionNotes
 
-MOST_TOKENS: Final = 700
+MOST_TOKENS: Final = 800
 """Of a handoff, in tokens of 3.5 characters."""
-MOST_INSIGHTS: Final = 6
-_GOAL, _ASKED, _ANSWER, _LAST, _POINT = 420, 130, 170, 520, 220  # characters
+MOST_INSIGHTS: Final = 12
+_RULES, _FAILURES, _DECISIONS = 3, 5, 5
+"""Insights of each kind, the last of many."""
+_GOAL, _ASKED, _ANSWER, _LAST, _POINT, _DECIDED = 420, 130, 170, 520, 220, 180  # characters
 _KEPT: Final = ("first:", "last reply:", "not finished:", "changed:")
 """Lines begin so that are not left out where all is too long."""
 _DONE: Final = frozenset({"completed", "done", "cancelled", "canceled"})
@@ -44,6 +46,8 @@ class Derived(msgspec.Struct, frozen=True):
     text: str
     at_us: int | None
     """Of the session's end, or of the moment that an insight is of."""
+    is_failure: bool = False
+    """True for a failure and its mend, which the handoff names, too."""
 
 
 def derive(thread: Thread, notes: SessionNotes) -> list[Derived]:
@@ -208,9 +212,9 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
 def _decided(notes: SessionNotes) -> Iterator[str]:
     by_user = [remark for remark in notes.decisions if remark.by_user]
     by_agent = [remark for remark in notes.decisions if not remark.by_user]
-    chosen = [*_ends(notes.rules, 2), *_ends(by_user, 4), *_ends(by_agent, 3)]
-    for remark in sorted(chosen, key=lambda remark: remark.place)[:7]:
-        quoted = _quote(remark.text, _POINT)
+    chosen = [*_ends(notes.rules, 2), *_ends(by_user, 6), *_ends(by_agent, 4)]
+    for remark in sorted(chosen, key=lambda remark: remark.place):
+        quoted = _quote(remark.text, _DECIDED)
         yield f'"{quoted}"' if remark.by_user else f"the agent: {quoted}"
 
 
@@ -250,55 +254,69 @@ def _mend(failure: Failure) -> str:
 
 
 def _explanation(failure: Failure) -> str:
-    """Return the agent's sentence with the cause, else the first that it said about it."""
+    """Return the agent's sentence with the cause, else its first; with the next, which says the mend."""
     first = ""
     for remark in failure.remarks:
         before = ""
-        for sentence in cues.sentences(remark):
+        said = [*cues.sentences(remark)]
+        for sentence, after in zip(said, [*said[1:], ""], strict=True):
+            mend = f" {after}" if 0 < len(after) <= _AFTER and not after.endswith((":", "?")) else ""
             if 25 <= len(sentence) <= 400 and cues.is_cause(sentence):
-                return f"{before} {sentence}" if before and _REFERS_BACK.match(sentence) else sentence
+                return (f"{before} " if before and _REFERS_BACK.match(sentence) else "") + sentence + mend
             before = sentence
-            if (
-                not first
-                and 40 <= len(sentence) <= 300
-                and not _FILLER.match(sentence)
-                and not sentence.endswith((":", "?"))
-            ):
-                first = sentence
+            usable = 40 <= len(sentence) <= 300 and not sentence.endswith((":", "?"))
+            if not first and usable and not _FILLER.match(sentence):
+                first = sentence + mend
     return first
 
 
+_AFTER: Final = 160
+"""Characters of the sentence after the cause, which often says the mend."""
 _REFERS_BACK: Final = re.compile(r"(?:that|this|so|it|which|therefore)\b", re.IGNORECASE)
 
 
 # ---------------------------------------------------------------------- insights
 
+_REASONED: Final = re.compile(r"\b(?:because|since|so that|instead of|rather than|as it)\b|\w: \w|\d")
+"""Decisions with a reason or a number: what is settled otherwise stands in the handoff."""
+
 
 def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
     found: list[Derived] = []
     project = f" ({thread.project})" if thread.project else ""
-    for remark in notes.rules[-3:]:
+    for remark in notes.rules[-_RULES:]:
         text = f'A standing rule, in the person\'s words{project}: "{_quote(remark.text, 400)}"'
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
-    for failure in notes.failures:
+    mended = [failure for failure in notes.failures if failure.mended and failure.error and _explanation(failure)]
+    for failure in mended[-_FAILURES:]:
         why = _explanation(failure)
-        if failure.mended and failure.error and why:
+        if why:
             changed = ", ".join(_relative(name, thread.facts.get("cwd")) for name in list(failure.edited)[-4:])
             lines = [
-                f"`{failure.command}` failed{project}: {failure.error}",
-                f"Why: {_quote(why, 400)}",
+                f"`{failure.command}` failed{project}: {_quote(failure.error, 160)}",
+                f"Why: {_quote(why, 260)}",
                 f"It ran well after a change of {changed}." if changed else "It ran well later.",
             ]
             text = "\n".join(line for line in lines if line)
-            found.append(Derived(INSIGHT, failure.turn, failure.place, _quote(failure.error, 80), text, failure.at_us))
-    reasoned = [
-        remark
-        for remark in notes.decisions
-        if re.search(r"\b(?:because|since|so that|instead of|rather than|as it)\b", remark.text)
-    ]
-    for remark in reasoned[-2:]:
+            found.append(
+                Derived(
+                    INSIGHT,
+                    failure.turn,
+                    failure.place,
+                    _quote(failure.error, 80),
+                    text,
+                    failure.at_us,
+                    is_failure=True,
+                )
+            )
+    asked = {ask.turn: ask.text for ask in notes.asks}
+    rules = {rule.text for rule in notes.rules}
+    lasting = [each for each in notes.decisions if _REASONED.search(each.text) and each.text not in rules]
+    for remark in [each for each in lasting if " → " not in each.text][-_DECISIONS:]:
         who = "The person decided" if remark.by_user else "Decided"
-        text = f'{who}{project}: "{_quote(remark.text, 400)}"'
+        question = asked.get(remark.turn, "")
+        about = f', asked "{_quote(question, _ASKED)}"' if question.endswith("?") and not remark.by_user else ""
+        text = f'{who}{project}{about}: "{_quote(remark.text, 400)}"'
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     return found[:MOST_INSIGHTS]
 

@@ -20,6 +20,7 @@ _OBJECTION: Final = re.compile(
     r"(?:no|nope|wait|actually|hm+|not? so|stop|don['\u2019]?t|instead|rather)\b", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{5,}")
+_NUMBER: Final = re.compile(r"\d+(?!\w)(?!.*\b(?:wait|hm+|no)\b)", re.DOTALL)
 _COMMIT: Final = re.compile(r"\bgit\b.*\bcommit\b")
 _MESSAGE: Final = re.compile(
     r"(?:-[a-zA-Z]*m|--message)[ =]?(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')|<<-?\s*['\"]?(\w+)['\"]?\n(.*?)\n\s*\3",
@@ -40,6 +41,8 @@ _SAID_CHARS: Final = 20_000
 _TYPED_CHARS: Final = 4_000
 """Of a request: what is longer was pasted, and is not the person's word."""
 _KEPT_REMARKS: Final = 4
+_REASON_CHARS: Final = 160
+"""Of the sentence before a decision: a longer one is no reason for it."""
 _TELLING_CHARS: Final = 120
 """A shorter reply to "thanks" or "run it again" does not take the place of the reply to the request before."""
 
@@ -160,6 +163,11 @@ class SessionNotes:
         question, self._question = self._question, ""
         if question and len(answer := next(iter(cues.sentences(text)), "")) <= 160:
             self._remark(self.decisions, f"{question} → {answer}", by_user=True)
+        if self.replies:
+            number = _NUMBER.match(text)
+            for proposal in [*cues.proposals(self.replies[-1])][-2:]:
+                if cues.agrees(text) or (number is not None and number[0] in proposal.split()):
+                    self._remark(self.decisions, proposal, by_user=False)
         if not cues.is_substantial(text):
             self.is_answered = self.is_answered and not text.startswith("continue")
             return
@@ -168,7 +176,10 @@ class SessionNotes:
             self._overrule(text)
         if len(self.asks) < _MOST:
             self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
+        before = ""
         for sentence in cues.sentences(text[:_TYPED_CHARS]):
+            self._withdraw(cues.withdrawn_words(sentence))
+            reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
             if len(sentence) < 12 or len(sentence) > 600:
                 continue
             if cues.is_rule(sentence):
@@ -176,7 +187,16 @@ class SessionNotes:
             elif cues.is_put_off(sentence):
                 self._remark(self.put_off, sentence, by_user=True)
             elif cues.is_user_decision(sentence):
-                self._remark(self.decisions, sentence, by_user=True)
+                settled = cues.after_second_thought(sentence)
+                whole = f"{reason} {settled}" if 0 < len(reason) <= _REASON_CHARS and settled == sentence else settled
+                self._remark(self.decisions, whole, by_user=True)
+
+    def _withdraw(self, words: set[str]) -> None:
+        """Drop decisions that name what the person gives up."""
+        if words:
+            self.decisions = [
+                known for known in self.decisions if not words & set(_WORD.findall(known.text.lower()))
+            ]  # fmt: skip
 
     def _overrule(self, text: str) -> None:
         """Drop a decision of the agent's last turn that the person objects to by a word of it."""
@@ -283,6 +303,9 @@ class SessionNotes:
         name, targets = signature(part)
         for failure in self.failures:
             if not failure.mended and failure.name == name and failure.targets == targets:
+                if failure.edited and error and failure.error and error != failure.error:
+                    failure.mended, failure.at_us = True, self._now_us  # what fails now is something else
+                    break
                 failure.times += 1
                 failure.error, failure.turn = error or failure.error, self._turn
                 return

@@ -67,6 +67,10 @@ def outcome_facts(text: str, failed: bool | None) -> dict[str, Any]:
     return facts
 
 
+_DETAIL: Final = re.compile(r"\s*\n[ \t]+(\S.*)")
+"""Line below that of a failed test of Go: the test's name alone says nothing."""
+
+
 def _reason(parts: Iterable[str]) -> str:
     """Return the line with the reason: of a traceback the last one, of a compiler the first."""
     parts = tuple(parts)
@@ -74,7 +78,9 @@ def _reason(parts: Iterable[str]) -> str:
         for part in parts:
             lines = [line for line in pattern.findall(part) if not _NO_REASON.fullmatch(line.strip())]
             if lines:
-                return _shorten(re.sub(r"^E +", "", lines[-1 if number == 1 else 0]))
+                line = lines[-1 if number == 1 else 0]
+                detail = _DETAIL.search(part, part.find(line) + len(line)) if line.startswith("--- FAIL") else None
+                return _shorten(re.sub(r"^E +", "", line) + (f": {detail[1]}" if detail is not None else ""))
     lines = [line for part in reversed(parts) for line in part.splitlines() if line.strip()]
     lines = [line for line in lines if not _NO_REASON.fullmatch(line.strip())]
     return _shorten(lines[-1]) if lines else ""

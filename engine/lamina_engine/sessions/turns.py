@@ -259,6 +259,8 @@ def derived_chunks(thread: Thread, notes: SessionNotes) -> Iterator[TurnChunk]:
     stable: dict[str, Any] = {key: thread.facts[key] for key in ("format", "cwd") if key in thread.facts}
     for item in derive(thread, notes):
         facts = {**stable, "derived": True, "session": thread.session, "turn": item.turn}
+        if item.is_failure:
+            facts["failure"] = True
         if notes.started is not None and item.type == HANDOFF:
             facts["started_at"], facts["ended_at"] = notes.started, notes.ended
         yield TurnChunk(

@@ -96,8 +96,8 @@ def test_a_handoff_says_what_was_asked_done_decided_and_left_open(vault: Vault, 
     assert section(text, "Files") == ["- changed: src/retry.py (2×), src/config.py"]
     failures = section(text, "Failures")
     assert failures == ["- `pytest -q tests/test_client.py`: AssertionError: assert 3.1 == 3.0 → "
-                        "The test fails because the jitter is not seeded."]  # fmt: skip
-    assert 100 <= estimate_tokens(len(text)) <= 700
+                        "The test fails because the jitter is not seeded. I'll inject the random source."]  # fmt: skip
+    assert 100 <= estimate_tokens(len(text)) <= 800
 
 
 def test_insights_are_rules_and_failures_with_what_mended_them(vault: Vault, tmp_path: Path) -> None:
@@ -107,10 +107,11 @@ def test_insights_are_rules_and_failures_with_what_mended_them(vault: Vault, tmp
     found = insights(vault)
     assert [chunk.title for chunk in found] == [
         "And always write times in seconds in the config, never milliseconds.",
+        "No, 429 should be retried too.",
         "AssertionError: assert 3.1 == 3.0",
     ]
-    assert "jitter is not seeded" in found[1].text
-    assert "src/retry.py" in found[1].text
+    assert "jitter is not seeded" in found[2].text
+    assert "src/retry.py" in found[2].text
     for chunk in (*found, *vault.list({"type": "agent_handoff"})):
         assert chunk.metadata["derived"] is True
         assert (chunk.session, chunk.project, chunk.agent, chunk.collection) == (
@@ -157,7 +158,7 @@ def test_a_written_handoff_takes_the_place_of_the_derived_one(vault: Vault, tmp_
     if first == "the handoff":
         vault.ingest(path, kind="sessions")
     assert [c.text for c in vault.list({"type": "agent_handoff"})] == ["Tom agreed to the retries."]
-    assert len(insights(vault)) == 2
+    assert len(insights(vault)) == 3
     written.ask("one more thing: rename the module to backoff")
     written.say("Renamed.")
     written.write(tmp_path / "projects")
@@ -181,7 +182,7 @@ def test_an_agent_that_hands_over_itself_is_not_spoken_for(
     written.use(*use, "added #4f1c09a2b7")
     vault.ingest(written.write(tmp_path / "projects"), kind="sessions")
     assert vault.list({"type": "agent_handoff"}) == []
-    assert len(insights(vault)) == 2
+    assert len(insights(vault)) == 3
 
 
 def nothing(written: ClaudeCodeDay) -> None:
@@ -304,7 +305,7 @@ def test_the_handoff_of_a_session_or_of_the_newest(vault: Vault, tmp_path: Path)
     work(written)
     vault.ingest(written.write(tmp_path / "projects"), kind="sessions")
     found = vault.sessions.handoff()
-    assert [chunk.type for chunk in found] == ["agent_handoff", "agent_insight", "agent_insight"]
+    assert [chunk.type for chunk in found] == ["agent_handoff", "agent_insight", "agent_insight", "agent_insight"]
     assert [chunk.id for chunk in vault.sessions.handoff(SESSION)] == [chunk.id for chunk in found]
     assert vault.sessions()[0].chunks == len(vault.list({"type": "conversation"}))
     assert "# Handoff" not in vault.reconstruct(SESSION).text
@@ -322,3 +323,31 @@ def test_no_link_joins_what_is_derived(vault: Vault, tmp_path: Path) -> None:
     vault.build_links(["sequence"])
     for chunk in vault.list({"type": {"in": ["agent_handoff", "agent_insight"]}}):
         assert vault.links(chunk.id) == []
+
+
+def test_what_was_settled_by_a_short_answer_and_what_was_taken_back(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "8. and mail?", "ok so …", "let's forget …", second thoughts within a prompt
+    written = day()
+    for prompt, reply in (
+        ("which cache do we take for the thumbnails of the gallery?", "I suggest memcached on its own host, it is small and known."),
+        ("ok memcached then", "Memcached it is; I look at the deployment first."),
+        ("hm, ops runs no second host for us. let's forget memcached", "Then the table thumbnails in the database that is there."),
+        ("how often do we try an upload again?", "With the usual backoff six tries take two hours. I'd take 6 for uploads."),
+        ("6. and thumbnails?", "Thumbnails are made again at the next view, so one try is enough."),
+        ("30 days ok. wait, the auditors come once a year. make it 400 days for the rows of failed jobs", "Done: 400 days."),
+        ("ok so shadow run in october, switch on november 1st. a picture must never be stored twice", "Noted in docs/plan.md."),
+    ):  # fmt: skip
+        written.wait(60)
+        written.ask(prompt)
+        written.say(reply)
+    vault.ingest(written.write(tmp_path / "projects"), kind="sessions")
+    said = "\n".join(chunk.text for chunk in insights(vault))
+    told = vault.bootstrap("next").text
+    for settled in ("I'd take 6 for uploads", "make it 400 days", "november 1st", "must never be stored twice"):
+        assert settled in said
+        assert settled in told
+    assert "Decided" in said
+    assert "the auditors come once a year. make it 400 days" in said  # the reason that stands before it
+    for gone in ("suggest memcached", "30 days ok"):
+        assert gone not in said
+        assert gone not in section(vault.sessions.handoff()[0].text, "Decided")
