@@ -154,7 +154,7 @@ def check(agent: str, shop: Path, tmp_path: Path, every: int) -> None:
     assert "idempoten" in second
     assert "PostgreSQL" in second + told[0]
     assert "evicted keys" in told[0]
-    assert "36 hours" in told[1]
+    assert "36 hours" in told[1] + second  # the start has said it
     assert "locking the order before the key" in told[2]
     assert "always ask me first" in told[3] + second
     assert told[4:] == ["", ""]

@@ -124,7 +124,7 @@ class _Turn:
             _release(descriptor)
 
 
-def _turns(folder: str) -> list[str]:
+def _turns(folder: str | Path) -> list[str]:
     """Return the names of all turns, the oldest first."""
     try:
         return sorted(name for name in os.listdir(folder) if _TURN.fullmatch(name))  # noqa: PTH208
