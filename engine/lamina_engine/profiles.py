@@ -49,7 +49,7 @@ COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
 """Half-life by collection, in days."""
 
 
-ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9, "question": 0.85, "derived": 0.8}
+ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9, "question": 0.9, "derived": 0.8}
 """Factor of a chunk's score by its role."""
 
 
@@ -251,9 +251,9 @@ class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
 
     answers: Share = 0.25
     """Share of a question's own score that the turn after it receives."""
-    length: Annotated[float, Meta(ge=0.0, le=0.16)] = 0.055
+    length: Annotated[float, Meta(ge=0.0, le=0.16)] = 0.065
     """What a turn's factor loses each time its words would have to be doubled to be 63."""
-    named: NotNegative = 0.14
+    named: NotNegative = 0.18
     """What a turn of somebody whom the question names gains."""
 
 

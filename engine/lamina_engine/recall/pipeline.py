@@ -510,7 +510,7 @@ def _is_word_table(view: View) -> bool:
 
 
 def _weigh_words(embedder: Embedder, text: str, asked: Words, corrections: Corrections) -> F32 | None:
-    """Return the vector of a question whose words count by how rare they are; None where all are stop words."""
+    """Return a question's vector, its words weighed by rarity; None where all are stop words."""
     # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
     # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
     # which means something else: the nearest word stands for it, and a word that neither rows nor table know counts nothing.
