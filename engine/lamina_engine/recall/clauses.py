@@ -282,7 +282,7 @@ def _holds_all(text: str, words: Sequence[str]) -> bool:
 
 
 def _letters(words: Sequence[str]) -> re.Pattern[str] | None:
-    """Return a pattern that every text with these words side by side matches; None for other than ASCII."""
+    """Return a pattern that texts with words side by side match; None for other than ASCII."""
     if not "".join(words).isascii() or max(map(len, words)) > _UNCUT_LETTERS:
         return None
     each = [_MARKS_WITHIN.join(letter for letter in word if letter.isalnum()) for word in words]
