@@ -1440,6 +1440,15 @@ class AsyncTopics:
             progress=progress,
         )
 
+    async def places(self) -> pa.Table:
+        """Return every chunk's place on the map of meaning, with its dates, type, project and lowest topic.
+
+        See `Topics.places`.
+        """
+        return await asyncio.to_thread(
+            self._sync.places,
+        )
+
     async def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
         """Write a map of all topics as one self-contained HTML page.
 

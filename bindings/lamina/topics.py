@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, cast
 from lamina.results import Results
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lamina.options import ClusterMethod, ClusterSelection, MapLayout, PathLike, TopicNames
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.memory import Memory
@@ -128,6 +130,27 @@ class Topics:
                 method=method, selection=selection, full=full, names=names, namer=namer, budget=budget,
                 progress=report,
             )  # fmt: skip
+
+    def places(self) -> pa.Table:
+        """Return every chunk's place on the map of meaning, with dates and lowest topic.
+
+        Near chunks have near places. The map is laid out once and kept beside the indexes; added chunks are placed among
+        their neighbours and move no other.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``id``, ``title``, ``type``, ``project``, ``created_us``, ``recorded_us``, ``topic`` (its id), ``x``, ``y``; one row
+            for each active chunk that has a vector.
+
+        Examples
+        --------
+        >>> vault.topics.places().column_names[-2:]
+        ['x', 'y']
+        """
+        from lamina_engine.topics.places import places_table
+
+        return places_table(self._memory)
 
     def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
         """Write a map of all topics as one self-contained HTML page.

@@ -1,7 +1,8 @@
-"""Answers of the viewer: each takes a vault and a request, and returns a JSON document."""
+"""Answers of the viewer: each of a vault and a request, as a JSON document or bytes."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,7 +23,7 @@ PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic
 class Route(NamedTuple):
     """One path of the API, whether an id follows it, and the parameters it knows."""
 
-    answer: Callable[[lamina.Vault, Query, str], Document]
+    answer: Callable[[lamina.Vault, Query, str], Document | bytes]
     parameters: frozenset[str]
 
 
@@ -101,6 +102,37 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
     }
 
 
+def answer_points(vault: lamina.Vault, query: Query, _: str) -> bytes:
+    """Return the map: length and text of a JSON header, then columns, each at a multiple of 8."""
+    import numpy as np
+
+    table = vault.topics.places()
+    codes = {name: table[name].combine_chunks().dictionary_encode() for name in ("topic", "type", "project")}
+    names = {topic.id: topic for topic in vault.topics()}
+    columns = [
+        ("x", table["x"].to_numpy().astype("<f4")), ("y", table["y"].to_numpy().astype("<f4")),
+        ("created", table["created_us"].to_numpy().astype("<i8")), ("recorded", table["recorded_us"].to_numpy().astype("<i8")),
+        *((name, code.indices.fill_null(65_535).to_numpy().astype("<u2")) for name, code in codes.items()),
+    ]  # fmt: skip
+    topics = [{"id": each, "name": names[each].name} for each in codes["topic"].dictionary.to_pylist()]
+    header = {
+        "n": table.num_rows, "columns": [[name, column.dtype.str] for name, column in columns], "topic": topics,
+        "type": codes["type"].dictionary.to_pylist(), "project": codes["project"].dictionary.to_pylist(),
+        "snapshot": vault.version,
+    }  # fmt: skip
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-(4 + len(text)) % 8)
+    parts = [column.tobytes() for _, column in columns]
+    return b"".join([np.uint32(len(text)).tobytes(), text, *(part + bytes(-len(part) % 8) for part in parts)])
+
+
+def answer_ids(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return ids and titles of a range of the map's points."""
+    first, n = query.number("from", 0, 100_000_000, 0), query.number("n", 500, 5_000)
+    found = vault.topics.places().slice(first, n)
+    return {"ids": found["id"].to_pylist(), "titles": found["title"].to_pylist(), "snapshot": vault.version}
+
+
 def answer_verify(vault: lamina.Vault, query: Query, _: str) -> Document:
     """Return the outcome of a check of every file."""
     report = vault.verify()
@@ -116,6 +148,8 @@ ROUTES: Final[dict[str, Route]] = {
         frozenset({"q", "k", "profile", "project", "type", "collection", "session", "as_of", "since", "until"}),
     ),
     "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
+    "/api/points": Route(answer_points, frozenset()),
+    "/api/ids": Route(answer_ids, frozenset({"from", "n"})),
     "/api/verify": Route(answer_verify, frozenset()),
     "/api/chunk/": Route(answer_chunk, frozenset()),
 }

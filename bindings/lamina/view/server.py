@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VIEWS: Final = ("search", "context", "health")
+VIEWS: Final = ("search", "map", "context", "health")
 """Views of the page; each is a path of its own."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -92,7 +92,7 @@ class Viewer:
             query = Query(pairs, route.parameters, self._project, self._as_of)
             vault = self._reader()
             tag = f'"{vault.version}-{hashlib.sha256(str(request.url).encode()).hexdigest()[:16]}"'
-            body = _json(route.answer(vault, query, identity))
+            found = route.answer(vault, query, identity)
         except RequestError as error:
             return Response(_json(error.document), error.status, media_type="application/json")
         except (lamina.ChunkNotFound, lamina.EntityNotFound, lamina.TopicNotFound) as error:
@@ -106,7 +106,9 @@ class Viewer:
         except Exception:
             logger.exception("no answer for %s", request.scope["path"])
             return _refusal(500, "the viewer could not answer; its terminal says why", None, None)
-        return Response(body, media_type="application/json", headers={"etag": tag})
+        if isinstance(found, bytes):
+            return Response(found, media_type="application/octet-stream", headers={"etag": tag})
+        return Response(_json(found), media_type="application/json", headers={"etag": tag})
 
     def _reader(self) -> lamina.Vault:
         with self._lock:

@@ -10,20 +10,27 @@ import contextlib
 import hashlib
 import re
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from lamina_engine import after_fork
+from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import LaminaError
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.view import View
 from lamina_engine.reports import ProgressListener
 from lamina_engine.store.shape import own_files
+from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.drift import MOST_CHANGED, usable_rows
 from lamina_engine.topics.layout import lay_out, place
 from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lamina_engine.memory import Memory
 
 
 class PlacesDamaged(LaminaError, OSError):
@@ -55,8 +62,12 @@ class Places(NamedTuple):
 _NOTHING: Final = Places(np.empty(0, np.int64), np.empty((0, 2), np.float32))
 
 
-def chunk_places(newest: View, view: View | None = None, *, progress: ProgressListener | None = None) -> Places:
+def chunk_places(
+    newest: View, view: View | None = None, *, save: bool = True, progress: ProgressListener | None = None
+) -> Places:
     """Return the places of a view's chunks with vectors; past ones lie on the newest map.
+
+    Without ``save`` nothing is written, as for a vault that is not trusted.
 
     Notes
     -----
@@ -75,9 +86,34 @@ def chunk_places(newest: View, view: View | None = None, *, progress: ProgressLi
             base = rows.size
             made = Places(rows, lay_out(unit_rows(newest.vectors.gather(rows)), progress=progress))
         made = _extend(newest, made, np.setdiff1d(np.union1d(rows, seen), made.rows, assume_unique=True))
-        if made is not saved:
+        if save and made is not saved:
             _write(path, made, base)
     return Places(seen, made.places[np.searchsorted(made.rows, seen)])
+
+
+def places_table(memory: Memory) -> pa.Table:
+    """Return the places of active chunks, each with its dates, type, project and lowest topic."""
+    import pyarrow as pa
+
+    view = memory.view()
+    found = chunk_places(view, save=memory.store.is_trusted)
+    rows, places = found
+    _, members = current_topics(view)
+    topics: list[str | None] = [None] * rows.size
+    at = np.searchsorted(rows, members.rows)
+    for position, row, topic in zip(at.tolist(), members.rows.tolist(), members.topics, strict=True):
+        if position < rows.size and rows[position] == row:
+            topics[position] = topic
+    texts = {name: view.snapshot.values("chunks", name, rows) for name in ("id", "title", "type", "project")}
+    dates = {
+        f"{name}_us": pa.array(view.snapshot.numbers("chunks", f"{name}_at", rows, MISSING_US), pa.int64())
+        for name in ("created", "recorded")
+    }
+    return pa.table(
+        {name: pa.array(values, pa.string()) for name, values in texts.items()}
+        | dates
+        | {"topic": pa.array(topics, pa.string()), "x": pa.array(places[:, 0]), "y": pa.array(places[:, 1])}
+    )
 
 
 def _has_changed(rows: I64, saved: I64, base: int) -> bool:

@@ -85,11 +85,11 @@ def test_health_counts_and_checks(seen: Seen) -> None:
 
 def test_views_by_keys_and_history(seen: Seen) -> None:
     page = seen.page
-    for key, view in (("2", "Context"), ("3", "Health"), ("1", "Search")):
+    for key, view in (("3", "Context"), ("4", "Health"), ("2", "Map"), ("1", "Search")):
         page.keyboard.press(key)
         expect(page.locator("nav a[aria-current]")).to_contain_text(view)
     page.go_back()
-    expect(page.locator("nav a[aria-current]")).to_contain_text("Health")
+    expect(page.locator("nav a[aria-current]")).to_contain_text("Map")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("details of a hit")
     page.keyboard.press("Escape")
@@ -173,7 +173,7 @@ def test_an_empty_vault_says_which_command_fills_it(browser: Browser, tmp_path: 
     served = Served(tmp_path / "v")
     it = Seen(browser, served)
     try:
-        for path in ("/search", "/context", "/health"):
+        for path in ("/search", "/map", "/context", "/health"):
             it.go(path)
             expect(it.page.locator("main")).to_contain_text("lamina ingest")
     finally:

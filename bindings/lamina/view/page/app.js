@@ -6,9 +6,10 @@ import { h } from "/static/dom.js";
 import { address, change, current, go, onChange } from "/static/state.js";
 import contextView from "/static/context.js";
 import healthView from "/static/health.js";
+import mapView from "/static/map.js";
 import searchView from "/static/search.js";
 
-const VIEWS = [searchView, contextView, healthView];
+const VIEWS = [searchView, mapView, contextView, healthView];
 const place = (id) => document.getElementById(id);
 let overview = null;
 let running = new AbortController();
@@ -38,6 +39,7 @@ async function show() {
 }
 
 async function render(view, params, signal) {
+  const busy = setTimeout(() => signal.aborted || place("view").replaceChildren(h("p", { class: "note" }, "Looking…")), 400);
   try {
     overview ??= await ask("/api/overview");
     place("vault").textContent = overview.name;
@@ -47,13 +49,15 @@ async function render(view, params, signal) {
     place("controls").replaceChildren(...controls);
     const found = await view.render(params, overview, signal);
     if (!signal.aborted) {
-      place("view").replaceChildren(...[found].flat());
+      place("view").replaceChildren(...[found].flat(Infinity));
       place("view").scrollTop = 0;
     }
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
     place("view").replaceChildren(problem(error));
     place("controls").hidden = overview === null;
+  } finally {
+    clearTimeout(busy);
   }
 }
 
