@@ -137,6 +137,7 @@ _MESSAGES = (
         tuple(sorted({b64encode(f"{n:03}".encode()).decode() for n in range(100, 1000)})),
         LEFT + r"[MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}" + r"(?![A-Za-z0-9_-])",
     ),
+    _prefixed("ntfy-token", _spread("tk_", _ALNUM), r"tk_[A-Za-z0-9]{24,32}", mixed=True),
     _prefixed("twilio-key", _spread("sk", _HEX), r"SK[0-9a-f]{32}"),
     _prefixed("sendgrid-key", _spread("sg.", _ALNUM + "_-"), r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
     _prefixed("mailgun-key", "key-", r"key-[0-9a-f]{32}"),

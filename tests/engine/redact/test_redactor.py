@@ -83,6 +83,7 @@ TOKENS: dict[str, Callable[[], str]] = {
     "sendgrid": lambda: "S" + "G." + draw(22, URL64) + "." + draw(42, URL64) + "z",
     "mailgun": lambda: "ke" + "y-" + draw(32, HEX),
     "mailchimp": lambda: draw(32, HEX) + "-u" + "s12",
+    "ntfy": lambda: "t" + "k_" + draw(29),
     "telegram": lambda: "123456789" + ":A" + "A" + draw(33),
     "databricks": lambda: "da" + "pi" + draw(32, HEX),
     "vault": lambda: "hv" + "s." + draw(90, ALNUM),
