@@ -91,7 +91,7 @@ def _deadline_s(options: dict[str, str], event: str) -> float:
 
 
 def _age_s() -> float:
-    """Return the time since this process began: on a busy machine Python's own start counts; 0 where it is not known."""
+    """Return the time since this process began, Python's own start included; 0 if unknown."""
     try:
         with open("/proc/self/stat", "rb") as state:
             began = int(state.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")

@@ -119,7 +119,7 @@ _EVENTS: Final = (
 
 
 def _named(*names: str) -> dict[str, str]:
-    """Return our names of events by an agent's own, which come in the order of ours; empty for one it has not."""
+    """Return our names of events by an agent's own, which come in the order of ours."""
     return {name: event for name, event in zip(names, _EVENTS, strict=True) if name}
 
 

@@ -254,7 +254,7 @@ def _mend(failure: Failure) -> str:
 
 
 def _explanation(failure: Failure) -> str:
-    """Return the agent's sentence with the cause, else its first; with the next, which says the mend."""
+    """Return the agent's sentence with the cause, else its first, with the mend that follows."""
     first = ""
     for remark in failure.remarks:
         before = ""
