@@ -18,7 +18,7 @@ from lamina.cli.command import Call, command, embedder_option
 def view(call: Call, port: int, no_open: bool, as_of: str | None, project: str | None, embedder: str | None) -> None:
     """Look at the vault in the browser.
 
-    Search with the terms of every score, a map of all chunks by meaning, and what an agent would be told for a prompt. It
+    Search with the terms of every score, a map of all chunks by meaning, topics, facts, and what an agent would be told. It
     serves this machine alone, needs the token of the address that it prints, reads only, and runs until Ctrl-C.
     """
     try:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT: Final = 100_000
 """Characters of a chunk's text that the page gets; the page says what it left out."""
 _EXCERPT: Final = 220
+_MEMBERS: Final = 200
 PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic", "entity")
 
 
@@ -133,6 +134,38 @@ def answer_ids(vault: lamina.Vault, query: Query, _: str) -> Document:
     return {"ids": found["id"].to_pylist(), "titles": found["title"].to_pylist(), "snapshot": vault.version}
 
 
+def answer_facts(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return entities and contradictions; with ``entity``, what is true of it, or ever was."""
+    name = query.text("entity")
+    if name is None:
+        return {
+            "entities": vault.facts.entities().to_dicts(),
+            "contradictions": vault.facts.contradictions().to_dicts(),
+        }
+    found = vault.facts.about(name, query.text("valid_at"), query.as_of, history=query.flag("history"))
+    return {"entity": vault.facts.entity(name).to_dict(), "facts": found.to_dicts()}
+
+
+def answer_topics(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return the topics, largest first."""
+    return {"topics": vault.topics().to_dicts()}
+
+
+def answer_topic(vault: lamina.Vault, query: Query, identity: str) -> Document:
+    """Return a topic and its surest members."""
+    found = vault.topic(identity)
+    members = found.members[:_MEMBERS]
+    chunks = vault.get_many([each.chunk for each in members])
+    return {
+        "topic": found.topic.to_dict(),
+        "members": [
+            {"id": chunk.id, "label": _name(chunk), "probability": member.probability, "source": chunk.source}
+            for member, chunk in zip(members, chunks, strict=True)
+        ],
+        "left_out": len(found.members) - len(members),
+    }
+
+
 def answer_verify(vault: lamina.Vault, query: Query, _: str) -> Document:
     """Return the outcome of a check of every file."""
     report = vault.verify()
@@ -150,6 +183,9 @@ ROUTES: Final[dict[str, Route]] = {
     "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
     "/api/points": Route(answer_points, frozenset()),
     "/api/ids": Route(answer_ids, frozenset({"from", "n"})),
+    "/api/facts": Route(answer_facts, frozenset({"entity", "valid_at", "history", "as_of"})),
+    "/api/topics": Route(answer_topics, frozenset()),
+    "/api/topic/": Route(answer_topic, frozenset()),
     "/api/verify": Route(answer_verify, frozenset()),
     "/api/chunk/": Route(answer_chunk, frozenset()),
 }

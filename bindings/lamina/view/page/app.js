@@ -7,9 +7,11 @@ import { address, change, current, go, onChange } from "/static/state.js";
 import contextView from "/static/context.js";
 import healthView from "/static/health.js";
 import mapView from "/static/map.js";
+import factsView from "/static/facts.js";
+import topicsView from "/static/topics.js";
 import searchView from "/static/search.js";
 
-const VIEWS = [searchView, mapView, contextView, healthView];
+const VIEWS = [searchView, mapView, topicsView, factsView, contextView, healthView];
 const place = (id) => document.getElementById(id);
 let overview = null;
 let running = new AbortController();
