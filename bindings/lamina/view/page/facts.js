@@ -39,7 +39,7 @@ function all({ entities, contradictions }, params) {
 }
 
 function about({ entity, facts }) {
-  const row = (fact) => h("tr", {}, h("td", {}, fact.key.replaceAll("_", " ")),
+  const row = (fact) => h("tr", {}, h("td", {}, fact.key.replaceAll("_", " "), fact.direction === "in" && fact.key === fact.predicate ? " of" : ""),
     h("td", {}, fact.object_id || fact.direction === "in" ? opener(fact.value) : fact.value),
     h("td", {}, fact.valid_from ? day(fact.valid_from) : ""), h("td", {}, fact.valid_to ? day(fact.valid_to) : ""),
     h("td", { class: "number" }, fact.confidence.toFixed(2)),
