@@ -1441,7 +1441,7 @@ class AsyncTopics:
         )
 
     async def places(self) -> pa.Table:
-        """Return every chunk's place on the map of meaning, with its dates, type, project and lowest topic.
+        """Return every chunk's place on the map of meaning, with dates and lowest topic.
 
         See `Topics.places`.
         """

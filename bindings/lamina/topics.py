@@ -143,6 +143,10 @@ class Topics:
             ``id``, ``title``, ``type``, ``project``, ``created_us``, ``recorded_us``, ``topic`` (its id), ``x``, ``y``; one row
             for each active chunk that has a vector.
 
+        Raises
+        ------
+        VaultCorrupt
+
         Examples
         --------
         >>> vault.topics.places().column_names[-2:]
