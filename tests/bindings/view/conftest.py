@@ -90,7 +90,7 @@ def served(folder: Path) -> Iterator[Served]:
     it.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, a loop runs in this thread: other tests run their own
 def browser() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
