@@ -49,7 +49,9 @@ COLLECTION_HALF_LIFE_DAYS: Final[dict[str, float]] = {
 """Half-life by collection, in days."""
 
 
-ROLE_FACTORS: Final[dict[str, float]] = {"index": 0.5, "test": 0.9, "bench": 0.9, "question": 0.9, "derived": 0.8}
+INDEX: Final = "index"
+"""Role of a chunk whose links are most of its words."""
+ROLE_FACTORS: Final[dict[str, float]] = {INDEX: 0.5, "test": 0.9, "bench": 0.9, "question": 0.9, "derived": 0.8}
 """Factor of a chunk's score by its role."""
 
 

@@ -22,7 +22,7 @@ from lamina_engine.context.rendering import ContextBlock, Item
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.freshness.tiers import multiplier, read_settings
-from lamina_engine.ingest.roles import INDEX
+from lamina_engine.profiles import INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

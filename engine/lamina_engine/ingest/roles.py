@@ -10,7 +10,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-INDEX: Final = "index"
+from lamina_engine.profiles import INDEX
+
 TEST: Final = "test"
 BENCH: Final = "bench"
 

@@ -23,6 +23,7 @@ from lamina_engine.graph import walks
 from lamina_engine.graph.spread import spread
 from lamina_engine.graph.walks import CONTRADICTS
 from lamina_engine.index import nodes
+from lamina_engine.profiles import INDEX
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.intent import classify
 from lamina_engine.recall.lanes import Selection
@@ -281,8 +282,9 @@ def _follow_links(
     own = np.where(known, c.semantic[at], 0.0)
     own[~known] = matches(rows[~known])
     marked = walks.mark_contradicted(view, walk)[places] != 0
-    # what contradicts is shown, not raised
-    received = np.where((marked & known) | (own < settings.least * top), 0.0, walk.scores[places] * top)
+    # what contradicts is shown, not raised; a list of links stands below what it points to
+    lists = view.categories.gather(view.snapshot, "role", rows) == view.categories.code("role", INDEX)
+    received = np.where((marked & known) | lists | (own < settings.least * top), 0.0, walk.scores[places] * top)
     semantic = np.maximum(np.minimum(own + received, BELOW * top), own)
     moved = (semantic > own) | marked
     if not moved.any():

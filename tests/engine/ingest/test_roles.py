@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.ingest.roles import BENCH, INDEX, TEST, role_of_code, role_of_text
+from lamina_engine.ingest.roles import BENCH, TEST, role_of_code, role_of_text
+from lamina_engine.profiles import INDEX
 
 LIST = "## Git\n\n- [Undo a commit](git/undo.md)\n- [Stash one file](git/stash.md)\n* [[Rebase|Rebasing]]\n"
 
