@@ -33,5 +33,8 @@ def view(call: Call, port: int, no_open: bool, as_of: str | None, project: str |
 
     if not (vault_path(call.vault) / "CURRENT").is_file():
         call.open(mode="r").close()  # which says what is missing: here, not in the page
+    if as_of is not None:
+        with call.open(mode="r", embedder=embedder) as vault:
+            vault.recall("date", 1, lanes=["lexical"], as_of=as_of)  # which says what is no date, as the page would
     viewer = Viewer(lambda: call.open(mode="r", embedder=embedder), project=project, as_of=as_of)
     run_viewer(viewer, port, browse=not no_open)

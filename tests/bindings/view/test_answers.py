@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,14 +98,16 @@ def test_a_growing_vault_is_seen_as_it_is_now(tmp_path: Path) -> None:
         served.stop()
 
 
-def test_a_vault_that_is_missing_is_said_before_anything_is_served(tmp_path: Path) -> None:
-    import subprocess
-    import sys
+def test_a_missing_vault_and_a_wrong_date_are_said_before_anything_is_served(tmp_path: Path) -> None:
+    from tests.bindings.view.conftest import fill
 
-    done = subprocess.run(
-        [sys.executable, "-m", "lamina", "view", "--no-open", "--vault", str(tmp_path / "none")], capture_output=True,
-        text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "Lamina vault" in done.stderr
-    assert "http://" not in done.stderr
+    there = str(fill(tmp_path / "v"))
+    for options, said in (
+        (["--vault", str(tmp_path / "none")], "Lamina vault"),
+        (["--vault", there, "--as-of", "banana"], "banana"),
+    ):
+        command = [sys.executable, "-m", "lamina", "view", "--no-open", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode in (1, 2)
+        assert said in done.stderr
+        assert "http://" not in done.stderr
