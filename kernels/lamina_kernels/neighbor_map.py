@@ -95,7 +95,16 @@ def _weight_of(rows: I32, weights: F32, i: int, row: int) -> float:
 
 @kernel(examples=[lambda: (np.zeros((2, 1), np.int32), np.ones((2, 1), np.float32), 0.0, np.zeros(3, np.int64))])
 def count_united(rows: I32, weights: F32, least: float, out_indptr: I64) -> None:
-    """Count the entries of each row of `unite`, summed up."""
+    """Count the entries of each row of `unite`, summed up.
+
+    Parameters
+    ----------
+    rows : int32 (n, k)
+    weights : float32 (n, k)
+    least : float
+        Weaker pairs are left out.
+    out_indptr : int64 (n + 1,)
+    """
     n, k = rows.shape
     out_indptr[:] = 0
     for i in range(n):
