@@ -8,6 +8,7 @@ the system cannot fork, a thread keeps the time.
 from __future__ import annotations
 
 import contextlib
+import json  # before the timer: a signal may strike in the middle of an import
 import os
 import sys
 import time
@@ -45,14 +46,11 @@ class _Reply:
 
     def __init__(self, agent: str, event: str) -> None:
         self.child = 0
-        self._agent, self._event = agent, event
+        self._nothing = _encode(events.nothing(agent, event))
 
     def send(self, document: dict[str, object]) -> None:
         """Write an answer, by default the one that changes nothing, and end the process."""
-        import json
-
-        found = document or events.nothing(self._agent, self._event)
-        rest = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        rest = _encode(document) if document else self._nothing
         with contextlib.suppress(OSError):  # nobody may listen any more
             while rest:
                 rest = rest[os.write(1, rest) :]
@@ -62,6 +60,10 @@ class _Reply:
             with contextlib.suppress(OSError):
                 os.kill(self.child, signal.SIGKILL)
         os._exit(0)
+
+
+def _encode(document: object) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def _is_debugged() -> bool:

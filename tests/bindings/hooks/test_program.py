@@ -45,6 +45,14 @@ def test_an_engine_in_trouble(project: Path, trouble: str) -> None:
     assert got.seconds < 0.7 + 0.2 + BUSY_S
 
 
+def test_the_timer_may_strike_at_any_moment(project: Path) -> None:
+    payload = {"session_id": "s", "cwd": str(project), "prompt": PROMPT}
+    for deadline_ms in range(10, 300, 10):
+        got = hook("prompt", payload, f"--deadline={deadline_ms}")
+        assert (got.code, got.err) == (0, ""), deadline_ms
+        assert isinstance(got.document, dict)
+
+
 SLEEPS = "import lamina.hooks.context as c, time\nc.context_of = lambda request: time.sleep(60)"
 SLACK_S = 0.2
 """What the specification allows beyond the deadline."""
