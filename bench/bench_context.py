@@ -20,7 +20,7 @@ from bench.timing import describe, over, repeat
 ROOT = Path(__file__).parents[1]
 GROUP = "Context for a turn"
 SETTINGS = {"INJECTION_HARD_FLOOR": 0.0, "INJECTION_CONFIDENCE_THRESHOLD": 0.0, "INJECTION_THRESHOLD_DISCUSSIONS": 0.0}
-"""Every turn is answered: a made-up corpus has no meanings that a gate could measure."""
+"""As open a gate as settings make it: a made-up corpus has no meanings that it could measure."""
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def told(vaults: Callable[[int], Path], corpus: Corpus, tmp_path: Path) -> Path:
 
 
 def bench_fresh_process(benchmark: BenchmarkFixture, told: Path, corpus: Corpus) -> None:
-    command = [sys.executable, "-m", "lamina", "context", "turn", corpus.queries[0].text, "--vault", str(told)]
+    with lamina.open(told, settings=SETTINGS) as vault:
+        prompt = next(query.text for query in corpus.queries if vault.inject(query.text, None, now=NOW_S).tokens)
+    command = [sys.executable, "-m", "lamina", "context", "turn", prompt, "--vault", str(told)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | {name: str(value) for name, value in SETTINGS.items()}
     session = itertools.count()
 
