@@ -31,7 +31,7 @@ def told(vaults: Callable[[int], Path], corpus: Corpus, tmp_path: Path) -> Path:
 
 def bench_fresh_process(benchmark: BenchmarkFixture, told: Path, corpus: Corpus) -> None:
     with lamina.open(told, settings=SETTINGS) as vault:
-        prompt = next(query.text for query in corpus.queries if vault.inject(query.text, None, now=NOW_S).tokens)
+        prompt = next(query.text for query in corpus.queries if vault.inject(query.text, None).tokens)
     command = [sys.executable, "-m", "lamina", "context", "turn", prompt, "--vault", str(told)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | {name: str(value) for name, value in SETTINGS.items()}
     session = itertools.count()
