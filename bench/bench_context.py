@@ -14,7 +14,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import lamina
-from bench.corpus import NOW_S, Corpus
+from bench.corpus import NOW_S, PROJECTS, Corpus
 from bench.timing import describe, over, repeat
 
 ROOT = Path(__file__).parents[1]
@@ -31,8 +31,21 @@ def told(vaults: Callable[[int], Path], corpus: Corpus, tmp_path: Path) -> Path:
 
 def bench_fresh_process(benchmark: BenchmarkFixture, told: Path, corpus: Corpus) -> None:
     with lamina.open(told, settings=SETTINGS) as vault:
-        prompt = next(query.text for query in corpus.queries if vault.inject(query.text, None).tokens)
-    command = [sys.executable, "-m", "lamina", "context", "turn", prompt, "--vault", str(told)]
+        prompt = next(
+            query.text for query in corpus.queries if vault.inject(query.text, None, project=PROJECTS[0]).tokens
+        )
+    command = [
+        sys.executable,
+        "-m",
+        "lamina",
+        "context",
+        "turn",
+        prompt,
+        "--vault",
+        str(told),
+        "--project",
+        PROJECTS[0],
+    ]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | {name: str(value) for name, value in SETTINGS.items()}
     session = itertools.count()
 
