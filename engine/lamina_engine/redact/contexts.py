@@ -324,6 +324,9 @@ _LINE_START = re.compile(
     r"(?>[\s>*+#;/-]+|\d{1,3}[.)]\s|(?:export|set|setenv|ENV|ARG|env|local|readonly|declare|let|const|var|val|my|our"
     r"|static|final|private|public|String|string|str|auto)\s|\$env:|-[eDx]|[$@:{\"'`])*+"
 )
+_SHELL = re.compile(r"(?:\$|\b(?:export|env|local|readonly|declare))\s")
+_COMMAND = re.compile(r";[a-z./_-]+\Z")
+_ENV_FILE = re.compile(r"\w+=\S*|\[.+\]")
 _WALLET = re.compile(r"[ \t]*\\{0,3}[\"'`]?(?P<value>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})\b")
 _NETRC_LOGIN = re.compile(r"(?:^|\n|machine[ \t]+\S+\s+)[ \t]*login[ \t]+\S+\s+\Z")
 _SETTER = re.compile(r"(?:set|with)_?\Z", re.IGNORECASE)
@@ -427,12 +430,22 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     value = _value(text, begin, match, word)
     if value is None:
         return None
-    if word.key is KeyClass.PASSPHRASE and value.form is not Form.QUOTED and _starts_line(text, begin):
-        value = Value(value.start, _line_stop(text, value.stop), Form.LINE)
-    if not looks_secret(word.key, text[value.start : value.stop], value.form):
-        return None
+    leads = value.form is not Form.QUOTED and _starts_line(text, begin)
+    shell = leads and _in_shell(text, begin, match.end())
+    following = _COMMAND.search(text, value.start, value.stop) if shell and value.form is Form.INLINE else None
+    if following:
+        value = value._replace(stop=following.start())
+    readings = [value]
+    if word.key is KeyClass.PASSPHRASE and leads:
+        if shell:
+            readings = [value._replace(form=Form.QUOTED)]  # a shell takes a bare word as it takes a quoted one
+        elif not MASK.match(text, value.start):  # the words behind a mask are no phrase
+            readings.insert(0, Value(value.start, _line_stop(text, value.stop), Form.LINE))
     kind = KeyClass.PASSWORD if word.key is KeyClass.PASSPHRASE else word.key
-    return value.start, value.stop, kind.value
+    for start, stop, form in readings:
+        if looks_secret(word.key, text[start:stop], form):
+            return start, stop, kind.value
+    return None
 
 
 def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | None:
@@ -544,11 +557,29 @@ def _identifier_start(text: str, at: int) -> int:
 
 def _starts_line(text: str, begin: int) -> bool:
     """Return whether only indentation, marks and declarations precede the key on its line."""
-    low = max(0, begin - 80)
-    newline, escape = text.rfind("\n", low, begin), text.rfind("\\n", low, begin)
-    start = max(newline + 1, escape + 2 if escape >= 0 else low, low)
-    match = _LINE_START.match(text, start, begin)
+    match = _LINE_START.match(text, _line_start(text, begin), begin)
     return match is not None and match.end() == begin
+
+
+def _in_shell(text: str, begin: int, at: int) -> bool:
+    """Return whether a shell reads the assignment: a blank ends its value."""
+    if text[at - 1] != "=" or text[at - 2].isspace() or text[at : at + 1].isspace():
+        return False
+    start, stop = _line_start(text, begin), _line_stop(text, at)
+    if _SHELL.search(text, start, begin):
+        return True
+    if not text[begin : at - 1].isupper() or text[start:begin].strip("> #`"):
+        return False
+    # an environment file needs no quotes around a phrase, but its lines are assignments
+    above = max(start - 1, 0)
+    beside = (text[_line_start(text, above) : above], text[stop + 1 : _line_stop(text, stop + 1)])
+    return not any(_ENV_FILE.fullmatch(line.strip()) for line in beside)
+
+
+def _line_start(text: str, at: int) -> int:
+    low = max(0, at - 80)
+    newline, escape = text.rfind("\n", low, at), text.rfind("\\n", low, at)
+    return max(newline + 1, escape + 2 if escape >= 0 else low, low)
 
 
 def _line_stop(text: str, at: int) -> int:

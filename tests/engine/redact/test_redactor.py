@@ -338,6 +338,55 @@ def test_commands_and_special_notations() -> None:
         assert "abandon" not in got
 
 
+COMMANDS = (
+    "borg benchmark crud repo src", "borg init --encryption repokey repo", "borg list", "sh -c 'x; y'", "tool | less",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["BORG_PASSPHRASE", "PGPASSWORD", "DB_PASS"])
+@pytest.mark.parametrize("lead", ["", "$ ", "> $ ", "env ", "# ", "FOO=1 ", "$ sudo env ", "x\\n"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_behind_an_assignment_stays(name: str, lead: str, command: str) -> None:
+    line = f"{lead}{name}={{}} {command}\n".format
+    assert Redactor().clean(line("hunter2"))[0] == line("[redacted:password]")
+    assert Redactor().clean(line("secret") * 2) == (line("secret") * 2, []), "a placeholder"
+    assert Redactor().clean(line("correct"))[0] in (line("correct"), line("[redacted:password]"))
+
+
+@pytest.mark.parametrize("name", ["BORG_PASSPHRASE", "PGPASSWORD"])
+@pytest.mark.parametrize("value", ["hunter2", "'hunter2'", '"hunter2"'])
+@pytest.mark.parametrize("sign", ["; ", ";", " && ", " # ", "\n"])
+def test_a_command_behind_an_export_stays(name: str, value: str, sign: str) -> None:
+    got, _ = Redactor().clean(f"export {name}={value}{sign}borg list repo now\n")
+    assert got == f"export {name}={value}{sign}borg list repo now\n".replace("hunter2", "[redacted:password]")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "passphrase: {}\n", "  passphrase: {}", "passphrase = {}\n", "passphrase={}", "PASSPHRASE = {}",
+        "A=1\nBORG_PASSPHRASE={}\n", "BORG_PASSPHRASE={}\nB=2\n", "[borg]\nPASSPHRASE={}", "- BORG_PASSPHRASE={}",
+        "set BORG_PASSPHRASE={}", "BORG_PASSPHRASE='{}' borg list", 'export BORG_PASSPHRASE="{}"; borg list',
+    ],
+)  # fmt: skip
+def test_words_are_a_phrase_where_the_form_says_so(line: str) -> None:
+    for phrase in ("violet pencil garden mirror", "secret pencil garden mirror"):
+        assert Redactor().clean(line.format(phrase))[0] == line.format("[redacted:password]")
+
+
+def test_a_bare_word_is_a_passphrase_in_a_shell() -> None:
+    for lead in ("", "$ ", "export ", "$ env "):
+        for command in ("borg list repo now", "borg init --encryption repokey"):
+            got, _ = Redactor().clean(f"{lead}BORG_PASSPHRASE=correct {command}\n")
+            assert got == f"{lead}BORG_PASSPHRASE=[redacted:password] {command}\n"
+
+
+def test_prose_behind_a_passphrase_does_not_shelter_it() -> None:
+    for prose in ("and no other", "some words here too"):
+        got, _ = Redactor().clean(f"passphrase: hunter2 {prose}")
+        assert got == f"passphrase: [redacted:password] {prose}"
+
+
 def look_alikes() -> Iterator[str]:
     """Some 1,600 distinct texts in which there is no secret."""
     rng = random.Random(7)
