@@ -17,11 +17,12 @@ from lamina.install.files import (
     Installed,
     apply_install,
     apply_uninstall,
-    holds_entries,
+    find_present,
     plan_install,
     plan_uninstall,
 )
 
+_NOTHING: Final = "nothing of Lamina is there"
 _NO_SERVER: Final = (
     "no MCP entry: its server needs the extra; `pip install 'lamina[mcp]'`, then install again (hooks work without it)"
 )
@@ -91,17 +92,30 @@ def uninstall(call: Call, agent: str, scope: str, dry_run: bool) -> None:
     vault and its memories stay.
     """
     found, installed = find_agent(agent), Installed()
-    targets = found.targets(Options(program_path(), scope, Path.cwd()))
-    noted = set(installed.paths(agent))
-    paths = [
-        target.path
-        for target in targets
-        if target.path in noted or (target.content is None and holds_entries(target.path))
-    ]
+    paths = _files_of(found, scope, installed)
     changes = [plan_uninstall(path, agent, installed) for path in paths]
+    notes = [] if paths else _hints(found, scope, installed)
     if not dry_run:
         apply_uninstall(changes, agent, installed)
-    call.answer(_document(found, changes, dry_run=dry_run), lambda: _change_lines(changes, dry_run=dry_run))
+    call.answer(
+        _document(found, changes, dry_run=dry_run, notes=notes),
+        lambda: [*_change_lines(changes, dry_run=dry_run), *map(printable, notes)],
+    )
+
+
+def _files_of(agent: Agent, scope: str, installed: Installed) -> list[Path]:
+    """Return the files of one scope that hold anything of Lamina for an agent."""
+    targets = agent.targets(Options(program_path(), scope, Path.cwd()))
+    return [target.path for target in find_present(agent.name, targets, installed)]
+
+
+def _hints(agent: Agent, scope: str, installed: Installed) -> list[str]:
+    """Say where Lamina is, where it is not in the scope that was asked."""
+    other, option = ("project", " --scope project") if scope == "user" else ("user", "")
+    if (other == "user" or agent.has_projects) and _files_of(agent, other, installed):
+        return [f"it is in the settings of the {other}: `lamina uninstall {agent.name}{option}`"]
+    elsewhere = [path for path in installed.paths(agent.name) if path.exists()]
+    return [f"it is in {elsewhere[0]}: run `lamina uninstall {agent.name} --scope project` there"] if elsewhere else []
 
 
 @command("doctor", "lamina doctor", "lamina doctor claude-code --json")
@@ -155,7 +169,9 @@ def _document(
 def _change_lines(changes: list[Change], *, dry_run: bool) -> Iterator[str]:
     if dry_run:
         for change in changes:
-            yield from map(printable, change.diff())
+            yield from map(_verbatim, change.diff())
+        if not changes:
+            yield _NOTHING
         return
     for change in changes:
         if change.is_taken:
@@ -166,7 +182,12 @@ def _change_lines(changes: list[Change], *, dry_run: bool) -> Iterator[str]:
         )
         yield f"{state:<9}  {printable(str(change.path))}"
     if not changes:
-        yield "nothing of Lamina is there"
+        yield _NOTHING
+
+
+def _verbatim(line: str) -> str:
+    """Return a line of a diff with its white space, safe to print."""
+    return "\t".join(printable(part, lines=True) for part in line.split("\t"))
 
 
 def _pasted_lines(pasted: list[dict[str, object]]) -> Iterator[str]:

@@ -67,6 +67,8 @@ class Agent:
     targets: Callable[[Options], list[Target]]
     limits_s: Mapping[str, float]
     """Seconds after which it gives up waiting for an event."""
+    has_projects: bool = True
+    """False where its settings are its user's alone."""
 
 
 def _home() -> Path:
@@ -330,10 +332,20 @@ AGENTS: Final = {
         Agent(events.COPILOT, "Copilot CLI", _COPILOT_EVENTS, _copilot, _LIMITS),
         Agent(events.VSCODE, "VS Code", _VSCODE_EVENTS, _vscode, _LIMITS),
         Agent(events.OPENCODE, "OpenCode", {}, _opencode, _LIMITS),
-        Agent("claude-desktop", "Claude Desktop", {}, _claude_desktop, {}),
+        Agent("claude-desktop", "Claude Desktop", {}, _claude_desktop, {}, has_projects=False),
     )
 }
 """By the name that `lamina install` takes."""
+
+
+def shared_files(agent: Agent, options: Options) -> set[Path]:
+    """Return the files that other agents read, too."""
+    return {
+        target.path
+        for other in AGENTS.values()
+        if other is not agent and (options.scope == "user" or other.has_projects)
+        for target in other.targets(options)
+    }
 
 
 def find_agent(name: str) -> Agent:

@@ -18,8 +18,8 @@ from lamina.hooks import events, gate
 from lamina.hooks.capture import LOG
 from lamina.hooks.queue import FOLDER
 from lamina.install import jsonc, toml
-from lamina.install.agents import SERVER, Agent, Options, Target, program_path
-from lamina.install.files import Installed, is_ours, program_of
+from lamina.install.agents import SERVER, Agent, Options, Target, program_path, shared_files
+from lamina.install.files import Installed, find_present, is_ours, program_of
 
 _MODEL: Final = ("LAMINA_JUDGE_URL", "LAMINA_JUDGE_MODEL")
 _RUN_LIMIT_S: Final = 20.0
@@ -58,7 +58,7 @@ def examine(agents: Sequence[Agent], vault: str | None) -> list[Finding]:
     seen = False
     for agent in agents:
         for options in scopes:
-            if agent.name == "claude-desktop" and options.scope == "project":
+            if options.scope == "project" and not agent.has_projects:
                 continue
             of_agent = list(_agent_findings(agent, options))
             seen = seen or bool(of_agent)
@@ -120,7 +120,7 @@ def _queue_findings(root: Path) -> Iterator[Finding]:
     old = [path for path in waiting if time.time() - path.stat().st_mtime > _STUCK_S]
     if old:
         yield Finding(
-            "captures", f"{len(old)} wait for more than an hour; {folder / LOG} says why",
+            "captures", f"{len(old)} wait{'s' if len(old) == 1 else ''} for more than an hour; {folder / LOG} says why",
             f"python -m lamina.hooks.capture {root}",
         )  # fmt: skip
 
@@ -151,7 +151,9 @@ def _judging_findings(root: Path) -> Iterator[Finding]:
 def _agent_findings(agent: Agent, options: Options) -> Iterator[Finding]:
     """Examine what is installed for one agent; nothing where nothing is."""
     targets = agent.targets(options)
-    noted = set(Installed().paths(agent.name))
+    present = find_present(agent.name, targets, Installed(), shared_files(agent, options))
+    if not present:
+        return
     documents: dict[Path, Any] = {}
     for target in targets:
         try:
@@ -160,9 +162,6 @@ def _agent_findings(agent: Agent, options: Options) -> Iterator[Finding]:
             yield Finding(
                 agent.name, f"{target.path} does not parse: {error}", f"an editor: mend {target.path}, line by line"
             )
-    present = [target for target in targets if target.path in noted or _holds_ours(documents.get(target.path))]
-    if not present:
-        return
     install = f"lamina install {agent.name}" + (" --scope project" if options.scope == "project" else "")
     wrong = [
         *_file_findings(agent, present, documents, install),
@@ -171,7 +170,7 @@ def _agent_findings(agent: Agent, options: Options) -> Iterator[Finding]:
     ]
     yield from wrong
     if not any(finding.remedy for finding in wrong):
-        yield Finding(agent.name, f"{len(present)} files in order ({options.scope})")
+        yield Finding(agent.name, f"{len(present)} file{'' if len(present) == 1 else 's'} in order ({options.scope})")
 
 
 def _file_findings(agent: Agent, present: list[Target], documents: dict[Path, Any], install: str) -> Iterator[Finding]:
@@ -290,13 +289,6 @@ def _handlers(document: Any) -> list[tuple[str, dict[str, Any]]]:
             both = [group, *(inner if isinstance(inner, list) else ())]
             found += [(name, handler) for handler in both if is_ours(handler)]
     return found
-
-
-def _holds_ours(document: Any) -> bool:
-    if not isinstance(document, dict):
-        return False
-    servers = [document.get(key) for key in ("mcpServers", "servers", "mcp", "mcp_servers")]
-    return bool(_handlers(document)) or any(isinstance(each, dict) and SERVER in each for each in servers)
 
 
 def _document_of(content: Any) -> Any:

@@ -13,7 +13,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,7 +66,9 @@ class Installed:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def write(self, path: Path, agents: Sequence[str], before: bytes | None, after: bytes, made: Sequence[str]) -> None:
+    def write(
+        self, path: Path, agents: Sequence[str], before: bytes | None, after: bytes, made: Sequence[str], *, is_new: bool
+    ) -> None:  # fmt: skip
         """Note what a file was and has become."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         kept = None if before is None else base64.b64encode(before).decode()
@@ -76,6 +78,7 @@ class Installed:
             "before": kept,
             "after": _digest(after),
             "made": list(made),
+            "is_new": is_new,  # there was no file before ours
         }
         with atomic_write(self._place(path)) as aside:
             aside.touch(mode=0o600)  # what stood in a settings file is nobody else's business
@@ -126,9 +129,12 @@ def apply_install(target: Target, change: Change, agent: str, installed: Install
     note = installed.note(target.path)
     former = _former(target.path, change.before, installed)
     before = former[0] if former is not None else change.before
+    made, is_new = _missing_folders(target.path.parent), change.before is None
+    if former is not None or (note and not is_new and (target.content is not None or holds_entries(target.path))):
+        made, is_new = note.get("made", []), note.get("is_new", False)  # edited since, and still the file of then
     if former is None and change.before is not None and target.content is None:
-        before = _without(target.path, _decode(target.path, change.before)).encode()  # theirs, if ours was in it
-    made = note.get("made", []) if former is not None else _missing_folders(target.path.parent)
+        # theirs, if ours was in it
+        before = _theirs(_without(target.path, _decode(target.path, change.before)), is_new=is_new)
     agents = {agent, *(note.get("agents", []) if note else [])}
     if change.changes:
         assert change.after is not None
@@ -136,7 +142,7 @@ def apply_install(target: Target, change: Change, agent: str, installed: Install
             _back_up(target.path, change.before)
         _write(target.path, change.after)
     assert change.after is not None
-    installed.write(target.path, sorted(agents), before, change.after, made)
+    installed.write(target.path, sorted(agents), before, change.after, made, is_new=is_new)
 
 
 def plan_uninstall(path: Path, agent: str, installed: Installed) -> Change:
@@ -150,7 +156,7 @@ def plan_uninstall(path: Path, agent: str, installed: Installed) -> Change:
     if path.suffix in (".md", ".js") or path.name.startswith("lamina."):
         return Change(path, current, current)  # a file of ours that somebody has made theirs
     text = _decode(path, current)
-    return Change(path, current, _without(path, text).encode())
+    return Change(path, current, _theirs(_without(path, text), is_new=note.get("is_new", False)))
 
 
 def apply_uninstall(changes: Sequence[Change], agent: str, installed: Installed) -> None:
@@ -167,7 +173,8 @@ def _uninstall_one(change: Change, agent: str, installed: Installed) -> list[str
     if others:
         note["agents"] = sorted(others)
         before = None if note.get("before") is None else base64.b64decode(note["before"])
-        installed.write(path, sorted(others), before, change.before or b"", note.get("made", []))
+        made, is_new = note.get("made", []), note.get("is_new", False)
+        installed.write(path, sorted(others), before, change.before or b"", made, is_new=is_new)
         return []
     if change.changes and change.after is None:
         path.unlink()
@@ -189,7 +196,24 @@ def holds_entries(path: Path) -> bool:
     if content is None:
         return False
     text = _decode(path, content)
-    return _without(path, text) != text
+    if path.suffix == ".toml":
+        return SERVER in toml.read(text).get("mcp_servers", {})
+    return _first_of_ours(jsonc.read(text)) is not None
+
+
+def find_present(
+    agent: str, targets: Sequence[Target], installed: Installed, shared: Collection[Path] = ()
+) -> list[Target]:
+    """Return the files that hold ours for an agent: noted, or more than shared ones."""
+    noted = set(installed.paths(agent))
+    own = [target for target in targets if target.path in noted]
+    for target in targets:
+        if target.path in noted or target.content is not None or installed.note(target.path):
+            continue
+        with contextlib.suppress(InvalidConfig, OSError):  # said where it is written, or looked at
+            if holds_entries(target.path):
+                own.append(target)
+    return own if any(target.path in noted or target.path not in shared for target in own) else []
 
 
 def is_ours(handler: object) -> bool:
@@ -220,6 +244,12 @@ def program_of(handler: dict[str, Any]) -> list[str] | None:
 
 
 # ---------------------------------------------------------------------- one file's text
+
+
+def _theirs(text: str, *, is_new: bool) -> bytes | None:
+    """Return what is left without our entries; None for a file of ours without anything else."""
+    is_bare = "".join(text.split()) in ("", "{}", '{"version":1}')
+    return None if is_new and is_bare else text.encode()
 
 
 def _with(path: Path, text: str, entry: Entry) -> str:

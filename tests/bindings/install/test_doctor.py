@@ -161,7 +161,7 @@ FAULTS: dict[Callable[[Place], None], tuple[str, str]] = {
     no_vault: ("there is none", "lamina init --user"),
     damaged: ("cannot be opened", "lamina verify"),
     untrusted: ("came with a clone", "lamina trust"),
-    stuck: ("wait for more than an hour", "lamina.hooks.capture"),
+    stuck: ("1 waits for more than an hour", "lamina.hooks.capture"),
     skill_changed: ("is missing", "lamina install claude-code"),
     disabled: ("disableAllHooks", "disableAllHooks"),
     switched_off: ("switches all hooks off", "unset LAMINA_HOOKS"),
@@ -205,6 +205,28 @@ def test_seconds_where_milliseconds_are_read(place: Place, capsys: pytest.Captur
 def test_nothing_installed(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     code, findings = examined(capsys, "cursor")
     assert (code, findings[-1]["remedy"]) == (1, "lamina install cursor")
+
+
+def test_an_agent_that_shares_a_file_is_not_installed_by_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("lamina.cli.install.find_spec", lambda name: object())  # .mcp.json is Copilot's, too
+    monkeypatch.setattr("lamina.install.doctor.find_spec", lambda name: object())
+    assert main(["install", "claude-code", "--scope", "project"]) == 0
+    code, findings = examined(capsys, "copilot")
+    assert (code, findings[-1]["remedy"]) == (1, "lamina install copilot")
+    assert "copilot" not in {each["about"] for each in findings}
+    (place.project / ".mcp.json").write_text("{")  # what is torn is not Copilot's either
+    assert "copilot" not in {each["about"] for each in examined(capsys, "copilot")[1]}
+    (place.project / ".mcp.json").unlink()
+    assert main(["install", "copilot", "--scope", "project", "--no-hooks", "--no-skills"]) == 0
+    code, findings = examined(capsys, "copilot")
+    assert (code, findings[-1]["text"]) == (0, "1 file in order (project)")
+    for note in (place.home / ".config" / "lamina" / "installed").iterdir():
+        note.unlink()
+    assert examined(capsys, "copilot")[0] == 1  # nobody noted it, and it is everybody's
+    _, findings = examined(capsys)
+    assert "2 files in order (project)" in [each["text"] for each in findings]  # with its own settings
 
 
 def test_sessions_of_the_doctor_leave_no_memory(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

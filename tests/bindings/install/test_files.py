@@ -145,6 +145,83 @@ def test_a_project_of_its_own(home: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert list(project.rglob("*")) == []
 
 
+def test_uninstall_says_where_it_is(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    run("install", "claude-code", "--scope", "project")
+    before = everything(project)
+    for words, hint in (
+        (["claude-code"], "lamina uninstall claude-code --scope project"),
+        (["claude-code", "--dry-run"], "lamina uninstall claude-code --scope project"),
+        (["copilot"], ""), (["copilot", "--scope", "project"], ""), (["claude-desktop"], ""),
+    ):  # fmt: skip
+        capsys.readouterr()
+        run("uninstall", *words)
+        said = capsys.readouterr().out
+        assert "nothing of Lamina is there" in said
+        assert hint in said if hint else "lamina uninstall" not in said
+    monkeypatch.chdir(home)
+    capsys.readouterr()
+    run("uninstall", "claude-code", "--json")
+    assert str(project) in json.loads(capsys.readouterr().out)["notes"][0]
+    assert everything(project) == before
+    run("install", "cursor")
+    monkeypatch.chdir(project)
+    capsys.readouterr()
+    run("uninstall", "cursor", "--scope", "project")
+    assert "`lamina uninstall cursor`" in capsys.readouterr().out
+
+
+EMPTIED = {
+    "claude-code": ".claude/settings.json", "gemini": ".gemini/settings.json", "cursor": ".cursor/hooks.json",
+    "codex": ".codex/config.toml", "opencode": ".config/opencode/opencode.json",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(("agent", "place"), EMPTIED.items())
+def test_a_file_that_we_made_goes_if_nothing_was_put_in(home: Path, agent: str, place: str, again: bool) -> None:
+    file = home / place
+    run("install", agent)
+    file.write_bytes(file.read_bytes() + b"\n\n")
+    if again:
+        run("install", agent)
+    run("uninstall", agent)
+    assert [name for name, content in everything(home).items() if content != b"(folder)"] == []
+    assert [name for name in everything(home) if not name.startswith(".config")] == []
+    run("install", agent)  # a comment is somebody's work
+    mark = b"# mine\n" if file.suffix == ".toml" else b"// mine\n"
+    file.write_bytes(mark + file.read_bytes())
+    if again:
+        run("install", agent)
+    run("uninstall", agent)
+    assert file.read_bytes().startswith(mark)
+
+
+def test_a_file_made_anew_by_its_owner_stays(home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    run("install", "claude-code")
+    file.write_text("{}")
+    run("install", "claude-code")
+    run("uninstall", "claude-code")
+    assert file.read_text() == "{}"
+
+
+@pytest.mark.parametrize("indent", ["    ", "\t"])
+def test_a_dry_run_shows_the_text_that_is_written(home: Path, capsys: pytest.CaptureFixture[str], indent: str) -> None:
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(f'{{\n{indent}"model": "a  b\x7f"\n}}\n')
+    run("install", "claude-code", "--dry-run", "--no-mcp", "--no-skills")
+    shown = capsys.readouterr().out.splitlines()[3:]
+    run("install", "claude-code", "--no-mcp", "--no-skills")
+    written = file.read_text().replace("\x7f", "\\x7f").splitlines()  # what could move the cursor is spelled out
+    assert [line[1:] for line in shown if line[0] in " +"] == written
+
+
 @pytest.mark.parametrize("text", BROKEN)
 def test_what_does_not_parse_is_left_alone_and_said(home: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = home / ".claude" / "settings.json"
