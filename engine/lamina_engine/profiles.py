@@ -464,7 +464,11 @@ class Profiles:
             return self._known[name]
         versions = [profile for profile in self._known.values() if profile.name == name]
         if not versions:
-            raise InvalidConfig(f"profile={name!r} is not known; allowed are {', '.join(sorted(self._known))}")
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(name), sorted({each.name for each in self._known.values()}), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise InvalidConfig(f"profile={name!r} is not known; allowed are {', '.join(sorted(self._known))}{hint}")
         return versions[-1]
 
     def ids(self) -> list[str]:

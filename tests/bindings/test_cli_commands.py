@@ -426,6 +426,7 @@ def test_init_refuses_what_cannot_work_before_it_makes_anything(run: Run, tmp_pa
     got = run("init", "--vault", str(tmp_path / "full"))
     assert got.code == 1
     assert "is not a Lamina vault" in got.err
+    assert "lamina.open" not in got.err
     assert [entry.name for entry in (tmp_path / "full").iterdir()] == ["letter.txt"]
 
 
@@ -499,6 +500,8 @@ def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: st
         (("invalidate", "nothing", "--reason", "x"), 3, "no chunk has the id"),
         (("pin", "nothing"), 3, "no chunk has the id"),
         (("recall", "x", "--profile", "nope"), 1, "profile='nope' is not known; allowed are causal@2, default@1, default@2"),
+        (("recall", "x", "--profile", "tempral"), 1, "did you mean temporal?"),
+        (("install", "claude"), 1, "no agent 'claude'; did you mean claude-code? give one of"),
         (("recall", "x", "--where", '{"project": {"like": "a"}}'), 1, "unknown operator 'like'; allowed are eq, ne"),
         (("recall", "x", "--where", '{"nofield": 1}'), 1, "nofield"),
         (("recall", "x", "--since", "2026-02-01", "--until", "2026-01-01"), 1, "is not before until="),

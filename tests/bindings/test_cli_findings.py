@@ -71,6 +71,12 @@ def test_nothing_found_can_be_an_exit_code(vault: lamina.Vault, run: Run) -> Non
     assert run("recall", "zebra", "--exit-code")[0] == 3
 
 
+def test_a_moment_before_all_and_an_empty_question_are_named(vault: lamina.Vault, run: Run) -> None:
+    vault.add("The kiln is fired on Mondays.")
+    assert "nothing was recorded by 2020-01-01" in run("recall", "x", "--as-of", "2020-01-01")[1]
+    assert "the question is empty" in run("recall", " ")[1]
+
+
 @pytest.mark.parametrize("columns", [40, 50, 80, 200])
 def test_the_place_of_a_hit_is_whole_at_any_width(
     vault: lamina.Vault, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int

@@ -69,6 +69,16 @@ def test_add_and_show(run: Run) -> None:
     )
     assert run("links", "--json", "show", "a1b2c3d0")[1] == out
     assert len(run("links", "show", "a1b2c3d1")[1].splitlines()) == 2
+    assert run("links", "show", "a1b2c3d1", "--relation", "blocks")[1].startswith("no such links; `lamina links build`")
+
+
+def test_links_of_added_texts_are_not_claimed_before_they_are_made(run: Run, root: Path) -> None:
+    told = run("links", "unresolved")[1]
+    assert "leads to its note" not in told
+    assert "links of added texts are made by `lamina links build`" in told
+    with lamina.open(root) as vault:
+        vault.add([{"text": "See [[Nowhere]].", "vector": [1.0, 0.0, 0.0, 0.0]}])
+    assert "1 link leads to no note" in run("links", "build", "wikilinks")[1]
 
 
 def test_build(run: Run) -> None:
@@ -82,6 +92,7 @@ def test_build(run: Run) -> None:
         "sequence", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged",
     ]  # fmt: skip
     assert "no language model is configured" in out.splitlines()[-1]
+    assert "judge=" not in out
     assert "2 unchanged" in run("links", "build", "temporal")[1]
 
 

@@ -69,6 +69,8 @@ def test_reconstruct(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert " left out" in text
     assert main(["reconstruct", "nowhere", "--vault", place]) == 3
     assert main(["reconstruct", "--vault", place]) == 1
+    capsys.readouterr()
+    assert "only chunks of sessions count" in run(capsys, place, "reconstruct", "--days", "3", "--project", "none")
 
 
 def test_text_of_a_vault_cannot_steer_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -176,8 +176,9 @@ def test_build_links(linked: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (report.kinds["temporal"].added, linked.build_links(["temporal"]).added) == (4, 0)
     with pytest.raises(InvalidArgument, match="allowed are sequence"):
         linked.build_links(["everything"])  # type: ignore[list-item]
-    with pytest.raises(InvalidConfig, match=r"no language model is configured"):
+    with pytest.raises(InvalidConfig, match=r"no language model is configured") as refused:
         linked.build_links(["judged"])
+    assert "judge=" in refused.value.__notes__[0]
     with pytest.raises(InvalidConfig, match="missing: model"):
         linked.build_links(["judged"], judge={"url": "http://127.0.0.1:1"})
     assert linked.build_links().kinds["judged"].note is not None

@@ -115,7 +115,7 @@ def _report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield dim(", ".join(written))
     yield from _unread_lines(report["unread"])
     if report["unresolved"]:
-        yield dim(f"{count_of(report['unresolved'], 'link')} lead to no note: lamina links unresolved")
+        yield dim(f"{count_of(report['unresolved'], 'link leads', 'links lead')} to no note: lamina links unresolved")
     problems = report["problems"]
     if not problems:
         return

@@ -86,7 +86,7 @@ def _build_lines(report: BuildReport) -> Iterator[str]:
         rows.append((kind, f"{said}  {found.seconds:.1f} s" + (f"  ({printable(found.note)})" if found.note else "")))
     yield from table(rows)
     if report.unresolved:
-        yield f"{count_of(report.unresolved, 'link')} lead to no note: lamina links unresolved"
+        yield f"{count_of(report.unresolved, 'link leads', 'links lead')} to no note: lamina links unresolved"
 
 
 @command("unresolved", "lamina links unresolved", "lamina links unresolved --json")
@@ -100,7 +100,8 @@ def unresolved(call: Call) -> None:
 
 def _unresolved_lines(found: Sequence[UnresolvedLink]) -> Iterator[str]:
     if not found:
-        yield "every link in the vault's texts leads to its note, or out of the vault"
+        yield "no link in the vault's texts lacks its note"
+        yield dim("links of added texts are made by `lamina links build` or the next ingest")
     source = None
     for link in found:
         if link.source != source:
@@ -152,7 +153,10 @@ def show(call: Call, id: str, direction: Direction, relations: tuple[str, ...]) 
     with call.open(mode="r") as vault:
         found = vault.links(id, direction, relations or None)
     document = {"id": id, "count": len(found), "links": [link.to_dict() for link in found]}
-    call.answer(document, lambda: map(_link_line, found))
+    call.answer(document, lambda: map(_link_line, found) if found else [_NO_LINKS])
+
+
+_NO_LINKS: Final = "no such links; `lamina links build` looks for what the texts say, `lamina links add` makes one"
 
 
 def _link_line(link: Link) -> str:

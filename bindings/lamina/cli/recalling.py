@@ -157,10 +157,14 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
 def _advice(hits: Hits) -> str:
     """Return what to do where nothing was found."""
     found = hits.explain()
+    if not found["rows"] and hits.as_of:
+        return f"nothing was recorded by {short_date(hits.as_of)}: give a later --as-of, or none"
     if not found["rows"]:
         return "the vault is empty: `lamina ingest FOLDER` or `lamina add TEXT` fill it"
     if not found["selected"]:
         return "no chunk passes the filters, operators and dates: leave some out"
+    if not found["query"].strip():
+        return "the question is empty: give some words, or list chunks with `lamina list`"
     if found["candidates"]["scored"]:
         return f"nothing near enough: the confidence is {hits.confidence:.2f}; a smaller --min-confidence or --min-score shows the nearest"
     return "no chunk holds these words or is near them in meaning: use other words, or fewer filters and operators"

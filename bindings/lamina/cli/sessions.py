@@ -236,4 +236,7 @@ def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, *
 def _reconstruction_lines(text: Reconstruction) -> Iterator[str]:
     left = f"{count_of(text.left_out, 'chunk')} left out" if text.left_out else None
     yield dim(headline(text.mode, count_of(len(text.chunks), "chunk"), count_of(text.tokens, "token"), left))
+    if not text.chunks and not text.left_out:
+        yield "nothing to tell: only chunks of sessions count; `lamina sessions` lists those"
+        return
     yield printable(text.text, lines=True)

@@ -351,5 +351,9 @@ def shared_files(agent: Agent, options: Options) -> set[Path]:
 def find_agent(name: str) -> Agent:
     """Return an agent by its name."""
     if name not in AGENTS:
-        raise InvalidArgument(f"no agent {name!r}; give one of {', '.join(AGENTS)}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, AGENTS, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InvalidArgument(f"no agent {name!r}; {hint}give one of {', '.join(AGENTS)}")
     return AGENTS[name]

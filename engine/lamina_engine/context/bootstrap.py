@@ -185,7 +185,7 @@ class _Bootstrap:
         age = age_text(None if ended is None else max(self._now_us - ended, 0) / US_PER_S)
         return [
             Item(
-                "session", f"session:{info.session}", told.text, "session_briefing", "discussions",
+                "session", f"session:{info.session}", told.text.strip("\n"), "session_briefing", "discussions",
                 f"session {info.session}", day_text(ended), age, "fresh",
             )
         ]  # fmt: skip

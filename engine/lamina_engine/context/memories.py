@@ -27,7 +27,8 @@ _DONE: Final = frozenset({"done", "closed", "complete", "completed", "cancelled"
 def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = None) -> Item:
     """Return a chunk, or a hit and its score, as an item of a part."""
     return Item(
-        part=part, id=chunk.id, text=chunk.text, type=chunk.type, collection=chunk.collection, source=_source(chunk.source, chunk.session),
+        part=part, id=chunk.id, text=chunk.text.strip("\n"), type=chunk.type, collection=chunk.collection,
+        source=_source(chunk.source, chunk.session),
         date=day_text(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
         freshness=chunk.freshness or UNVERIFIED, needs_review=chunk.needs_review,
         score="" if score is None else f"{score:.2f}", title=chunk.label or "",

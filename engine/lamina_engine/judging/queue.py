@@ -40,7 +40,7 @@ PREFIX: Final = "LAMINA_JUDGE"
 URL: Final = f"{PREFIX}_URL"
 MODEL: Final = f"{PREFIX}_MODEL"
 KEY: Final = f"{PREFIX}_KEY"
-NO_JUDGE: Final = f"no language model is configured; set ${URL} and ${MODEL}, or give judge={{'url': …, 'model': …}}"
+NO_JUDGE: Final = f"no language model is configured; set ${URL} and ${MODEL}"
 
 Judge = Chat
 """Language model that answers questions."""
@@ -56,7 +56,9 @@ def resolve_judge(spec: JudgeSpec = None, environ: Mapping[str, str] | None = No
 
 def no_judge() -> InvalidConfig:
     """Return the error for a missing language model."""
-    return InvalidConfig(NO_JUDGE)
+    error = InvalidConfig(NO_JUDGE)
+    error.add_note("in Python, judge={'url': …, 'model': …} does as well")  # the command line prints no notes
+    return error
 
 
 # ---------------------------------------------------------------------- one run

@@ -138,10 +138,9 @@ def read_current(root: Path) -> str:
             raise VaultCorrupt(
                 f"{root} has manifests but no {CURRENT} file; `lamina verify` names the version that it can be set to"
             ) from error
-        raise VaultNotFound(
-            f"{root} is not a Lamina vault: it has no {CURRENT} file; "
-            "make one with `lamina init` or lamina.open(path, create=True)"
-        ) from error
+        missing = VaultNotFound(f"{root} is not a Lamina vault: it has no {CURRENT} file; make one with `lamina init`")
+        missing.add_note("in Python, lamina.open(path, create=True) makes one")  # the command line prints no notes
+        raise missing from error
     if not is_manifest_name(name):
         raise VaultCorrupt(
             f"{root / CURRENT} holds {name[:60]!r}, not the name of a manifest; run `lamina verify` on the vault"

@@ -269,6 +269,13 @@ def test_a_handoff_of_a_page_is_told_beside_ten_insights(lexical_vault: Vault) -
     assert alone.items[0].text.strip() == page.strip()
 
 
+def test_no_memory_ends_on_empty_lines(lexical_vault: Vault) -> None:
+    lexical_vault.add(
+        {"id": "h", "text": "\nThe pool was raised.\n\n\n", "type": "agent_handoff", "created_at": "2026-02-20"}
+    )
+    assert ">\nThe pool was raised.\n</memory>\n" in lexical_vault.bootstrap().text
+
+
 @pytest.mark.parametrize("budget", [1, 20, 50, 100, 300])
 def test_a_small_budget_is_kept_and_the_handoff_comes_first(lexical_vault: Vault, budget: int) -> None:
     lexical_vault.add({"id": "h", "text": said(3000, "handoff"), "type": "agent_handoff", "created_at": "2026-02-20"})
