@@ -129,8 +129,8 @@ class Hits(Results["Hit"]):
     took_ms : float
         Duration of the recall.
     confidence : float
-        That the vault holds an answer, in [0, 1]; it means the same in every vault and profile, and does not depend on k.
-        Below 0.25, nothing is near enough.
+        That the vault holds an answer, in [0, 1]; it means the same in every profile and for every k, and lies lower over
+        short chat messages. Below 0.25, nothing is near enough.
 
     Examples
     --------
