@@ -96,16 +96,24 @@ def _shape(text: str) -> str:
     """Return a text of the same length whose ASCII classes are the Unicode classes of the text."""
     if text.isascii() and not _SEPARATOR.search(text):
         return text
-    return "".join(letter if "!" <= letter <= "~" else _class_of(letter) for letter in text)
+    return text.translate(_classes)
 
 
-@functools.lru_cache(maxsize=8_192)
+class _Classes(dict[int, str]):
+    """ASCII letter that stands for the class of a character, by code point."""
+
+    def __missing__(self, code: int) -> str:
+        found = self[code] = _class_of(chr(code))
+        return found
+
+
+_classes: Final = _Classes()
+
+
 def _class_of(letter: str) -> str:
     if letter < "\x80":
         return "!" if "\x1c" <= letter <= "\x1f" else letter
-    if (
-        letter == "ſ"
-    ):  # the only letter beyond ASCII that equals one of "s", "d", "m", "t", "l", "v", "r", "e" in any case
+    if letter == "ſ":  # beyond ASCII the only one that equals one of "s", "d", "m", "t", "l", "v", "r", "e" in any case
         return "s"
     if letter.isalpha():
         return "z"

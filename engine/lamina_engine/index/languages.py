@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -312,9 +313,10 @@ def _decide(tally: _Tally, pieces: I64) -> tuple[U8, BOOL]:
 def language_of(pieces: list[str], among: tuple[str, ...] = LANGUAGES) -> str:
     """Return the language of a short text, among some, by its function words."""
     telling = language_bits()
-    bits = [telling[piece] for piece in pieces if piece in telling]
+    seen = Counter(map(telling.get, pieces)).items()  # a text repeats its few function words
+    tallies = [(bits, count) for bits, count in seen if bits is not None]
     counts = {
-        language: sum(bit >> LANGUAGES.index(language) & ~bit & 1 for bit in bits)
+        language: sum(count for bits, count in tallies if bits >> LANGUAGES.index(language) & ~bits & 1)
         for language in among
         if language != ENGLISH
     }
@@ -322,4 +324,4 @@ def language_of(pieces: list[str], among: tuple[str, ...] = LANGUAGES) -> str:
     if not counts or not counts[best]:
         return ENGLISH
     place = LANGUAGES.index(best)
-    return best if counts[best] > sum(bit & ~(bit >> place) & 1 for bit in bits) else ENGLISH
+    return best if counts[best] > sum(count for bits, count in tallies if bits & ~(bits >> place) & 1) else ENGLISH

@@ -41,18 +41,28 @@ def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, 
 
 
 def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Iterator[_Match]:
-    known: dict[str, str | None] = {}  # a text repeats its words, and the hits of an answer repeat those of one another
+    known: dict[str, str | None] = {}  # a text repeats its words
+    if text.isascii() or not _SPACELESS.search(text):
+        yield from _matches_of_words(text, 0, weights, analyzer, known)
+        return
     for piece in _PIECE.finditer(text):
-        if not piece[0].isascii() and _SPACELESS.search(piece[0]):
+        if _SPACELESS.search(piece[0]):
             yield from _matches_of_run(piece[0], piece.start(), weights)
-            continue
-        for word in _WORD.finditer(piece[0]):
-            if word[0] not in known:
-                inside = [stem for stem in _stems(analyzer, word[0]) if stem in weights]
-                known[word[0]] = max(inside, key=weights.__getitem__) if inside else None
+        else:
+            yield from _matches_of_words(piece[0], piece.start(), weights, analyzer, known)
+
+
+def _matches_of_words(
+    text: str, offset: int, weights: Mapping[str, float], analyzer: Analyzer, known: dict[str, str | None]
+) -> Iterator[_Match]:
+    for word in _WORD.finditer(text):
+        try:
             found = known[word[0]]
-            if found is not None:
-                yield _Match(piece.start() + word.start(), piece.start() + word.end(), found)
+        except KeyError:
+            inside = [stem for stem in _stems(analyzer, word[0]) if stem in weights]
+            found = known[word[0]] = max(inside, key=weights.__getitem__) if inside else None
+        if found is not None:
+            yield _Match(offset + word.start(), offset + word.end(), found)
 
 
 @lru_cache(maxsize=32_768)
