@@ -1188,6 +1188,24 @@ class AsyncFacts:
         """
         return await asyncio.to_thread(self._sync.entity, name_or_id, type=type)
 
+    async def graph(
+        self,
+        center: str | None = None,
+        hops: int = 2,
+        limit: int | None = None,
+        *,
+        valid_at: Instant | None = None,
+        as_of: Instant | None = None,
+        history: bool = False,
+    ) -> dict[str, object]:
+        """Return entities and relations as the document of ``export(format="graph-json")``, whole or around an entity.
+
+        See `Facts.graph`.
+        """
+        return await asyncio.to_thread(
+            self._sync.graph, center, hops, limit, valid_at=valid_at, as_of=as_of, history=history
+        )
+
     async def extract(
         self,
         text: str | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -721,6 +722,72 @@ class Facts:
 
         kg = fact_view_at(self._memory)
         return kg.entity(entity_row(kg, name_or_id, type))
+
+    def graph(
+        self,
+        center: str | None = None,
+        hops: int = 2,
+        limit: int | None = None,
+        *,
+        valid_at: Instant | None = None,
+        as_of: Instant | None = None,
+        history: bool = False,
+    ) -> dict[str, object]:
+        """Return entities and relations as the document of ``export(format="graph-json")``, whole or around an entity.
+
+        Parameters
+        ----------
+        center : str, optional
+            Name, alias or id of an entity; only what lies within ``hops`` of it. By default everything, or where that is more
+            than ``limit`` nodes, what lies around the entity with the most relations.
+        hops : int
+            1 to 16.
+        limit : int, optional
+            Maximum number of nodes.
+        valid_at, as_of
+            As in `about`.
+        history : bool
+            Facts of all times; those with an interval have ``valid_from`` and ``valid_to``.
+
+        Returns
+        -------
+        dict
+            ``nodes``, ``edges``, ``facts``, ``stats`` (of everything), ``center`` (None for everything) and ``left_out``, the number
+            of nodes that are not in it.
+
+        Raises
+        ------
+        EntityNotFound, AmbiguousEntity, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.facts.add("Ann", "works_at", "Acme", object_type="company")
+        >>> vault.facts.graph("Ann", hops=1)["edges"]
+        [{'source': 'Ann', 'target': 'Acme', 'predicate': 'works_at'}]
+        """
+        from lamina_engine.facts.log import entity_row
+        from lamina_engine.facts.transfer import around, graph
+        from lamina_engine.facts.view import fact_view_at
+
+        for name, value in (("hops", hops), ("limit", 1 if limit is None else limit)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (name == "hops" and value > 16):
+                raise InvalidArgument(f"{name}={value!r} must be a whole number from 1 up{' to 16' * (name == 'hops')}")
+        recorded = self._instant(as_of, "as_of")
+        moment = self._instant(valid_at, "valid_at")
+        if moment is None:
+            moment = recorded if recorded is not None else self._memory.clock.now_us()
+        kg = fact_view_at(self._memory, recorded)
+        document = graph(kg, None if history else moment)
+        total = len(document["nodes"])
+        if center is not None:
+            found = kg.entity(entity_row(kg, center, None, part=True))
+            center = found.name if any(node["id"] == found.name for node in document["nodes"]) else found.id
+        elif limit is not None and total > limit:
+            ends = Counter(end for edge in document["edges"] for end in (edge["source"], edge["target"]))
+            center = min(document["nodes"], key=lambda node: (-ends[node["id"]], node["id"]))["id"]
+        if center is not None:
+            document = around(document, center, hops, total if limit is None else limit)
+        return {**document, "center": center, "left_out": total - len(document["nodes"])}
 
     # ------------------------------------------------------------------ sources
 

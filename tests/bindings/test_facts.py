@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -239,3 +240,39 @@ def test_about_takes_part_of_a_name(plain: Vault) -> None:
         with pytest.raises(EntityNotFound):
             plain.facts.about(nothing)
     assert plain.facts.resolve("billing", part=True).how == "part"
+
+
+def test_a_graph_is_the_document_that_export_writes(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.facts.add("Ann", "works_at", "Acme", object_type="company", valid_from="2024-01-01")
+        vault.facts.add("Ann", "works_at", "Globex", object_type="company", valid_to="2024-01-01")
+        vault.facts.add("Ann", "port", "3055")
+        vault.export(tmp_path / "g.json", "graph-json")
+        written = json.loads((tmp_path / "g.json").read_text())
+        whole = vault.facts.graph()
+        assert {name: whole[name] for name in written} == written
+        assert (whole["center"], whole["left_out"]) == (None, 0)
+        spans = {each["target"]: each for each in vault.facts.graph(history=True)["edges"]}  # type: ignore[attr-defined]
+        assert spans["Acme"]["valid_from"] == "2024-01-01T00:00:00Z"
+        assert spans["Globex"]["valid_to"] == "2024-01-01T00:00:00Z"
+        then = vault.facts.graph(valid_at="2023-06-01")
+        assert [each["target"] for each in then["edges"]] == ["Globex"]  # type: ignore[attr-defined]
+
+
+def test_a_large_graph_is_cut_around_its_best_joined_entity_or_the_one_named(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.facts.add_many(
+            [{"subject": f"P{i}", "predicate": "next", "object": f"P{i + 1}", "kind": "entity", "object_type": "place"} for i in range(9)]
+            + [{"subject": f"P{i}", "predicate": "near", "object": "P5", "kind": "entity", "object_type": "place"} for i in (1, 9)]
+        )  # fmt: skip
+        cut = vault.facts.graph(limit=8, hops=1)
+        assert (cut["center"], cut["left_out"]) == ("P5", 5)
+        assert [node["id"] for node in cut["nodes"]] == ["P1", "P4", "P5", "P6", "P9"]  # type: ignore[attr-defined]
+        near = vault.facts.graph("p2", hops=1)
+        assert [node["id"] for node in near["nodes"]] == ["P1", "P2", "P3"]  # type: ignore[attr-defined]
+        assert len(vault.facts.graph("P2", hops=16, limit=4)["nodes"]) == 4  # type: ignore[arg-type]
+        for wrong in ({"hops": 0}, {"hops": 17}, {"limit": 0}):
+            with pytest.raises(lamina.InvalidArgument):
+                vault.facts.graph(**wrong)
+        with pytest.raises(lamina.EntityNotFound):
+            vault.facts.graph("nobody")

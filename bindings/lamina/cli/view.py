@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from lamina.cli.command import Call, command, embedder_option
+from lamina.cli.terminal import printable
 
 
-@command("view", "lamina view", "lamina view --no-open --port 8788", "lamina view --as-of 2026-03-01 --project shop")
+@command(
+    "view", "lamina view", "lamina view --no-open --port 8788", "lamina view --as-of 2026-03-01 --project shop",
+    "lamina view --export memory.html", "lamina view --export graph.html --data graph-data.json",
+)  # fmt: skip
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Port on loopback. [default: a free one]"
 )
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
 @click.option("--as-of", metavar="DATE", help="Recall and facts as of that moment, until the page names another.")
 @click.option("--project", metavar="NAME", help="Only this project, until the page names another.")
+@click.option("--export", "page", metavar="FILE", help="Write a page of one file instead, which opens from disk.")
+@click.option(
+    "--data", metavar="NAME", help="With --export: a page without data, for the graph in that file beside it."
+)
 @embedder_option
-def view(call: Call, port: int, no_open: bool, as_of: str | None, project: str | None, embedder: str | None) -> None:
+def view(
+    call: Call, port: int, no_open: bool, as_of: str | None, project: str | None, page: str | None, data: str | None,
+    embedder: str | None,
+) -> None:  # fmt: skip
     """Look at the vault in the browser.
 
     Search with the terms of every score, a map of all chunks by meaning, topics, facts, and what an agent would be told. It
     serves this machine alone, needs the token of the address that it prints, reads only, and runs until Ctrl-C.
     """
+    if page is not None:
+        _write_page(call, Path(page), data, project=project, as_of=as_of, embedder=embedder)
+        return
+    if data is not None:
+        raise click.UsageError("--data goes with --export FILE, the page that reads it")
     try:
         from lamina.view.server import Viewer, run_viewer
     except ImportError as error:
@@ -38,3 +56,22 @@ def view(call: Call, port: int, no_open: bool, as_of: str | None, project: str |
             vault.recall("date", 1, lanes=["lexical"], as_of=as_of)  # which says what is no date, as the page would
     viewer = Viewer(lambda: call.open(mode="r", embedder=embedder), project=project, as_of=as_of)
     run_viewer(viewer, port, browse=not no_open)
+
+
+def _write_page(
+    call: Call, page: Path, data: str | None, *, project: str | None, as_of: str | None, embedder: str | None
+) -> None:
+    from lamina.view.export import keep_answers, keep_nothing, make_page
+    from lamina_engine.atomic_write import atomic_write
+
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"--export {page.name!r} is a page; name it .html")
+    if data is not None:
+        kept = keep_nothing(data)
+    else:
+        with call.open(mode="r", embedder=embedder) as vault:
+            kept = keep_answers(vault, project, as_of)
+    with atomic_write(page) as aside:
+        size = aside.write_bytes(make_page(kept))
+    document = {"page": str(page), "bytes": size, "views": list(kept.views), "data": data, "about": kept.about}
+    call.answer(document, lambda: [f"wrote {printable(str(page))}: {printable(kept.about)}"])

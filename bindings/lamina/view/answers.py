@@ -146,6 +146,45 @@ def answer_facts(vault: lamina.Vault, query: Query, _: str) -> Document:
     return {"entity": vault.facts.entity(name).to_dict(), "facts": found.to_dicts()}
 
 
+def answer_graph(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return entities and what relates them; with ``chunk``, the chunks that links join with it."""
+    hops, limit = query.number("hops", 2, 4), query.number("limit", 2_000, 20_000)
+    chunk = query.text("chunk")
+    if chunk is not None:
+        return _linked(vault, chunk, hops, limit)
+    return vault.facts.graph(
+        query.text("center"),
+        hops,
+        limit,
+        valid_at=query.text("valid_at"),
+        as_of=query.as_of,
+        history=query.flag("history"),
+    )
+
+
+def _linked(vault: lamina.Vault, identity: str, hops: int, limit: int) -> Document:
+    center = vault.get(identity).id
+    near = vault.links.neighbors(center, hops, limit=limit)
+    chunks = vault.get_many([center, *(each.id for each in near)][:limit])
+    inside = {chunk.id for chunk in chunks}
+    links = {
+        (link.source, link.target, link.relation)
+        for chunk in chunks for link in vault.links(chunk.id, "out") if link.target in inside
+    }  # fmt: skip
+    return {
+        "nodes": [{"id": chunk.id, "category": chunk.type, "label": _name(chunk)} for chunk in chunks],
+        "edges": [{"source": source, "target": target, "predicate": name} for source, target, name in sorted(links)],
+        "facts": {chunk.id: [{"key": key, "value": value} for key, value in _facts_of(chunk)] for chunk in chunks},
+        "stats": {}, "center": center, "left_out": 0,
+    }  # fmt: skip
+
+
+def _facts_of(chunk: lamina.Chunk) -> list[tuple[str, str]]:
+    day = None if chunk.created_at is None else chunk.created_at.date().isoformat()
+    found = [("written", day), ("project", chunk.project), ("source", chunk.source), ("text", _line(chunk.text))]
+    return [(key, value) for key, value in found if value]
+
+
 def answer_topics(vault: lamina.Vault, query: Query, _: str) -> Document:
     """Return the topics, largest first."""
     return {"topics": vault.topics().to_dicts()}
@@ -184,6 +223,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/api/points": Route(answer_points, frozenset()),
     "/api/ids": Route(answer_ids, frozenset({"from", "n"})),
     "/api/facts": Route(answer_facts, frozenset({"entity", "valid_at", "history", "as_of"})),
+    "/api/graph": Route(answer_graph, frozenset({"center", "chunk", "hops", "limit", "valid_at", "history", "as_of"})),
     "/api/topics": Route(answer_topics, frozenset()),
     "/api/topic/": Route(answer_topic, frozenset()),
     "/api/verify": Route(answer_verify, frozenset()),

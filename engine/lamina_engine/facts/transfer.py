@@ -106,26 +106,31 @@ def export_graph(memory: Memory, path: Path) -> int:
     return sum(len(facts) for facts in document["facts"].values()) + len(document["edges"])
 
 
-def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
-    """Return a moment's facts as ``nodes``, ``edges``, ``facts`` and ``stats``, in fixed order."""
+def graph(kg: FactView, valid_at: int | None) -> dict[str, Any]:
+    """Return a moment's facts as ``nodes``, ``edges``, ``facts`` and ``stats``, in fixed order.
+
+    Without a moment, facts of all times, each with ``valid_from`` and ``valid_to`` where it has them.
+    """
     entities = {entity.id: entity for entity in map(kg.entity, _entity_rows(kg))}
     count: dict[str, int] = {}
     for entity in entities.values():
         count[entity.name] = count.get(entity.name, 0) + 1
     shown = {key: entity.name if count[entity.name] == 1 else key for key, entity in entities.items()}
-    edges, facts = set(), dict[str, list[dict[str, str]]]()
+    edges, facts = dict[tuple[object, ...], dict[str, str]](), dict[str, list[dict[str, str]]]()
     for fact in _all_facts(kg, valid_at):
+        span = {} if valid_at is not None else _span(fact)
+        subject = shown[fact.subject_id]
         if fact.object_id is not None:
-            edges.add((shown[fact.subject_id], shown[fact.object_id], fact.predicate))
+            other = shown[fact.object_id]
+            edge = {"source": subject, "target": other, "predicate": fact.predicate, **span}
+            edges[subject, other, fact.predicate, *span.items()] = edge
         else:
-            facts.setdefault(shown[fact.subject_id], []).append({"key": fact.predicate, "value": fact.object})
+            facts.setdefault(subject, []).append({"key": fact.predicate, "value": fact.object, **span})
     return {
         "nodes": sorted(
             ({"id": shown[key], "category": entity.type} for key, entity in entities.items()), key=lambda node: node["id"]
         ),
-        "edges": [
-            {"source": source, "target": target, "predicate": predicate} for source, target, predicate in sorted(edges)
-        ],
+        "edges": [edges[key] for key in sorted(edges)],
         "facts": {
             name: sorted(facts[name], key=lambda fact: (fact["key"], fact["value"])) for name in sorted(facts)
         },
@@ -134,6 +139,30 @@ def graph(kg: FactView, valid_at: int) -> dict[str, Any]:
             "aliases": sum(len(entity.aliases) for entity in entities.values()),
         },
     }  # fmt: skip
+
+
+def _span(fact: Fact) -> dict[str, str]:
+    moments = {"valid_from": format_instant(fact.valid_from_us), "valid_to": format_instant(fact.valid_to_us)}
+    return {name: moment for name, moment in moments.items() if moment is not None}
+
+
+def around(document: dict[str, Any], center: str, hops: int, limit: int) -> dict[str, Any]:
+    """Return the nodes within some hops of one, nearest first, then by id, and all that joins them."""
+    near: dict[str, set[str]] = {node["id"]: set() for node in document["nodes"]}
+    for edge in document["edges"]:
+        near[edge["source"]].add(edge["target"])
+        near[edge["target"]].add(edge["source"])
+    inside, rim = {center}, {center}
+    for _ in range(hops):
+        reached = sorted(set().union(*(near[name] for name in rim)) - inside)[: limit - len(inside)]
+        rim = set(reached)
+        inside |= rim
+    return {
+        "nodes": [node for node in document["nodes"] if node["id"] in inside],
+        "edges": [each for each in document["edges"] if each["source"] in inside and each["target"] in inside],
+        "facts": {name: facts for name, facts in document["facts"].items() if name in inside},
+        "stats": document["stats"],
+    }
 
 
 def is_fact_file(path: Path) -> bool:

@@ -1,9 +1,12 @@
 // Requests to the viewer's own server, with the token that came in the address.
 
+import { kept, keptAnswer } from "/static/kept.js";
+
 const KEY = "lamina-token";
 
 /** Take the token out of the address, which is then clean, into this tab's memory. */
 export function takeToken() {
+  if (kept) return;
   const found = /^#t=([\w-]+)$/.exec(location.hash);
   if (found) {
     sessionStorage.setItem(KEY, found[1]);
@@ -46,10 +49,10 @@ async function request(path, params = {}, signal = undefined) {
 }
 
 /** The JSON document of a path. */
-export const ask = async (path, params, signal) => (await request(path, params, signal)).json();
+export const ask = async (path, params, signal) => kept ? keptAnswer(path, params ?? {}) : (await request(path, params, signal)).json();
 
 /** The bytes of a path. */
-export const askBytes = async (path, params, signal) => (await request(path, params, signal)).arrayBuffer();
+export const askBytes = async (path, params, signal) => kept ? keptAnswer(path, params ?? {}) : (await request(path, params, signal)).arrayBuffer();
 
 /** The path of a chunk: ids may hold anything. */
 export const chunkPath = (id) => `/api/chunk/${encodeURIComponent(id)}`;

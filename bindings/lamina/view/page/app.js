@@ -3,15 +3,18 @@
 import { ask, takeToken } from "/static/api.js";
 import { showDetails } from "/static/details.js";
 import { h } from "/static/dom.js";
+import { kept } from "/static/kept.js";
 import { address, change, current, go, onChange } from "/static/state.js";
 import contextView from "/static/context.js";
 import healthView from "/static/health.js";
+import graphView from "/static/graph.js";
 import mapView from "/static/map.js";
 import factsView from "/static/facts.js";
 import topicsView from "/static/topics.js";
 import searchView from "/static/search.js";
 
-const VIEWS = [searchView, mapView, topicsView, factsView, contextView, healthView];
+const VIEWS = [searchView, mapView, graphView, topicsView, factsView, contextView, healthView]
+  .filter((each) => !kept || kept.views.includes(each.name));
 const place = (id) => document.getElementById(id);
 let overview = null;
 let running = new AbortController();
@@ -32,6 +35,8 @@ async function show() {
     running.abort();
     running = new AbortController();
     await render(view, params, running.signal);
+  } else {
+    view.update?.(params);
   }
   const details = place("details");
   if (show.chunk !== params.chunk) {
@@ -72,7 +77,7 @@ function problem(error) {
 }
 
 /** Follow a link inside the page; with a modifier the browser opens it elsewhere. */
-export function follow(event, action) {
+function follow(event, action) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
   action();
@@ -151,8 +156,13 @@ place("find").addEventListener("submit", (event) => {
 place("theme").addEventListener("click", () =>
   setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]));
 
+if (kept) {
+  place("find").hidden = true;
+  place("about").textContent = kept.about;
+  place("about").hidden = false;
+}
 takeToken();
 setTheme(localStorage.getItem("lamina-theme") ?? "auto");
 onChange(show);
 await show();
-setInterval(poll, 2000);
+if (!kept) setInterval(poll, 2000);

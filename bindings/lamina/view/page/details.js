@@ -3,7 +3,8 @@
 import { ask, chunkPath } from "/static/api.js";
 import { command, copier, h, quoted } from "/static/dom.js";
 import { chunkLink } from "/static/parts.js";
-import { change } from "/static/state.js";
+import { kept } from "/static/kept.js";
+import { change, go } from "/static/state.js";
 
 /** Fill the column with a chunk; hide it without one. */
 export async function showDetails(place, id) {
@@ -37,6 +38,7 @@ function details(chunk) {
     h("pre", { class: "text", tabindex: 0, "aria-label": "Text" }, chunk.text),
     chunk.text_left_out ? h("p", { class: "note" }, `${chunk.text_left_out.toLocaleString("en")} more characters: `, h("code", {}, `lamina get ${quoted(chunk.id)}`)) : "",
     section("Links", chunk.links.map((link) => [link.outward ? link.relation : `${link.relation} (from)`, link.other, link.label])),
+    chunk.links.length && !kept ? h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("graph", { around: chunk.id, chunk: chunk.id }) }, "Graph of its links")) : "",
     chunk.links_left_out ? h("p", { class: "note" }, `${chunk.links_left_out} more`) : "",
     section("Similar", chunk.similar.map((each) => [each.score.toFixed(2), each.id, each.label])),
     chunk.history.length > 1 ? [h("h3", {}, "History"), h("ul", {}, chunk.history.map((event) =>

@@ -1,11 +1,13 @@
-// The state of the page is its address: the view is the path, everything else the query.
+// The state of the page is its address: the view is the path, everything else the query. A file has both after `#`.
+
+import { kept } from "/static/kept.js";
 
 const listeners = [];
 
 /** The view and its parameters, as the address has them. */
 export function current() {
-  const params = Object.fromEntries(new URLSearchParams(location.search));
-  return { view: location.pathname.slice(1), params };
+  const { pathname, search } = kept ? new URL(location.hash.slice(1) || "/", "file:///") : location;
+  return { view: pathname.slice(1), params: Object.fromEntries(new URLSearchParams(search)) };
 }
 
 export const onChange = (listener) => listeners.push(listener);
@@ -14,7 +16,7 @@ export const onChange = (listener) => listeners.push(listener);
 export function address(view, params = {}) {
   const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const query = new URLSearchParams(given).toString();
-  return `/${view}${query ? `?${query}` : ""}`;
+  return `${kept ? "#" : ""}/${view}${query ? `?${query}` : ""}`;
 }
 
 /** Go to a view; `replace` where going back should not stop here. */

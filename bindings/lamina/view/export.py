@@ -1,0 +1,158 @@
+"""A page of one file: script and style inline, allowed by their digests, with the answers that it shows."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import lamina
+from lamina.view.answers import ROUTES
+from lamina.view.requests import Query
+
+if TYPE_CHECKING:
+    from lamina.view.answers import Document
+
+_ENTRY: Final = "app.js"
+_WORKER: Final = "layout.js"
+_IMPORT: Final = re.compile(r'^import (?:(?:(\w+)|\{ ([^}]*) \}) from )?"/static/([\w.-]+)";\n', re.MULTILINE)
+_EXPORT: Final = re.compile(
+    r"^export (?:\{ ([^}]*) \};\n|(default) |(?=(?:async )?(?:function|const|class) (\w+)))", re.MULTILINE
+)
+
+
+class Kept(NamedTuple):
+    """What a page has with it, as it has no server."""
+
+    about: str
+    """What it contains, said on top of it."""
+    views: tuple[str, ...]
+    answers: Mapping[str, Document | bytes]
+    """By path of the API."""
+    data: str | None = None
+    """Name of a file beside the page with the graph; None where the answers hold it."""
+
+
+def keep_answers(vault: lamina.Vault, project: str | None = None, as_of: str | None = None) -> Kept:
+    """Return what a page shows of a vault without a server: the views that need no question."""
+
+    def answer(path: str, name: str = "", **given: str) -> Document | bytes:
+        route = ROUTES[path]
+        return route.answer(vault, Query([*given.items()], route.parameters, project, as_of), name)
+
+    topics = vault.topics()
+    overview = answer("/api/overview")
+    assert isinstance(overview, dict)
+    answers = {
+        "/api/overview": {**overview, "path": ""},  # where it lies is nobody's business who gets the page
+        "/api/graph": answer("/api/graph", limit="20000", history="1"),
+        "/api/topics": answer("/api/topics"),
+        **{f"/api/topic/{topic.id}": answer("/api/topic/", topic.id) for topic in topics},
+    }
+    day = (as_of or vault.now.isoformat())[:10]
+    about = f"{overview['name']} as it was on {day}: its entities and facts, its topics with titles of chunks, and its sizes."
+    return Kept(about, ("graph", "topics", "health"), answers)
+
+
+def keep_nothing(data: str) -> Kept:
+    """Return what a page has that reads the graph of a file beside it."""
+    if not re.fullmatch(r"(?![./])[\w./-]+", data) or ".." in data:
+        raise lamina.InvalidArgument(
+            f"--data {data!r} is no name of a file beside the page; give letters, digits, `.`, `-`, `_` and `/`, such as graph-data.json"
+        )
+    overview: Document = {"name": data, "projects": [], "profiles": [], "snapshot": 0, "stats": {"chunks": 0}}
+    about = f"This page holds no data. It shows the entities and relations of {data}, which lies beside it."
+    return Kept(about, ("graph",), {"/api/overview": overview}, data)
+
+
+def make_page(kept: Kept) -> bytes:
+    """Return the page; it asks for nothing but the file of data that it names."""
+    page = files("lamina.view") / "page"
+
+    def read(name: str) -> str:
+        return (page / name).read_text("utf-8")
+
+    answers = {
+        path: base64.b64encode(each).decode() if isinstance(each, bytes) else each
+        for path, each in kept.answers.items()
+    }
+    worker = join_modules(_WORKER, read)
+    document = {"about": kept.about, "views": kept.views, "answers": answers, "data": kept.data, "worker": worker}
+    script, style = join_modules(_ENTRY, read), read("style.css")
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:; "
+        "worker-src blob:; base-uri 'none'; form-action 'none'"
+    )
+    if kept.data is not None:
+        policy += "; connect-src 'self'"
+    icon = "data:image/svg+xml;base64," + base64.b64encode(read("icon.svg").encode()).decode()
+    text = read("index.html").replace("/static/icon.svg", icon)
+    text = text.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{_meta(policy)}', 1)
+    text = text.replace('<link rel="stylesheet" href="/static/style.css">\n', f"<style>{style}</style>\n", 1)
+    text = text.replace('<script type="module" src="/static/app.js"></script>\n', "", 1)
+    data = json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    end = f'<script type="application/json" id="kept">{data}</script>\n<script type="module">{script}</script>\n</body>'
+    return text.replace("</body>", end, 1).encode("utf-8", "surrogatepass")
+
+
+def join_modules(entry: str, read: Callable[[str], str]) -> str:
+    """Return a module and all that it imports as one script, which imports nothing.
+
+    Each module becomes a function that returns what it exports; the entry stands last, as it is. A library without imports
+    and exports stays as it is too.
+    """
+    parts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in parts:
+            return
+        text = read(name)
+        for found in _IMPORT.finditer(text):
+            add(found[3])
+        parts[name] = text if name == entry else _enclose(name, text)
+
+    add(entry)
+    parts[entry] = _IMPORT.sub(_bind, parts[entry])
+    script = "\n".join(parts.values())
+    if odd := re.search(r"^(?:import|export)\b.*|</script|<!--", script, re.MULTILINE | re.IGNORECASE):
+        raise ValueError(f"{odd[0]!r} in the page of the viewer cannot be joined into one file")
+    return script
+
+
+def _enclose(name: str, text: str) -> str:
+    """Return a module as a constant that holds what it exports."""
+    names: list[str] = []
+
+    def note(found: re.Match[str]) -> str:
+        names.extend((found[1] or found[3] or "default: $default").split(", "))
+        return "const $default = " if found[2] else ""
+
+    body = _EXPORT.sub(note, _IMPORT.sub(_bind, text))
+    if not names:
+        return text
+    return f"const {_constant(name)} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();"
+
+
+def _bind(found: re.Match[str]) -> str:
+    default, names, name = found.groups()
+    if default is None and names is None:
+        return ""
+    bound = f"default: {default}" if default else names.replace(" as ", ": ")
+    return f"const {{ {bound} }} = {_constant(name)};\n"
+
+
+def _constant(name: str) -> str:
+    return "$" + re.sub(r"\W", "_", name)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _meta(policy: str) -> str:
+    return f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">'
