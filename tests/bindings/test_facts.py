@@ -273,6 +273,6 @@ def test_a_large_graph_is_cut_around_its_best_joined_entity_or_the_one_named(tmp
         assert len(vault.facts.graph("P2", hops=16, limit=4)["nodes"]) == 4  # type: ignore[arg-type]
         for wrong in ({"hops": 0}, {"hops": 17}, {"limit": 0}):
             with pytest.raises(lamina.InvalidArgument):
-                vault.facts.graph(**wrong)
+                vault.facts.graph(**wrong)  # type: ignore[arg-type]
         with pytest.raises(lamina.EntityNotFound):
             vault.facts.graph("nobody")
