@@ -1458,14 +1458,12 @@ class AsyncTopics:
             progress=progress,
         )
 
-    async def places(self) -> pa.Table:
-        """Return every chunk's place on the map of meaning, with dates and lowest topic.
+    async def places(self, *, history: bool = False) -> pa.Table:
+        """Return every chunk's place on the map of meaning, with dates, lowest topic and freshness.
 
         See `Topics.places`.
         """
-        return await asyncio.to_thread(
-            self._sync.places,
-        )
+        return await asyncio.to_thread(self._sync.places, history=history)
 
     async def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
         """Write a map of all topics as one self-contained HTML page.

@@ -131,17 +131,23 @@ class Topics:
                 progress=report,
             )  # fmt: skip
 
-    def places(self) -> pa.Table:
-        """Return every chunk's place on the map of meaning, with dates and lowest topic.
+    def places(self, *, history: bool = False) -> pa.Table:
+        """Return every chunk's place on the map of meaning, with dates, lowest topic and freshness.
 
         Near chunks have near places. The map is laid out once and kept beside the indexes; added chunks are placed among
         their neighbours and move no other.
 
+        Parameters
+        ----------
+        history : bool
+            Include what was known once and is no more: former versions, invalidated and archived chunks.
+
         Returns
         -------
         pyarrow.Table
-            ``id``, ``title``, ``type``, ``project``, ``created_us``, ``recorded_us``, ``topic`` (its id), ``x``, ``y``; one row
-            for each active chunk that has a vector.
+            ``id``, ``title``, ``type``, ``project``, ``topic`` (its id), ``freshness``, ``created_us``, ``recorded_us``,
+            ``gone_us``, ``x``, ``y``; one row for each active chunk that has a vector. With ``history`` one for each time from
+            ``recorded_us`` to before ``gone_us`` (null: still) in which a version was active.
 
         Raises
         ------
@@ -154,7 +160,7 @@ class Topics:
         """
         from lamina_engine.topics.places import places_table
 
-        return places_table(self._memory)
+        return places_table(self._memory, history=history)
 
     def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
         """Write a map of all topics as one self-contained HTML page.

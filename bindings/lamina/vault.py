@@ -168,6 +168,22 @@ def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
     )
 
 
+def vault_at(vault: Vault, moment: Instant) -> Vault:
+    """Return a vault as it was known at a moment, for reading, with its clock standing there; close the first one.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    memory = vault._memory
+    return Vault(memory.at(memory.moment(moment, "as_of")))
+
+
+def count_rewrites(vault: Vault) -> int:
+    """Return how often rows of a vault were forgotten: what was read before the last time is not to be shown again."""
+    return vault._memory.view().snapshot.manifest.rewritten
+
+
 def _check_trusted(root: Path) -> None:
     from lamina.trust import check_trusted  # only writers ask
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  here, since nobody can once the process ends, and a handler may still write
 import contextlib
+import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork
 from lamina_engine import config as configuration
 from lamina_engine.chunks import access_journal as accesses
-from lamina_engine.clock import Clock, Instant
+from lamina_engine.clock import Clock, FixedClock, Instant, utc_datetime
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
-from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError
+from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError, VaultReadOnly
 from lamina_engine.index import native
 from lamina_engine.index.tables import NO_MORE, VECTORS, BulkHint, Tables
 from lamina_engine.index.view import View
@@ -82,6 +83,8 @@ class Memory:
         self._embedders: dict[str, Embedder] = {}
         """Embedders by identity that a reindex of this process has had: one space is read while another is new."""
         self._view: View | None = None
+        self._past: Clock | None = None
+        self._past_view: View | None = None
         self._generation = self.store.snapshot().manifest.rewritten
         self._recalls = 0
         self._writes = 0
@@ -115,8 +118,8 @@ class Memory:
 
     @property
     def clock(self) -> Clock:
-        """Clock of the vault."""
-        return self.store.clock
+        """Clock of the vault; at a past moment it stands there."""
+        return self._past or self.store.clock
 
     @property
     def embedder(self) -> Embedder:
@@ -175,7 +178,22 @@ class Memory:
     def view(self) -> View:
         """Return the newest version, ready to be read; the same object until something is committed."""
         self.check_open()
-        return self.view_of(self.store.snapshot())
+        view = self.view_of(self.store.snapshot())
+        if self._past is None:
+            return view
+        past = self._past_view
+        if past is None or past.snapshot is not view.snapshot:
+            past = self._past_view = View(view.snapshot, view.tables, as_of_us=self._past.now_us())
+        return past
+
+    def at(self, moment_us: int) -> Memory:
+        """Return this memory as it was known at a moment, for reading; close the one that it is made of."""
+        moment = utc_datetime(moment_us)
+        if moment is None:
+            raise InvalidArgument(f"moment {moment_us} is outside the years 1 to 9999")
+        past = copy.copy(self)
+        past._past, past._past_view = FixedClock(moment), None
+        return past
 
     @property
     def closed(self) -> bool:
@@ -229,6 +247,8 @@ class Memory:
         next writer catches up.
         """
         self.check_open()
+        if self._past is not None:
+            raise VaultReadOnly(f"{self.root} is looked at as it was at a past moment, and the past is not written")
         with self.store.exclusive(self.lock_timeout_s):
             try:
                 with self.store.transaction(self.lock_timeout_s) as transaction:

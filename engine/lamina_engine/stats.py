@@ -119,8 +119,9 @@ def _content(memory: Memory, view: View) -> ContentStats:
     counts = np.bincount(types[types >= 0], minlength=len(names)).tolist()
     space = view.snapshot.space
     kg = fact_view(view)
-    made = generation.latest(view.snapshot)
-    present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot).values())
+    made = generation.latest(view.snapshot, view.state.events)
+    stop = None if view.as_of_us is None else view.snapshot.watermark("sources", view.as_of_us)
+    present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot, stop).values())
     return {
         "chunks": status[0],
         "sources": present,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import lamina
+from lamina.view.points import answer_ids, answer_points
 
 if TYPE_CHECKING:
     from lamina.view.requests import Query
@@ -22,7 +22,7 @@ PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic
 
 
 class Route(NamedTuple):
-    """One path of the API, whether an id follows it, and the parameters it knows."""
+    """One path of the API, and the parameters it knows beside ``as_of``, which the vault it gets stands at."""
 
     answer: Callable[[lamina.Vault, Query, str], Document | bytes]
     parameters: frozenset[str]
@@ -103,37 +103,6 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
     }
 
 
-def answer_points(vault: lamina.Vault, query: Query, _: str) -> bytes:
-    """Return the map: length and text of a JSON header, then columns, each at a multiple of 8."""
-    import numpy as np
-
-    table = vault.topics.places()
-    codes = {name: table[name].combine_chunks().dictionary_encode() for name in ("topic", "type", "project")}
-    names = {topic.id: topic for topic in vault.topics()}
-    columns = [
-        ("x", table["x"].to_numpy().astype("<f4")), ("y", table["y"].to_numpy().astype("<f4")),
-        ("created", table["created_us"].to_numpy().astype("<i8")), ("recorded", table["recorded_us"].to_numpy().astype("<i8")),
-        *((name, code.indices.fill_null(65_535).to_numpy().astype("<u2")) for name, code in codes.items()),
-    ]  # fmt: skip
-    topics = [{"id": each, "name": names[each].name} for each in codes["topic"].dictionary.to_pylist()]
-    header = {
-        "n": table.num_rows, "columns": [[name, column.dtype.str] for name, column in columns], "topic": topics,
-        "type": codes["type"].dictionary.to_pylist(), "project": codes["project"].dictionary.to_pylist(),
-        "snapshot": vault.version,
-    }  # fmt: skip
-    text = json.dumps(header, separators=(",", ":")).encode("ascii")
-    text += b" " * (-(4 + len(text)) % 8)
-    parts = [column.tobytes() for _, column in columns]
-    return b"".join([np.uint32(len(text)).tobytes(), text, *(part + bytes(-len(part) % 8) for part in parts)])
-
-
-def answer_ids(vault: lamina.Vault, query: Query, _: str) -> Document:
-    """Return ids and titles of a range of the map's points."""
-    first, n = query.number("from", 0, 100_000_000, 0), query.number("n", 500, 5_000)
-    found = vault.topics.places().slice(first, n)
-    return {"ids": found["id"].to_pylist(), "titles": found["title"].to_pylist(), "snapshot": vault.version}
-
-
 def answer_facts(vault: lamina.Vault, query: Query, _: str) -> Document:
     """Return entities and contradictions; with ``entity``, what is true of it, or ever was."""
     name = query.text("entity")
@@ -142,7 +111,7 @@ def answer_facts(vault: lamina.Vault, query: Query, _: str) -> Document:
             "entities": vault.facts.entities().to_dicts(),
             "contradictions": vault.facts.contradictions().to_dicts(),
         }
-    found = vault.facts.about(name, query.text("valid_at"), query.as_of, history=query.flag("history"))
+    found = vault.facts.about(name, query.text("valid_at"), history=query.flag("history"))
     return {"entity": vault.facts.entity(name).to_dict(), "facts": found.to_dicts()}
 
 
@@ -213,17 +182,17 @@ def answer_verify(vault: lamina.Vault, query: Query, _: str) -> Document:
 
 
 ROUTES: Final[dict[str, Route]] = {
-    "/api/overview": Route(answer_overview, frozenset({"project", "as_of"})),
+    "/api/overview": Route(answer_overview, frozenset({"project"})),
     "/api/version": Route(answer_version, frozenset()),
     "/api/recall": Route(
         answer_recall,
-        frozenset({"q", "k", "profile", "project", "type", "collection", "session", "as_of", "since", "until"}),
+        frozenset({"q", "k", "profile", "project", "type", "collection", "session", "since", "until"}),
     ),
     "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
-    "/api/points": Route(answer_points, frozenset()),
-    "/api/ids": Route(answer_ids, frozenset({"from", "n"})),
-    "/api/facts": Route(answer_facts, frozenset({"entity", "valid_at", "history", "as_of"})),
-    "/api/graph": Route(answer_graph, frozenset({"center", "chunk", "hops", "limit", "valid_at", "history", "as_of"})),
+    "/api/points": Route(answer_points, frozenset({"project"})),
+    "/api/ids": Route(answer_ids, frozenset({"project", "from", "n", "at", "snapshot"})),
+    "/api/facts": Route(answer_facts, frozenset({"entity", "valid_at", "history"})),
+    "/api/graph": Route(answer_graph, frozenset({"center", "chunk", "hops", "limit", "valid_at", "history"})),
     "/api/topics": Route(answer_topics, frozenset()),
     "/api/topic/": Route(answer_topic, frozenset()),
     "/api/verify": Route(answer_verify, frozenset()),

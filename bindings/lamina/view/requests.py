@@ -32,17 +32,14 @@ class Query:
                     400, f"{name} is too long", f"{len(value)} characters", LONGEST_VALUE, "give a shorter one"
                 )
         self._values: Mapping[str, str] = {name: value for name, value in pairs if value != ""}
-        self._project, self._as_of = project, as_of
+        self._project = project
+        self.as_of = self._values.get("as_of", as_of)
+        """The recorded moment that is asked for, else the viewer's; the vault that is asked stands there."""
 
     @property
     def project(self) -> str | None:
         """The project that is asked for, else the viewer's."""
         return self._values.get("project", self._project)
-
-    @property
-    def as_of(self) -> str | None:
-        """The recorded moment that is asked for, else the viewer's."""
-        return self._values.get("as_of", self._as_of)
 
     def text(self, name: str) -> str | None:
         """Return a text, or None."""

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 import lamina
 from lamina.loopback import HOST, Gate, listen, make_token, serve
+from lamina.vault import vault_at
 from lamina.view.answers import ROUTES, Route
 from lamina.view.requests import Query, RequestError
 
@@ -47,6 +48,8 @@ _TYPES: Final = {
 }  # fmt: skip
 _LONGEST_REQUEST: Final = 8_192
 _AT_ONCE: Final = 32
+_MOMENTS: Final = 8
+"""Past moments that are kept ready beside the newest asked for."""
 
 
 class Viewer:
@@ -58,6 +61,7 @@ class Viewer:
         self._open, self._project, self._as_of = open_vault, project, as_of
         self._lock = threading.Lock()
         self._vault: lamina.Vault | None = None
+        self._past: dict[str, lamina.Vault] = {}
         self._files = read_page()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,8 +93,8 @@ class Viewer:
         """Return the answer of one path of the API, or its error as a document."""
         try:
             pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=32)
-            query = Query(pairs, route.parameters, self._project, self._as_of)
-            vault = self._reader()
+            query = Query(pairs, route.parameters | {"as_of"}, self._project, self._as_of)
+            vault = self._reader(query)
             tag = f'"{vault.version}-{hashlib.sha256(str(request.url).encode()).hexdigest()[:16]}"'
             found = route.answer(vault, query, identity)
         except RequestError as error:
@@ -110,11 +114,18 @@ class Viewer:
             return Response(found, media_type="application/octet-stream", headers={"etag": tag})
         return Response(_json(found), media_type="application/json", headers={"etag": tag})
 
-    def _reader(self) -> lamina.Vault:
+    def _reader(self, query: Query) -> lamina.Vault:
+        """Return the vault, at the moment that is asked for."""
         with self._lock:
             if self._vault is None:
                 self._vault = self._open()
-            return self._vault
+            if query.as_of is None:
+                return self._vault
+            past = vault_at(self._vault, query.as_of)
+            query.as_of = past.now.isoformat()
+            if query.as_of not in self._past:
+                self._past = {**dict(list(self._past.items())[-_MOMENTS:]), query.as_of: past}
+            return self._past[query.as_of]
 
 
 def find_route(path: str) -> tuple[Route, str] | None:

@@ -6,12 +6,14 @@ state of that moment.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.clock import MISSING_US
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 
@@ -33,6 +35,23 @@ _STATUS_OF_KIND: Final = {
 }
 _PIN_OF_KIND: Final = {"pin": 1, "unpin": 0}
 _SNOOZES: Final = ("snooze", "wake")
+
+
+class Spans(NamedTuple):
+    """Times in which rows were active, by row and time; a row that was restored has several.
+
+    Attributes
+    ----------
+    rows : int64 (m,)
+    since : int64 (m,)
+        us UTC of recorded time.
+    gone : int64 (m,)
+        us UTC, from when it is active no more; `MISSING_US` where it still is.
+    """
+
+    rows: NDArray[np.int64]
+    since: NDArray[np.int64]
+    gone: NDArray[np.int64]
 
 
 class State:
@@ -126,6 +145,36 @@ class State:
     def asleep(self, now_us: int) -> NDArray[np.int64]:
         """Return the rows that are snoozed at a moment, ascending."""
         return np.array(sorted(row for row, until_us in self.snoozed.items() if now_us < until_us), np.int64)
+
+    def spans(self, snapshot: Snapshot) -> Spans:
+        """Return when each row was active. Forgotten rows never were."""
+        rows = np.flatnonzero(self.status != FORGOTTEN)
+        recorded = snapshot.numbers("chunks", "recorded_at", np.arange(len(self.status)), MISSING_US)
+        changed: dict[int, list[list[int]]] = {}
+        for row, status, moment in self._changes(snapshot):
+            own = changed.setdefault(row, [[int(recorded[row]), MISSING_US]])
+            if status != ACTIVE and own[-1][1] == MISSING_US:
+                own[-1][1] = moment
+            elif status == ACTIVE and own[-1][1] != MISSING_US:
+                own.append([moment, MISSING_US])
+        same = rows[~np.isin(rows, list(changed))]
+        found = [(row, *each) for row in rows[np.isin(rows, list(changed))].tolist() for each in changed[row]]
+        still = np.array([same, recorded[same], np.full(same.size, MISSING_US)], np.int64)
+        every = np.concatenate([still, np.array(found, np.int64).reshape(-1, 3).T], axis=1)
+        return Spans(*every[:, np.lexsort((every[1], every[0]))])
+
+    def _changes(self, snapshot: Snapshot) -> Iterator[tuple[int, int, int]]:
+        """Yield what changed the status of a row, in order: row, status, moment (us UTC)."""
+        for segment in snapshot.segments("events"):
+            kind = segment.column("kind")
+            end = min(self.events - segment.start, segment.rows)
+            rows = segment.numbers("row").astype(np.int64)
+            to = np.array([_STATUS_OF_KIND.get(name, -1) for name in kind.dictionary.to_pylist()], np.int64)
+            codes = to[kind.indices.to_numpy(zero_copy_only=False)]
+            hit = np.flatnonzero((codes >= 0) & (rows >= 0) & (rows < len(self.status)))
+            hit = hit[hit < end]
+            moments = segment.numbers("recorded_at").astype(np.int64)[hit]
+            yield from zip(rows[hit].tolist(), codes[hit].tolist(), moments.tolist(), strict=True)
 
     def active(self) -> NDArray[np.bool_]:
         """Return bool (n,): True where the row is current and valid."""

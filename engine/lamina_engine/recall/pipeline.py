@@ -234,7 +234,7 @@ def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: boo
             skipped -= len(ranked.kept) - len(kept)
             ranked = msgspec.structs.replace(ranked, kept=kept)
         found.append(ranked)
-    if request.profile.decay.reinforcement.most > 1.0 and request.as_of_us is None and memory.store.is_trusted:
+    if request.profile.decay.reinforcement.most > 1.0 and view.as_of_us is None and memory.store.is_trusted:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
 
         rows = np.concatenate([each.candidates.rows[each.kept] for each in found])

@@ -28,6 +28,7 @@ from lamina_engine.topics.generation import (
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.results import JSONValue
+    from lamina_kernels.layouts import I64
 
 
 _ASSIGNED = "assigned"
@@ -89,18 +90,20 @@ class CurrentTopics(NamedTuple):
     members: Members
 
 
-def current_topics(view: View) -> CurrentTopics:
-    """Return the topics of a version; none where it was never clustered."""
-    detail = latest(view.snapshot)
+def current_topics(view: View, rows: I64 | None = None) -> CurrentTopics:
+    """Return the topics of a version with their active members, or those among some rows; none without a clustering."""
+    detail = latest(view.snapshot, view.state.events)
     if detail is None:
         return CurrentTopics([], Members([], [], np.empty(0, np.int64), np.empty(0, np.float32), []))
     topics = read_topics(view.snapshot, detail.generation)
     members = read_members(view.snapshot, detail.generation)
+    usable = usable_rows(view) if rows is None else rows
     if members.rows.size:
-        members = members.select(np.flatnonzero(view.state.active()[members.rows]))
+        kept = view.state.active()[members.rows] if rows is None else np.isin(members.rows, rows)
+        members = members.select(np.flatnonzero(kept))
     if detail.space == current_space(view):  # vectors of another model have nothing to do with these centroids
         then = rows_at(view, detail.rows, detail.events)
-        fresh = np.setdiff1d(usable_rows(view), then, assume_unique=True)
+        fresh = np.setdiff1d(usable, then, assume_unique=True)
         late = assign_new(view, topics, fresh, detail.threshold)
         members = members.join(
             Members(late.topics, late.chunks, late.rows, late.probabilities, [_ASSIGNED] * late.rows.size)

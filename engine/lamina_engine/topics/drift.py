@@ -48,16 +48,17 @@ class Drift(NamedTuple):
 
 def usable_rows(view: View) -> I64:
     """Return the rows that can be clustered: current, and with a vector."""
-    return _with_vectors(view, np.flatnonzero(view.state.active()[: view.vector_rows]))
+    return rows_with_vectors(view, np.flatnonzero(view.state.active()[: view.vector_rows]))
 
 
 def rows_at(view: View, rows: int, events: int) -> I64:
     """Return the rows that could be clustered at earlier watermarks, without forgotten ones."""
     state = State(view.snapshot, rows=rows, events=events)
-    return _with_vectors(view, np.flatnonzero(state.active()[: view.vector_rows]))
+    return rows_with_vectors(view, np.flatnonzero(state.active()[: view.vector_rows]))
 
 
-def _with_vectors(view: View, rows: I64) -> I64:
+def rows_with_vectors(view: View, rows: I64) -> I64:
+    """Return those of some rows below `View.vector_rows` that have a vector."""
     return rows[view.vectors.present(rows)] if rows.size else rows
 
 

@@ -108,14 +108,15 @@ class Members:
         return both.select(np.argsort(both.rows, kind="stable"))
 
 
-def latest(snapshot: Snapshot) -> Detail | None:
-    """Return the current generation's detail; None where nothing was ever clustered."""
+def latest(snapshot: Snapshot, stop: int | None = None) -> Detail | None:
+    """Return the current generation's detail, or that below a row of the events log; None before the first."""
     for segment in reversed(snapshot.segments("events")):
         kind = segment.column("kind")
         names = kind.dictionary.to_pylist()
         if KIND not in names:
             continue
-        hits = np.flatnonzero(columns.numbers(kind.indices) == names.index(KIND))
+        codes = columns.numbers(kind.indices)[: None if stop is None else max(stop - segment.start, 0)]
+        hits = np.flatnonzero(codes == names.index(KIND))
         if hits.size:
             return _detail(segment.values("detail", hits[-1:])[0])
     return None

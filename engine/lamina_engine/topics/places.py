@@ -22,7 +22,7 @@ from lamina_engine.index.view import View
 from lamina_engine.reports import ProgressListener
 from lamina_engine.store.shape import own_files
 from lamina_engine.topics.catalog import current_topics
-from lamina_engine.topics.drift import MOST_CHANGED, usable_rows
+from lamina_engine.topics.drift import MOST_CHANGED, rows_with_vectors, usable_rows
 from lamina_engine.topics.layout import lay_out, place
 from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
@@ -37,8 +37,8 @@ class PlacesDamaged(LaminaError, OSError):
     """A saved map that is torn or altered; it is laid out again."""
 
 
-_SEAL: Final = Seal(b"LMNAMAP\n", 1, "QQ", what="map", damaged=PlacesDamaged)
-"""Fields: rows, and how many of them were laid out together. Payload: rows, int64; their places, float32 (n, 2)."""
+_SEAL: Final = Seal(b"LMNAMAP\n", 2, "QQ", what="map", damaged=PlacesDamaged)
+"""Fields: rows, and how many of them were laid out together. Payload: rows, int64, those first; places, float32 (n, 2)."""
 
 _NAME: Final = re.compile(r"map-[0-9a-f]{16}\.places(\.tmp)?")
 _LAYING_OUT: Final = after_fork.make_lock()
@@ -51,7 +51,6 @@ class Places(NamedTuple):
     Attributes
     ----------
     rows : int64 (n,)
-        Ascending.
     places : float32 (n, 2)
     """
 
@@ -63,9 +62,9 @@ _NOTHING: Final = Places(np.empty(0, np.int64), np.empty((0, 2), np.float32))
 
 
 def chunk_places(
-    newest: View, view: View | None = None, *, save: bool = True, progress: ProgressListener | None = None
+    newest: View, seen: I64 | None = None, *, save: bool = True, progress: ProgressListener | None = None
 ) -> Places:
-    """Return the places of a view's chunks with vectors; past ones lie on the newest map.
+    """Return the places of a version's chunks with vectors, or of some rows; past ones lie on the newest map.
 
     Without ``save`` nothing is written, as for a vault that is not trusted.
 
@@ -76,50 +75,56 @@ def chunk_places(
     if newest.snapshot.space is None:
         return _NOTHING
     rows = usable_rows(newest)
-    seen = rows if view is None else usable_rows(view)
+    seen = rows if seen is None else seen
     name = hashlib.sha256(newest.snapshot.vector_log.encode()).hexdigest()[:16]
     path = newest.tables.folder / f"map-{name}.places"
     with _LAYING_OUT:
         saved, base = _read(path, newest.vector_rows)
         made = saved
-        if _has_changed(rows, saved.rows, base):
+        if _has_changed(rows, saved.rows[:base]):
             base = rows.size
             made = Places(rows, lay_out(unit_rows(newest.vectors.gather(rows)), progress=progress))
         made = _extend(newest, made, np.setdiff1d(np.union1d(rows, seen), made.rows, assume_unique=True))
         if save and made is not saved:
             _write(path, made, base)
-    return Places(seen, made.places[np.searchsorted(made.rows, seen)])
+    order = np.argsort(made.rows)
+    return Places(seen, made.places[order[np.searchsorted(made.rows, seen, sorter=order)]])
 
 
-def places_table(memory: Memory) -> pa.Table:
-    """Return the places of active chunks, each with its dates, type, project and lowest topic."""
+def places_table(memory: Memory, *, history: bool = False) -> pa.Table:
+    """Return the places of active chunks, or of all that ever were, with dates, topic and freshness."""
     import pyarrow as pa
 
     view = memory.view()
-    found = chunk_places(view, save=memory.store.is_trusted)
-    rows, places = found
-    _, members = current_topics(view)
-    topics: list[str | None] = [None] * rows.size
-    at = np.searchsorted(rows, members.rows)
-    for position, row, topic in zip(at.tolist(), members.rows.tolist(), members.topics, strict=True):
-        if position < rows.size and rows[position] == row:
-            topics[position] = topic
-    texts = {name: view.snapshot.values("chunks", name, rows) for name in ("id", "title", "type", "project")}
-    dates = {
-        f"{name}_us": pa.array(view.snapshot.numbers("chunks", f"{name}_at", rows, MISSING_US), pa.int64())
-        for name in ("created", "recorded")
-    }
-    return pa.table(
-        {name: pa.array(values, pa.string()) for name, values in texts.items()}
-        | dates
-        | {"topic": pa.array(topics, pa.string()), "x": pa.array(places[:, 0]), "y": pa.array(places[:, 1])}
+    now = view if view.as_of_us is None else View(view.snapshot, view.tables)
+    rows = usable_rows(view)
+    since, gone = view.snapshot.numbers("chunks", "recorded_at", rows, MISSING_US), np.full(rows.size, MISSING_US)
+    if history:
+        spans = view.state.spans(view.snapshot)
+        kept = np.isin(spans.rows, rows_with_vectors(view, np.unique(spans.rows[spans.rows < view.vector_rows])))
+        rows, since, gone = (column[kept] for column in spans)
+    once, again = np.unique(rows, return_inverse=True)
+    places = chunk_places(now, once, save=memory.store.is_trusted).places[again]
+    _, members = current_topics(view, once if history else None)
+    topics: list[str | None] = [None] * once.size
+    for at, topic in zip(np.searchsorted(once, members.rows).tolist(), members.topics, strict=True):
+        topics[at] = topic
+    texts = {name: view.snapshot.values("chunks", name, once) for name in ("id", "title", "type", "project")}
+    texts |= {"topic": topics, "freshness": view.freshness.tiers_of(once)}
+    created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US)
+    table = pa.table(
+        {name: pa.array(values, pa.string()).take(pa.array(again)) for name, values in texts.items()}
+        | {"created_us": pa.array(created, pa.int64()), "recorded_us": pa.array(since, pa.int64())}
+        | {"gone_us": pa.array(gone, pa.int64(), mask=gone == MISSING_US)}
+        | {"x": pa.array(places[:, 0], pa.float32()), "y": pa.array(places[:, 1], pa.float32())}
     )
+    return table.replace_schema_metadata({"snapshot": str(view.snapshot.manifest.version)})
 
 
-def _has_changed(rows: I64, saved: I64, base: int) -> bool:
+def _has_changed(rows: I64, base: I64) -> bool:
     """Return whether too many rows were added since the last layout, or too many of it are gone."""
-    gone = saved.size - np.intersect1d(saved, rows, assume_unique=True).size
-    return max(rows.size - base, gone) > MOST_CHANGED * base
+    gone = base.size - np.intersect1d(base, rows, assume_unique=True).size
+    return max(rows.size - base.size, gone) > MOST_CHANGED * base.size
 
 
 def remove_places(folder: Path) -> None:
@@ -136,9 +141,7 @@ def _extend(view: View, saved: Places, added: I64) -> Places:
         return Places(added, lay_out(unit_rows(view.vectors.gather(added))))
     around = unit_rows(view.vectors.gather(saved.rows))
     placed = place(around, saved.places, unit_rows(view.vectors.gather(added)))
-    rows = np.concatenate([saved.rows, added])
-    order = np.argsort(rows)
-    return Places(rows[order], np.concatenate([saved.places, placed])[order])
+    return Places(np.concatenate([saved.rows, added]), np.concatenate([saved.places, placed]))
 
 
 def _read(path: Path, most: int) -> tuple[Places, int]:
@@ -149,7 +152,7 @@ def _read(path: Path, most: int) -> tuple[Places, int]:
             rows = np.frombuffer(payload[: 8 * n], "<i8").astype(np.int64)
             places = np.frombuffer(payload[8 * n :], "<f4").reshape(n, 2).astype(np.float32)
             known = rows < most
-            return Places(rows[known], places[known]), base
+            return Places(rows[known], places[known]), int(known[:base].sum())
     return _NOTHING, 0
 
 

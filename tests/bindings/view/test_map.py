@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import lamina
 from tests.bindings.view.conftest import Seen, Served
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 THEMES = ("postgres index query", "bread flour oven", "bicycle tyre pump")
 
@@ -27,11 +29,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             vault.add(
                 [
                     {"id": f"m{month}-{i}", "title": f"Note {month} {i}", "text": f"{THEMES[i % 3]} number {i} {month}",
-                     "type": "note" if i % 2 else "decision", "created_at": f"2025-{1 + i % 12:02}-01T00:00:00Z"}
+                     "type": "note" if i % 2 else "decision", "project": ("shop", "kitchen")[i // 2 % 2], "created_at": f"2025-{1 + i % 12:02}-01T00:00:00Z"}
                     for i in range(30)
                 ]
             )  # fmt: skip
             vault.cluster()
+    with lamina.open(folder, clock=lamina.FixedClock("2026-03-05T00:00:00Z")) as vault:
+        for name in ("m1-0", "m1-1"):
+            vault.invalidate(name, "wrong")
     return folder
 
 
@@ -59,7 +64,8 @@ def test_points_are_the_places_of_the_vault(mapped: Served, folder: Path) -> Non
     assert got.headers["content-type"] == "application/octet-stream"
     header, found = columns(got.content)
     with lamina.open(folder, mode="r") as vault:
-        table = vault.topics.places()
+        table = vault.topics.places(history=True)
+        assert len(vault.topics.places()) == 58
     assert header["n"] == len(table) == 60
     assert found["x"].tolist() == table["x"].to_pylist()
     assert found["recorded"].tolist() == table["recorded_us"].to_pylist()
@@ -68,57 +74,178 @@ def test_points_are_the_places_of_the_vault(mapped: Served, folder: Path) -> Non
     assert mapped.get("/api/points").content == got.content
 
 
-def test_a_click_opens_the_chunk_and_time_hides_what_was_not_yet_recorded(browser: Browser, mapped: Served) -> None:
+def place_of(page: Page, served: Served, position: int) -> tuple[float, float]:
+    """Return where a point is drawn, in pixels of the canvas."""
+    _, found = columns(served.get("/api/points").content)
+    x, y, scale = map(float, str(page.locator(".map canvas").get_attribute("data-view")).split())
+    return x + scale * float(found["x"][position]), y + scale * float(found["y"][position])
+
+
+@pytest.fixture
+def page(browser: Browser, mapped: Served) -> Iterator[Page]:
     it = Seen(browser, mapped)
-    try:
-        page = it.go("/map")
-        canvas = page.locator(".map canvas").first
-        expect(canvas).to_have_attribute("data-drawn", "1", timeout=15_000)
-        box = canvas.bounding_box()
-        assert box is not None
-        drawn = page.evaluate(PIXELS)
-        assert len(drawn) == 2
-        canvas.click(position={"x": drawn[0] + 1, "y": drawn[1] + 1})
-        expect(page.get_by_label("Details", exact=True)).to_contain_text("Note")
-        page.keyboard.press("Escape")
-        slider = page.get_by_label("Recorded by")
-        expect(page.locator(".time output")).to_have_text("60 chunks, all")
-        slider.fill("30")
-        expect(page.locator(".time output")).to_have_text("30 chunks recorded by 2026-01-01")
-        expect(page.locator("ul.topics > li").first).to_be_visible()
-        page.get_by_label("Colour by").select_option("type")
-        expect(page.locator("main")).to_contain_text("decision 30")
-        assert it.complaints == []
-    finally:
-        it.context.close()
+    it.go("/map").locator(".map canvas[data-drawn]").wait_for(timeout=20_000)
+    yield it.page
+    assert it.complaints == []
+    it.context.close()
 
 
-PIXELS = """(() => {
-  const canvas = document.querySelector(".map canvas");
-  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const at = data.findIndex((value, i) => i % 4 === 3 && value > 0) >> 2;
-  return [at % width, Math.floor(at / width)];
-})()"""
+def test_a_click_opens_the_chunk_and_hovering_names_it(page: Page, mapped: Served) -> None:
+    x, y = place_of(page, mapped, 5)
+    page.locator(".map canvas").hover(position={"x": x, "y": y})
+    expect(page.locator(".map .tip")).to_contain_text("Note 1 5")
+    page.locator(".map canvas").click(position={"x": x, "y": y})
+    expect(page.get_by_label("Details", exact=True)).to_contain_text("m1-5")
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Details", exact=True)).to_be_hidden()
 
 
-def test_keys_move_and_zoom(browser: Browser, mapped: Served) -> None:
-    it = Seen(browser, mapped)
-    try:
-        page = it.go("/map")
-        canvas = page.locator(".map canvas").first
-        expect(canvas).to_have_attribute("data-drawn", "1", timeout=15_000)
-        before = page.evaluate(PIXELS)
-        canvas.focus()
-        page.keyboard.press("ArrowRight")
-        expect(canvas).to_have_attribute("data-drawn", "2")
-        assert page.evaluate(PIXELS) != before
-        page.keyboard.press("+")
-        page.keyboard.press("0")
-        page.wait_for_timeout(200)
-        assert page.evaluate(PIXELS) == before
-        assert "/map" in page.url
-    finally:
-        it.context.close()
+def test_the_slider_shows_what_was_known_then_what_is_gone_since_too(page: Page) -> None:
+    said = page.locator(".time output")
+    expect(said).to_have_text("58 chunks")
+    page.get_by_label("Known on").fill("0")
+    expect(said).to_have_text("30 chunks known on 2026-01-01 00:00")
+    assert "as_of=2026-01-01" in page.url
+    page.get_by_label("Known on").fill("1")
+    expect(said).to_have_text("60 chunks known on 2026-03-01 00:00")
+    page.reload()
+    expect(said).to_have_text("60 chunks known on 2026-03-01 00:00")
+    page.get_by_label("Known on").fill("2")
+    expect(said).to_have_text("58 chunks")
+    assert "as_of" not in page.url
+
+
+def test_filters_and_colours_are_in_the_address(page: Page) -> None:
+    page.get_by_label("Colour by").select_option("type")
+    expect(page.locator(".tools .legend")).to_contain_text("decision 29")
+    page.locator("select[name=type]").select_option("note")
+    expect(page.locator(".time output")).to_have_text("29 chunks")
+    page.locator("select[name=project]").select_option("shop")
+    expect(page.locator(".time output")).to_have_text("14 chunks")
+    assert "type=note" in page.url
+    page.go_back()
+    expect(page.locator(".time output")).to_have_text("29 chunks")
+    for field, says in (("age", "2025-01-01"), ("freshness", "lamina freshness"), ("project", "others")):
+        page.get_by_label("Colour by").select_option(field)
+        expect(page.locator(".tools .legend")).to_contain_text(says if field != "project" else "shop")
+
+
+def test_a_brush_over_the_dates_chooses_a_span(page: Page) -> None:
+    box = page.locator("svg.dates").bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 2, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, y, steps=4)
+    page.mouse.up()
+    expect(page.locator(".time output")).not_to_have_text("58 chunks")
+    assert page.get_by_label("Written from").input_value().startswith("2025-01")
+    page.get_by_label("Written from").fill("2025-12-01")
+    page.get_by_label("Written before").fill("2026-01-01")
+    expect(page.locator(".time output")).to_have_text("4 chunks")
+    page.mouse.click(box["x"] + 5, y)
+    expect(page.locator(".time output")).to_have_text("58 chunks")
+    assert "since" not in page.url
+
+
+def test_a_lasso_and_the_keyboard_list_what_lies_inside(page: Page, mapped: Served) -> None:
+    canvas = page.locator(".map canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    left, top, right, bottom = box["x"] + 4, box["y"] + 4, box["x"] + box["width"] - 4, box["y"] + box["height"] - 4
+    page.get_by_role("button", name="Choose an area").click()
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top + 9)):
+        page.mouse.move(x, y, steps=2)
+    page.mouse.up()
+    chosen = page.get_by_label("Chosen chunks")
+    expect(chosen).to_contain_text("58 chunks chosen")
+    expect(chosen.locator("li")).to_have_count(58)
+    newest = page.get_by_label("Chosen chunks").locator("li").first
+    expect(newest).to_contain_text("2025-12-01")
+    newest.get_by_role("link").click()
+    expect(page.get_by_label("Details", exact=True)).to_contain_text("2025-12-01")
+    page.keyboard.press("Escape")
+    canvas.focus()
+    x, y = place_of(page, mapped, 5)
+    for _ in range(40):  # bring a point into the ring, as a hand without a mouse does
+        dx, dy = x - box["width"] / 2, y - box["height"] / 2
+        if max(abs(dx), abs(dy)) < box["height"] / 12:
+            break
+        drawn = canvas.get_attribute("data-drawn")
+        page.keyboard.press(
+            ("ArrowRight" if dx > 0 else "ArrowLeft") if abs(dx) > abs(dy) else "ArrowDown" if dy > 0 else "ArrowUp"
+        )
+        expect(canvas).not_to_have_attribute("data-drawn", str(drawn))
+        x, y = place_of(page, mapped, 5)
+    page.keyboard.press("Enter")
+    expect(chosen).not_to_contain_text("58 chunks chosen")
+    expect(chosen).to_contain_text("Note 1 5")
+    page.keyboard.press("Escape")
+    expect(chosen).to_be_empty()
+
+
+def test_names_of_topics_do_not_overlap(page: Page) -> None:
+    for key in ("0", "+", "+", "-", "-", "-"):
+        page.locator(".map canvas").press(key)
+        page.wait_for_timeout(80)
+        names = json.loads(str(page.locator(".map canvas").get_attribute("data-names")))
+        assert names or key != "0"
+        for (_, *a), (_, *b) in itertools.combinations(names, 2):
+            assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3]
+
+
+def test_keys_move_and_zoom(page: Page) -> None:
+    canvas = page.locator(".map canvas")
+    canvas.press("0")
+    expect(canvas).to_have_attribute("data-view", re.compile("."))
+    page.wait_for_timeout(100)
+    before = canvas.get_attribute("data-view")
+    for key in ("ArrowRight", "+"):
+        canvas.press(key)
+        expect(canvas).not_to_have_attribute("data-view", str(before))
+    canvas.press("0")
+    expect(canvas).to_have_attribute("data-view", str(before))
+
+
+def test_new_chunks_take_places_and_move_no_other(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add([{"id": f"n{i}", "text": f"{THEMES[i % 3]} number {i}"} for i in range(30)])
+        served = Served(tmp_path / "v")
+        try:
+            _, before = columns(served.get("/api/points").content)
+            vault.add([{"id": f"late{i}", "text": f"{THEMES[i % 3]} and late {i}"} for i in range(5)])
+            vault.invalidate("n3", "wrong")
+            _, after = columns(served.get("/api/points").content)
+        finally:
+            served.stop()
+    assert len(after["x"]) == 35
+    assert after["x"][:30].tobytes() == before["x"].tobytes()
+    assert after["y"][:30].tobytes() == before["y"].tobytes()
+    assert (after["gone"][:30] < np.iinfo(np.int64).max).tolist() == [i == 3 for i in range(30)]
+
+
+def test_ids_are_those_of_the_version_that_is_looked_at(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add([{"id": f"n{i}", "text": f"{THEMES[i % 3]} number {i}"} for i in range(9)])
+        served = Served(tmp_path / "v")
+        try:
+            header, _ = columns(served.get("/api/points").content)
+            vault.add([{"id": "late", "text": "another bicycle"}])
+            then = served.get(f"/api/ids?at=0,8&snapshot={header['snapshot']}").json()
+            vault.forget(ids=["n0"], dry_run=False)
+            now = served.get(f"/api/ids?at=0,8&snapshot={header['snapshot']}").json()
+            for wrong in ("9", "-1", "a", "1,,2", ",".join("1" * 600)):
+                refused = served.get(f"/api/ids?at={wrong}")
+                assert (refused.status_code, "positions" in refused.text) == (400, True)
+        finally:
+            served.stop()
+    assert (then["ids"], then["snapshot"]) == (["n0", "n8"], header["snapshot"])
+    assert (now["ids"], now["snapshot"] > then["snapshot"]) == (
+        ["n1", "late"],
+        True,
+    )  # nothing forgotten is served again
 
 
 def test_without_vectors_the_page_says_what_brings_them(browser: Browser, tmp_path: Path) -> None:
@@ -140,5 +267,5 @@ def test_a_vault_that_is_not_trusted_is_mapped_and_not_written(folder: Path, mon
         path.unlink()
     monkeypatch.setattr(Store, "is_trusted", property(lambda self: False))
     with lamina.open(folder, mode="r") as vault:
-        assert len(vault.topics.places()) == 60
+        assert len(vault.topics.places(history=True)) == 60
     assert list((folder / "index").glob("map-*")) == []

@@ -11,7 +11,8 @@ from lamina_engine.clock import FixedClock
 from lamina_engine.index.view import View
 from lamina_engine.memory import Memory
 from lamina_engine.topics import places as room
-from lamina_engine.topics.places import Places, chunk_places
+from lamina_engine.topics.drift import usable_rows
+from lamina_engine.topics.places import Places, chunk_places, places_table
 from tests.engine.topics.vaults import blobs, fill
 
 
@@ -51,7 +52,7 @@ def test_a_past_moment_lies_on_the_newest_map(memory: Memory, clock: FixedClock)
     clock.advance(60)
     lifecycle.update(memory, ids[0], {"text": "another text of the same chunk"})
     newest = chunk_places(memory.view())
-    past = chunk_places(memory.view(), View(memory.view().snapshot, memory.tables, as_of_us=then))
+    past = chunk_places(memory.view(), usable_rows(View(memory.view().snapshot, memory.tables, as_of_us=then)))
     assert (past.rows.size, newest.rows.size) == (50, 49)  # the embedder gives the new text no vector
     common = np.intersect1d(past.rows, newest.rows)
     assert common.size == 49
@@ -81,3 +82,45 @@ def test_forgetting_removes_the_map(memory: Memory) -> None:
 
 def test_a_vault_without_vectors_has_no_places(memory: Memory) -> None:
     assert chunk_places(memory.view()).rows.size == 0
+
+
+def test_history_tells_when_each_version_was_known_as_the_state_of_any_moment_does(
+    memory: Memory, clock: FixedClock
+) -> None:
+    vectors, owners = blobs([12, 9])
+    ids = fill(memory, vectors, owners)
+    moments = [clock.now_us()]
+    for step in (
+        lambda: lifecycle.invalidate(memory, ids[0], "wrong"),
+        lambda: lifecycle.restore(memory, ids[0]),
+        lambda: lifecycle.update(memory, ids[1], {"text": "another text of the same chunk"}),
+        lambda: lifecycle.invalidate(memory, ids[0], "wrong again"),
+        lambda: fill(memory, vectors[:3] + np.float32(0.01), owners[:3], prefix="late"),
+    ):
+        clock.advance(60)
+        step()
+        moments.append(clock.now_us())
+        clock.advance(60)
+    table = places_table(memory, history=True)
+    rows = table.to_pylist()
+    assert [row["id"] for row in rows].count(ids[0]) == 2
+    for moment in (*moments, clock.now_us()):
+        known = {
+            row["id"] for row in rows if row["recorded_us"] <= moment and not (row["gone_us"] or moment + 1) <= moment
+        }
+        past = memory.at(moment)
+        assert known == set(places_table(past)["id"].to_pylist())
+        assert {row["id"] for row in places_table(past, history=True).to_pylist() if row["gone_us"] is None} == known
+    assert places_table(memory)["gone_us"].null_count == len(places_table(memory))
+
+
+def test_former_versions_on_the_map_do_not_make_it_anew(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = fill(memory, *blobs([30, 20]))
+    for name in ids[:12]:
+        lifecycle.invalidate(memory, name, "wrong")
+    places_table(memory, history=True)
+    monkeypatch.setattr(room, "lay_out", None)  # a second layout would fail
+    assert len(places_table(memory, history=True)) == 50
+    assert len(places_table(memory)) == 38
+    lifecycle.invalidate(memory, ids[12], "wrong")
+    assert len(places_table(memory)) == 37

@@ -15,7 +15,7 @@ export const chunkLink = (id, label, kind = "name") => h("a", {
 
 /** A choice that is part of the address; the first option stands for none. */
 export const choice = (label, name, options, params, anyLabel = "any") => h("label", {}, label, h("select", {
-  onchange: (event) => change({ [name]: event.target.value, chunk: "" }),
+  name, onchange: (event) => change({ [name]: event.target.value, chunk: "" }),
 }, h("option", { value: "" }, anyLabel), options.map((each) => {
   const [value, text] = Array.isArray(each) ? each : [each, each];
   return h("option", { value, selected: params[name] === value }, text);
