@@ -121,7 +121,7 @@ def test_filters_and_colours_are_in_the_address(page: Page) -> None:
     page.locator("select[name=type]").select_option("note")
     expect(page.locator(".time output")).to_have_text("29 chunks")
     page.locator("select[name=project]").select_option("shop")
-    expect(page.locator(".time output")).to_have_text("14 chunks")
+    expect(page.locator(".time output")).to_have_text("15 chunks")
     assert "type=note" in page.url
     page.go_back()
     expect(page.locator(".time output")).to_have_text("29 chunks")
