@@ -11,6 +11,7 @@ import json
 import os
 
 from lamina.location import repository_root, user_settings
+from lamina_engine.real_files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,10 +91,8 @@ def _is_recorded(root: str) -> bool:
 def _name(root: str) -> str | None:
     """Return the random name of a vault, read from its newest manifest without the engine."""
     try:
-        with open(os.path.join(root, "CURRENT"), encoding="ascii") as current:
-            manifest = os.path.basename(current.read(200).strip())
-        with open(os.path.join(root, "manifests", manifest), "rb") as content:
-            found = json.loads(content.read(_LONGEST_MANIFEST))
+        manifest = os.path.basename(read_file(os.path.join(root, "CURRENT"), 200).decode("ascii").strip())
+        found = json.loads(read_file(os.path.join(root, "manifests", manifest), _LONGEST_MANIFEST))
     except (OSError, ValueError, RecursionError):
         return None
     name = found.get("vault") if isinstance(found, dict) else None

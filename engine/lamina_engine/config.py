@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from lamina_engine.clock import zone
 from lamina_engine.errors import InvalidArgument, InvalidConfig
+from lamina_engine.real_files import read_file
 
 FILE = "vault.toml"
+MOST_BYTES = 1 << 20
 EMBEDDERS = ("wordllama", "wordllama-128", "wordllama-64", "minilm", "none")
 """Models that a vault may ask for by name: all of them run on this machine, from installed packages."""
 
@@ -73,12 +75,14 @@ def load(root: Path) -> Config:
     """Read a vault's configuration; defaults where there is no file."""
     path = root / FILE
     try:
-        content = path.read_bytes()
+        content = read_file(path, MOST_BYTES)
     except FileNotFoundError:
         return Config()
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read: {error}; it takes the settings of a vault, some lines") from error
     try:
         config = msgspec.convert(tomllib.loads(content.decode()), Config)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number with thousands of digits
         raise InvalidConfig(
             f"{path}: {error}; keys are name, tz, profile, [embedding] model, [facts] identity, [facts.intents.<name>], "
             "[sessions] thinking, max_tokens, min_tokens, [profiles.<name>], [settings]"

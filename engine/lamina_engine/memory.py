@@ -7,6 +7,7 @@ import contextlib
 import copy
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from lamina_engine.settings import load as load_settings
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Space
+from lamina_engine.store.segments import CHECKED_BYTES
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import INDEX, Store
 
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SPACE = "default"
 _WARM_AT = 2
+_CHECK_AFTER_S = 20.0
+"""A process that lives so long reads large segments whole once; one that answers and ends does not."""
 _CHECK_AT = 2
 """The second write of a process says that more will come: its indexes are then read whole once."""
 
@@ -89,11 +93,14 @@ class Memory:
         self._recalls = 0
         self._writes = 0
         self._soundness: threading.Thread | None = None
+        self._check_due = threading.Event()
         self._begun = False
         self._closed = False
         self._lock = after_fork.make_lock()
         self._view_lock = after_fork.make_lock()
         after_fork.register_after_fork(self)
+        if any(ref.size >= CHECKED_BYTES for refs in self.store.last_seen.manifest.logs.values() for ref in refs):
+            self._check_in_background(_CHECK_AFTER_S)
 
     @property
     def redactor(self) -> Redactor:
@@ -343,17 +350,28 @@ class Memory:
             warm(KERNELS + WALK_KERNELS if self.store.snapshot().rows("links") else KERNELS)
             self._check_in_background()
 
-    def _check_in_background(self) -> None:
-        """Verify, on a thread, index files that were opened unread, in a process that lives on."""
+    def _check_in_background(self, wait_s: float = 0.0) -> None:
+        """Verify, on a thread, segments and index files that were opened unread, in a process that lives on."""
         if self._soundness is None:
             from lamina_engine.index import soundness
 
-            self._soundness = soundness.on_a_thread(self.check_indexes)
+            here = weakref.ref(self)  # a vault that nobody holds any more is not kept for this
 
-    def check_indexes(self) -> None:
-        """Verify every byte of the indexes; damaged ones are dropped and rebuilt by the next write."""
-        from lamina_engine.index.soundness import damaged
+            def check() -> None:
+                if (memory := here()) is not None:
+                    memory.check_files()
 
+            self._soundness = soundness.on_a_thread(check, self._check_due, wait_s)
+        if not wait_s:
+            self._check_due.set()
+
+    def check_files(self) -> None:
+        """Verify every byte of log and indexes; damaged indexes are dropped and rebuilt by the next write."""
+        from lamina_engine.index.soundness import damaged, name_damaged_segments
+
+        if self._closed:
+            return
+        name_damaged_segments(self.store.snapshot())
         with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told
             found = damaged(self.tables, self.store.snapshot())
             if found and not self._closed:
@@ -365,6 +383,7 @@ class Memory:
     def close(self) -> None:
         """Sync the text index, and unmap all files; every call that returned is on disk."""
         self._closed = True
+        self._check_due.set()
         if self._indexer is not None:
             self._indexer.text.join()
         self._view = None

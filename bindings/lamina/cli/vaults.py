@@ -31,6 +31,7 @@ from lamina.vault import open_vault, vault_path
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
+from lamina_engine.real_files import create_file
 
 if TYPE_CHECKING:
     from lamina.options import ExportFormat
@@ -111,7 +112,8 @@ def _make(root: Path, settings: str | None) -> None:
     open_vault(root, create=True, embedder="none").close()
     if settings is not None:
         temporary = root / f"{config.FILE}.new"
-        temporary.write_text(settings, encoding="utf-8")
+        with os.fdopen(create_file(temporary), "w", encoding="utf-8") as file:
+            file.write(settings)
         temporary.replace(root / config.FILE)
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 
 from lamina.hooks.queue import FOLDER, Queue
+from lamina_engine.real_files import open_to_append, remove_file
 
 LOG = "capture.log"
 _LONGEST_LOG = 1_000_000
@@ -54,19 +55,18 @@ def work(root: str) -> None:
 
 def _capture_all(root: str, queue: Queue, key: str) -> bool:
     """Capture one session until nothing more is asked; False where another worker does so."""
-    from filelock import FileLock, Timeout
+    from lamina_engine.store.lock import try_lock
 
     new = False
     while key in queue.waits():
-        try:
-            with FileLock(os.path.join(queue.folder, f"{key}.lock"), timeout=0):
-                while (asked := queue.take(key)) is not None:
-                    if not _capture(root, queue, asked):
-                        return new  # it waits in the queue
-                    queue.done(key)
-                    new = True
-        except Timeout:
-            return new
+        with try_lock(os.path.join(queue.folder, f"{key}.lock")) as mine:
+            if not mine:
+                return new
+            while (asked := queue.take(key)) is not None:
+                if not _capture(root, queue, asked):
+                    return new  # it waits in the queue
+                queue.done(key)
+                new = True
     return new
 
 
@@ -97,7 +97,7 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
     if os.path.dirname(transcript) == queue.folder:  # handed over by an agent that keeps none
         with contextlib.suppress(OSError):
             if _is_same(read, transcript):
-                os.unlink(transcript)
+                remove_file(transcript)
     return True
 
 
@@ -114,32 +114,32 @@ def _judge(root: str, queue: Queue) -> None:
     """
     if not (os.environ.get("LAMINA_JUDGE_URL") or os.environ.get("LAMINA_JUDGE_MODEL")):
         return
-    from filelock import FileLock, Timeout
-
     import lamina
+    from lamina_engine.store.lock import try_lock
 
     asked = time.monotonic()
-    with contextlib.suppress(Timeout):
-        while True:
-            with FileLock(os.path.join(queue.folder, "judging.lock"), timeout=0):
-                try:
-                    with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
-                        private = [
-                            each.session
-                            for each in vault.sessions(limit=None)
-                            if queue.is_private(each.session.partition("@")[0])
-                        ]
-                        report = vault.judge(over=queue.sessions_over(), private=private)
-                except (lamina.LaminaError, OSError) as error:
-                    _log(queue, "", {}, asked, judging=type(error).__name__)
-                    return
-            _log(
-                queue, "", {}, asked, observations=report.observations, links=report.links, requests=report.requests,
-                left=report.left, stopped=report.stopped is not None,
-            )  # fmt: skip
-            if report.stopped is not None or not report.requests:
+    while True:
+        with try_lock(os.path.join(queue.folder, "judging.lock")) as mine:
+            if not mine:
                 return
-            asked = time.monotonic()
+            try:
+                with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
+                    private = [
+                        each.session
+                        for each in vault.sessions(limit=None)
+                        if queue.is_private(each.session.partition("@")[0])
+                    ]
+                    report = vault.judge(over=queue.sessions_over(), private=private)
+            except (lamina.LaminaError, OSError) as error:
+                _log(queue, "", {}, asked, judging=type(error).__name__)
+                return
+        _log(
+            queue, "", {}, asked, observations=report.observations, links=report.links, requests=report.requests,
+            left=report.left, stopped=report.stopped is not None,
+        )  # fmt: skip
+        if report.stopped is not None or not report.requests:
+            return
+        asked = time.monotonic()
 
 
 def _log(queue: Queue, session: str, asked: dict[str, str], began: float, **facts: object) -> None:
@@ -152,8 +152,7 @@ def _log(queue: Queue, session: str, asked: dict[str, str], began: float, **fact
     with contextlib.suppress(OSError):
         if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG // 2:
             os.replace(path, f"{path}.1")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = open_to_append(path)
         try:
             os.write(descriptor, json.dumps(line).encode() + b"\n")
         finally:

@@ -11,6 +11,7 @@ from typing import Any
 
 import lamina
 from lamina.hooks.queue import Queue, key_of
+from lamina_engine.real_files import create_file
 
 
 def write_transcript(queue: Queue, session: str, parent: str, folder: str, messages: list[object]) -> str:
@@ -20,8 +21,7 @@ def write_transcript(queue: Queue, session: str, parent: str, folder: str, messa
     os.makedirs(queue.folder, mode=0o700, exist_ok=True)
     path = os.path.join(queue.folder, f"{key_of(session)}.jsonl")
     aside = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with open(descriptor, "w", encoding="utf-8", errors="replace") as out:
+    with open(create_file(aside, 0o600), "w", encoding="utf-8", errors="replace") as out:
         for line in ({"info": info}, *messages):
             masked = _clean(line, lambda text: redactor.clean(text)[0])
             out.write(json.dumps(masked, ensure_ascii=False) + "\n")

@@ -46,11 +46,15 @@ class _Reply:
 
     def __init__(self, agent: str, event: str) -> None:
         self.child = 0
+        self._begun = False
         self._nothing = _encode(events.nothing(agent, event))
 
     def send(self, document: dict[str, object]) -> None:
         """Write an answer, by default the one that changes nothing, and end the process."""
         rest = _encode(document) if document else self._nothing
+        if self._begun:  # the timer strikes while an answer is on its way: that one is finished, and no other follows
+            return
+        self._begun = True
         with contextlib.suppress(OSError):  # nobody may listen any more
             while rest:
                 rest = rest[os.write(1, rest) :]

@@ -14,13 +14,15 @@ import json
 import os
 import time
 
+from lamina_engine.real_files import NO_FOLLOW, read_file, remove_file
+
 FOLDER = "queue"
 _OLDEST_NOTE_S = 30 * 86_400.0
 _SAME_PROMPT_S = 10.0
 _STOP_PAUSE_S = 60.0
 _OVER_S = 3_600.0
 _MODEL_PAUSE_S = 60.0
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_LONGEST = 100_000
 
 
 class Queue:
@@ -28,6 +30,8 @@ class Queue:
 
     def __init__(self, vault: str) -> None:
         self.folder = os.path.join(vault, FOLDER)  # no pathlib: hooks count milliseconds
+        if os.path.islink(self.folder):
+            raise OSError(f"{self.folder} is a symbolic link; Lamina did not make it: remove it")
 
     def ask(self, session: str, transcript: str, agent: str) -> None:
         """Ask for a capture; durable when the call returns."""
@@ -133,15 +137,15 @@ class Queue:
         path = self._path(name)
         with contextlib.suppress(OSError):  # on a disk that cannot be written nothing is marked
             try:
-                os.close(self._open(path, os.O_EXCL))
+                os.close(self._create(path))
             except FileExistsError:
                 if 0 <= time.time() - os.stat(path).st_mtime < seconds:
                     return True
-                os.utime(path)
+                os.utime(path, follow_symlinks=False)
         return False
 
-    def _open(self, path: str, flags: int) -> int:
-        flags |= os.O_WRONLY | os.O_CREAT | _NO_FOLLOW
+    def _create(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
         try:
             return os.open(path, flags, 0o600)
         except FileNotFoundError:
@@ -150,7 +154,9 @@ class Queue:
 
     def _write(self, name: str, content: dict[str, str]) -> None:
         aside = self._path(f"{name}.{os.getpid()}.tmp")
-        descriptor = self._open(aside, os.O_TRUNC)
+        with contextlib.suppress(OSError):  # of a process that was killed
+            remove_file(aside)
+        descriptor = self._create(aside)
         try:
             os.write(descriptor, json.dumps(content).encode())
             os.fsync(descriptor)
@@ -160,8 +166,7 @@ class Queue:
 
     def _read(self, name: str) -> dict[str, object]:
         try:
-            with open(self._path(name), "rb") as content:
-                found = json.loads(content.read(100_000))
+            found = json.loads(read_file(self._path(name), _LONGEST))
         except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -177,7 +182,7 @@ class Queue:
 
     def _remove(self, name: str) -> None:
         with contextlib.suppress(OSError):
-            os.unlink(self._path(name))
+            remove_file(self._path(name))
 
 
 def key_of(text: str) -> str:

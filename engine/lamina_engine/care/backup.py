@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from lamina_engine import config
-from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists
+from lamina_engine.errors import InvalidArgument, VaultExists
 from lamina_engine.index.graphfile import open_graph
 from lamina_engine.index.inverted import open_lists
 from lamina_engine.index.keys import KeyIndex
@@ -24,6 +23,7 @@ from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, lists_name
 from lamina_engine.index.terms import open_terms
 from lamina_engine.index.textbuilder import BUILDING
 from lamina_engine.index.textindex import open_index
+from lamina_engine.real_files import read_file
 from lamina_engine.reports import Report
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
@@ -87,7 +87,7 @@ def backup(memory: Memory, path: Path) -> BackupReport:
             _copy_log(files, path, snapshot, log)
         indexes = _copy_indexes(files, memory.tables.folder, path / INDEX, snapshot)
         with contextlib.suppress(FileNotFoundError):
-            files.publish(path / config.FILE, [(memory.root / config.FILE).read_bytes()])
+            files.publish(path / config.FILE, [read_file(memory.root / config.FILE, config.MOST_BYTES)])
         files.make_folder(path / manifests.MANIFESTS)
         manifests.publish(files, path, msgspec.structs.replace(snapshot.manifest, indexes=indexes))
     except BaseException:
@@ -111,12 +111,8 @@ def _copy_log(files: Files, target: Path, snapshot: Snapshot, log: str) -> None:
     folder = segments.log_folder(target, log)
     files.make_folder(folder)
     for segment in snapshot.segments(log):
-        content = segment.content()
-        if hashlib.sha256(content).hexdigest() != segment.ref.digest:
-            raise VaultCorrupt(
-                f"{segment.path} is damaged, so there is no backup; `lamina verify` names what can be saved"
-            )
-        files.publish(folder / segment.ref.name, [content])
+        segment.require_intact()
+        files.publish(folder / segment.ref.name, [segment.content()])
     files.flush_folder(folder)
 
 

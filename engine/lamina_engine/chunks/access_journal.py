@@ -19,7 +19,7 @@ import numpy as np
 
 from lamina_engine.index.accesses import ACCESS
 from lamina_engine.index.state import FORGOTTEN
-from lamina_engine.store.shape import NO_FOLLOW
+from lamina_engine.real_files import open_to_append, read_file, remove_file
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -41,10 +41,10 @@ def note(root: Path, rows: Sequence[int], now_us: int) -> None:
     path = f"{root}/{FOLDER}/{_FILE}"
     with contextlib.suppress(OSError):
         try:
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW, 0o600)
+            file = open_to_append(path)
         except FileNotFoundError:
             (root / FOLDER).mkdir(exist_ok=True)
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW, 0o600)
+            file = open_to_append(path)
         try:
             if os.fstat(file).st_size < MOST_BYTES:
                 os.write(file, record)
@@ -80,19 +80,18 @@ def _read_pending(path: str, taken: str) -> bytes | None:
         with contextlib.suppress(OSError):
             if late:  # what an interrupted writer took stays in its place until it is in the log
                 os.rename(path, taken)  # noqa: PTH104  a Path costs as much again
-            with open(taken, "rb", buffering=0) as file:  # noqa: PTH123
-                return file.read()
+            return read_file(taken, 2 * MOST_BYTES)
     return None
 
 
 def drop(root: Path) -> None:
     """Remove the entries that the log now holds."""
     with contextlib.suppress(OSError):
-        (root / FOLDER / _PENDING).unlink()
+        remove_file(root / FOLDER / _PENDING)
 
 
 def erase(root: Path) -> None:
     """Remove all that readers noted and no writer has taken."""
     for name in (_FILE, _PENDING):
         with contextlib.suppress(OSError):
-            (root / FOLDER / name).unlink()
+            remove_file(root / FOLDER / name)

@@ -158,6 +158,7 @@ def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
         raise InvalidArgument(f"update was given {unknown or 'nothing'}; it changes {', '.join(CHANGEABLE)}")
     view = memory.view()
     row = find_row(view, identity)
+    view.snapshot.require_intact("chunks", np.array([row], np.int64))  # what does not change is copied
     chunk = chunks_at(view, np.array([row], np.int64))[0]
     before = int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
     # what an invalidated chunk hides of its outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
-from lamina_engine.errors import ChunkExists, InvalidArgument
+from lamina_engine.errors import ChunkExists, InvalidArgument, VaultCorrupt
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.store.segments import SEGMENT_ROWS
@@ -22,6 +23,9 @@ from lamina_engine.store.transaction import LogWriter, Transaction
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.store.snapshot import Rows
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["ACTIVE", "ChunkCounts", "OnConflict", "add_events", "add_origins", "append", "precompute_vectors", "write"]
 
@@ -400,13 +404,23 @@ def _matrix(
     rest = np.array([i for i, version in enumerate(batch.versions) if version not in vectors], np.int64)
     if not len(rest):
         return matrix, 0
-    known = view.rows_of_versions([batch.versions[i] for i in rest])
+    known = _undamaged(view, view.rows_of_versions([batch.versions[i] for i in rest]))
     matrix[rest[known >= 0]] = view.vectors.gather(known[known >= 0])
     late = rest[known < 0].tolist()
     if late:
         memory.check_space(view.snapshot, None)
         matrix[late] = memory.embed(batch.embedded(late), space)
     return matrix, len(late)
+
+
+def _undamaged(view: View, known: Rows) -> Rows:
+    """Return rows with -1 for all of them where bytes of their vectors have changed: they are made again, not copied."""
+    try:
+        view.snapshot.require_intact(view.snapshot.vector_log, known[known >= 0])
+    except VaultCorrupt as error:
+        logger.warning("vectors are made again: %s", error)
+        return np.full_like(known, -1)
+    return known
 
 
 Key = tuple[str | None, str]

@@ -34,6 +34,7 @@ from lamina_engine.index.terms import (
 from lamina_engine.index.textbuilder import TextBuilder
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
+from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import MERGE_FACTOR
 from lamina_engine.store.shape import INDEX_NAME, TERMS_NAME, own_files, own_folders
@@ -197,7 +198,8 @@ class Indexer:
                         raise TermsDamaged(f"{path} was found damaged")
                     rows = open_terms(path, verify=False)
                 except TermsDamaged:  # missing as a rule: the segment is new
-                    (folder / lists_name(segment)).unlink(missing_ok=True)  # they may be those of damaged forward lists
+                    with contextlib.suppress(FileNotFoundError):  # they may be those of damaged forward lists
+                        remove_file(folder / lists_name(segment))
                     write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
                     rows = open_terms(path, verify=False)
                     self._tables.trust(name)
@@ -209,7 +211,7 @@ class Indexer:
         self._filed = dict.fromkeys(files)
         for name in stale:
             with contextlib.suppress(OSError):
-                (folder / name).unlink()
+                remove_file(folder / name)
 
     def _assemble(self, snapshot: Snapshot, start: int, stop: int) -> TermRows:
         parts: list[TermRows] = []
@@ -321,7 +323,7 @@ class Indexer:
         with contextlib.suppress(OSError):
             for path in own_files(folder, INDEX_NAME):
                 if path.name not in named:
-                    path.unlink()
+                    remove_file(path)
             for path in own_folders(folder, INDEX_NAME):
                 if path.name not in named:
                     _remove_folder(path)

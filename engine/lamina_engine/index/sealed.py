@@ -128,6 +128,35 @@ class Seal:
         return self._damaged(f"{path}: the {self._what} {told}; rebuild it from the log")
 
 
+class SealDamaged(LaminaError, OSError):
+    """Sealed file of whatever kind that is torn or altered."""
+
+
+def check_seal(path: Path) -> None:
+    """Compare the checksums of a sealed file of any kind. O(bytes).
+
+    Raises
+    ------
+    SealDamaged
+    OSError
+    """
+    with path.open("rb") as file:
+        start = file.read(struct.calcsize(_START))
+        found = os.fstat(file.fileno()).st_size
+        if len(start) < struct.calcsize(_START):
+            raise SealDamaged(f"{path}: it is torn")
+        _, _, crc, size = struct.unpack(_START, start)
+        length = found - size
+        if not ALIGNMENT <= length <= 64 * ALIGNMENT or length % ALIGNMENT:
+            raise SealDamaged(f"{path}: it is torn: its header says that it holds {size} bytes beside the header")
+        header = start + file.read(length - len(start))
+        payload = 0
+        while part := file.read(1 << 20):
+            payload = zlib.crc32(part, payload)
+    if _CRC.pack(zlib.crc32(header[: -_CRC.size])) != header[-_CRC.size :] or payload != crc:
+        raise SealDamaged(f"{path}: it does not match its checksum")
+
+
 class _Unflushed(Files):
     """Files that leave flushing to the operating system, for what can be rebuilt."""
 

@@ -1,4 +1,7 @@
-"""Background verification of index files that are too large to verify on opening.
+"""Background verification of segments and index files that are too large to verify on opening.
+
+A damaged segment is named in a warning: nothing can stand in for it, and a flipped bit in one of its rows is no reason to
+refuse the others; what would copy its rows refuses.
 
 A flipped byte of a forward or inverted list gives a row another score, one of Tantivy's files another candidate: nothing that a
 reader could notice. What `damaged` names is read no more; the log stands in for it until the next write.
@@ -7,17 +10,22 @@ reader could notice. What `damaged` names is read no more; the log stands in for
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from lamina_engine.errors import VaultCorrupt
 from lamina_engine.index import inverted, terms, textindex
 from lamina_engine.index.tables import LEXICAL, Tables, lists_path, terms_path
 from lamina_engine.index.terms import TermsDamaged
 from lamina_engine.index.textindex import TextIndexDamaged
+from lamina_engine.store.segments import CHECKED_BYTES
 from lamina_engine.store.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 _NICE = 19
 
@@ -54,10 +62,22 @@ def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
     return found
 
 
-def on_a_thread(look: Callable[[], None]) -> threading.Thread:
-    """Start a task on a low-priority thread that may stop at any time."""
+def name_damaged_segments(snapshot: Snapshot) -> None:
+    """Read segments that were opened unread, and warn of those whose bytes have changed. O(bytes)."""
+    for log in snapshot.manifest.logs:
+        for segment in snapshot.segments(log):
+            if segment.ref.size >= CHECKED_BYTES:
+                try:
+                    segment.require_intact()
+                except VaultCorrupt as error:
+                    logger.warning("%s", error)
+
+
+def on_a_thread(look: Callable[[], None], due: threading.Event, wait_s: float) -> threading.Thread:
+    """Start a task on a low-priority thread, once it is due or the time is up; the thread may stop at any time."""
 
     def run() -> None:
+        due.wait(wait_s)
         with contextlib.suppress(AttributeError, OSError):  # Linux: of this thread alone; elsewhere as it is
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         look()

@@ -7,6 +7,7 @@ A process that dies leaves whole parts, and a folder that the next builder remov
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -37,6 +38,7 @@ from lamina_engine.index.textindex import (
     write_part,
     write_parts,
 )
+from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.shape import own_folders
 from lamina_engine.store.snapshot import Snapshot
@@ -190,7 +192,8 @@ def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> No
     names = {segment.ref.name for segment in newest.segments("chunks")}
     for segment in built.segments("chunks"):
         if segment.ref.name not in names:
-            lists_path(tables.folder, segment).unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                remove_file(lists_path(tables.folder, segment))
 
 
 def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:

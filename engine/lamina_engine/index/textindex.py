@@ -30,6 +30,7 @@ import numpy as np
 
 from lamina_engine.errors import LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID
+from lamina_engine.real_files import create_file, read_file
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
@@ -175,8 +176,7 @@ def _schema() -> tantivy.Schema:
 def write_parts(folder: Path, parts: Sequence[PartRecord]) -> None:
     """Replace ``parts.json``; parts that it no longer names can be removed then."""
     aside = folder / f"{PARTS}.tmp"
-    aside.unlink(missing_ok=True)
-    with aside.open("xb") as file:
+    with os.fdopen(create_file(aside), "wb") as file:
         file.write(msgspec.json.encode(PartsFile(ANALYSIS_ID, _LAYOUT, list(parts))))
     aside.replace(folder / PARTS)
 
@@ -190,9 +190,7 @@ def read_parts(folder: Path) -> list[PartRecord]:
         When the list is torn, or made by other rules.
     """
     try:
-        descriptor = os.open(folder / PARTS, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            found = msgspec.json.decode(file.read(_MOST_PARTS_BYTES), type=PartsFile)
+        found = msgspec.json.decode(read_file(folder / PARTS, _MOST_PARTS_BYTES), type=PartsFile)
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:

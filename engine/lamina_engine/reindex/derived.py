@@ -24,6 +24,7 @@ from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
 from lamina_engine.index.textbuilder import build_lists, build_next
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
+from lamina_engine.real_files import remove_file
 from lamina_engine.reports import ProgressReporter
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.shape import TERMS_NAME, own_files
@@ -125,7 +126,8 @@ class IndexBuilder:
             parts.append(rows)
             if stop == segment.start + segment.rows:
                 whole = concat_terms(parts)
-                lists_path(self._folder, segment).unlink(missing_ok=True)  # a function of what is written next
+                with contextlib.suppress(FileNotFoundError):  # a function of what is written next
+                    remove_file(lists_path(self._folder, segment))
                 write_terms(terms_path(self._folder, segment), whole)
                 self._tables.put_terms(segment, whole)
                 parts = []
@@ -212,4 +214,4 @@ def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:
 def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
-            path.unlink()
+            remove_file(path)

@@ -263,6 +263,7 @@ class SpaceBuilder:
 
     def _reuse(self, snapshot: Snapshot, batch: _Batch, used: Rows) -> F32:
         """Return vectors of earlier rows; texts of rows forgotten since are embedded again."""
+        snapshot.require_intact(self._log, batch.older[used])
         matrix = self.blocks(snapshot).gather(batch.older[used])
         gone = np.flatnonzero(~matrix.any(axis=1))
         if len(gone):

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from lamina_engine import after_fork
-from lamina_engine.store.shape import NO_FOLLOW
+from lamina_engine.real_files import NO_FOLLOW, create_file, remove_file
 
 TEMPORARY_SUFFIX = ".tmp"
 IGNORE = ".gitignore"
@@ -93,7 +93,7 @@ class Files:
             with contextlib.suppress(FileExistsError):
                 return PendingFile(os.open(name, _WRITE_FLAGS | os.O_EXCL, 0o666), name, name)
         other = name + TEMPORARY_SUFFIX
-        return PendingFile(os.open(other, _WRITE_FLAGS | os.O_TRUNC, 0o666), other, name)
+        return PendingFile(create_file(other), other, name)
 
     def fsync_all(
         self,
@@ -187,7 +187,7 @@ class Files:
     def remove(self, path: Name) -> None:
         """Delete a file that is no longer named; a missing one is fine."""
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108
+            remove_file(path)
 
     def delete(self, paths: Iterable[Name], on_failure: Callable[[], None]) -> None:
         """Delete files that are no longer named; call ``on_failure`` for each that cannot be."""

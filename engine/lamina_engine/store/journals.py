@@ -15,13 +15,16 @@ from typing import Any, Final
 
 import msgspec
 
-from lamina_engine.store.shape import NO_FOLLOW, own_files, own_folders
+from lamina_engine.real_files import create_file, open_to_append, read_file
+from lamina_engine.store.shape import own_files, own_folders
 
 JOURNALS: Final = "journal"
 IDS: Final = "ids"
 """The field of a line that names chunks."""
 _SUFFIX: Final = ".jsonl"
 _KIND: Final = re.compile(r"[a-z]+")
+_MOST_BYTES: Final = 1 << 28
+"""A session's journal is some kilobytes."""
 _NAME: Final = re.compile(r"[0-9a-f]{24}\.jsonl")
 
 
@@ -34,12 +37,11 @@ def journal_path(root: Path, kind: str, key: str) -> Path:
 def append(path: Path, record: Mapping[str, Any]) -> None:
     """Append one line in one write."""
     line = msgspec.json.encode(record) + b"\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
     try:
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = open_to_append(path)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = open_to_append(path)
     try:
         os.write(descriptor, line)
     finally:
@@ -49,7 +51,7 @@ def append(path: Path, record: Mapping[str, Any]) -> None:
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a journal's lines, oldest first; torn lines and non-objects are skipped."""
     try:
-        content = path.read_bytes()
+        content = read_file(path, _MOST_BYTES)
     except OSError:
         return
     for line in content.split(b"\n"):
@@ -73,14 +75,14 @@ def erase(root: Path, identities: Collection[str]) -> int:
             if not found:
                 continue
             aside = path.with_name(path.name + ".tmp")
-            with aside.open("wb") as new:
+            with os.fdopen(create_file(aside, 0o600), "wb") as new:
                 new.write(lines)
                 new.flush()
                 os.fsync(new.fileno())
             aside.replace(path)
             late, more = _drop_ids(old.read(), gone)
         if late:
-            with path.open("ab") as new:
+            with os.fdopen(open_to_append(path), "ab") as new:
                 new.write(late)
         changed += found + more
     return changed

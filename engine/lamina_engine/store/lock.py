@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lamina_engine.errors import VaultLocked, VaultReadOnly
-from lamina_engine.store.shape import NO_FOLLOW
+from lamina_engine.real_files import NO_FOLLOW, remove_file
 
 LOCK = "writer.lock"
 LOCK_TIMEOUT_S = 10.0
@@ -52,6 +52,17 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         yield
     finally:
         if os.getpid() == owner:  # a forked child that leaves this block must not free its parent's lock
+            _release(descriptor)
+
+
+@contextlib.contextmanager
+def try_lock(path: str) -> Iterator[bool]:
+    """Hold the lock of one file, made if it is missing; yield False at once where another holds it."""
+    descriptor = _try(path)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
             _release(descriptor)
 
 
@@ -100,7 +111,7 @@ class _Turn:
     def leave(self) -> None:
         """Give the place up."""
         with contextlib.suppress(OSError):
-            (self._folder / self._name).unlink()
+            remove_file(self._path(self._name))
         self._close()
         with contextlib.suppress(OSError):  # others still wait
             self._folder.rmdir()
@@ -111,7 +122,7 @@ class _Turn:
         if descriptor is None:
             return int(name.split("-")[1]) < time.monotonic_ns()  # its time is up, and it stands still
         with contextlib.suppress(OSError):
-            (self._folder / name).unlink()
+            remove_file(self._path(name))
         _release(descriptor)
         return True
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
+from lamina_engine.real_files import NO_FOLLOW, read_file
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store.files import Files, PendingFile
 
@@ -23,9 +24,17 @@ CURRENT = "CURRENT"
 MANIFESTS = "manifests"
 KEPT_MANIFESTS = 8
 """Older manifests are removed: a reader that loses the race to open one reads CURRENT again."""
+_MOST_BYTES = 1 << 26
+"""A manifest of a million chunks is some ten kilobytes."""
 _NAME = re.compile(r"\d{10,}-[0-9a-f]{16}\.json")
 _SEGMENT = re.compile(r"\d{12,}-\d+-[0-9a-f]{12}\.arrow")
 LOG_NAME = re.compile(r"[a-z]+(\.[A-Za-z0-9_-]+)?")
+
+
+class _Format(msgspec.Struct, frozen=True):
+    """What every format has said first."""
+
+    format: int
 
 
 class SegmentRef(msgspec.Struct, frozen=True, array_like=True):
@@ -155,7 +164,7 @@ def current_content(name: str) -> bytes:
 
 def read_small(path: str) -> bytes:
     """Return the first 4096 bytes of a file, in the fewest system calls."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | NO_FOLLOW)
     try:
         return os.read(descriptor, 4096)
     finally:
@@ -183,14 +192,19 @@ def holds_rows(root: Path) -> bool:
 def load(root: Path, name: str) -> Manifest:
     """Read and check one manifest."""
     path = root / MANIFESTS / name
-    content = path.read_bytes()
+    try:
+        content = read_file(path, _MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise VaultCorrupt(f"{path} cannot be read: {error}; `lamina verify` names what can be saved") from error
     if name.removesuffix(".json").partition("-")[2] != _digest(content):
         raise VaultCorrupt(
             f"{path} is damaged: its digest does not match its name; `lamina verify` names what can be saved"
         )
     try:
-        version = msgspec.json.decode(content, type=dict[str, Any]).get("format")
-        if not isinstance(version, int) or version > FORMAT_VERSION:
+        version = msgspec.json.decode(content, type=_Format).format
+        if version > FORMAT_VERSION:
             raise VaultTooNew(
                 f"{root} has format {version}; this Lamina reads {FORMAT_VERSION}; install a newer Lamina"
             )
@@ -200,7 +214,7 @@ def load(root: Path, name: str) -> Manifest:
                 "wrote it, and import that into a new vault, or ingest the files again"
             )
         manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise VaultCorrupt(
             f"{path} cannot be read as a manifest: {error}; `lamina verify` names what can be saved"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ _LARGE_BYTES = 1 << 20
 """From here on a segment is written in Arrow's own parts."""
 KEPT_BYTES = 1 << 16
 """A segment of so many bytes is read by the process that wrote it from what it wrote, and not from its file."""
+CHECKED_BYTES = 1 << 20
+"""A smaller segment is compared with its digest when it is first read; of a larger one that would cost each process too much."""
 _OPTIONS = pa.ipc.IpcWriteOptions()
 """Arrow's own, and no environment variable's."""
 MERGE_FACTOR = 8
@@ -102,7 +105,7 @@ class Segment:
     ``batch`` holds the rows of a small segment that this process has just written: nothing is mapped or checked then.
     """
 
-    __slots__ = ("_batch", "_columns", "_lock", "_map", "_numbers", "_readers", "_root", "log", "ref")
+    __slots__ = ("_batch", "_columns", "_intact", "_lock", "_map", "_numbers", "_readers", "_root", "log", "ref")
 
     def __init__(self, root: Path, log: str, ref: SegmentRef, batch: pa.RecordBatch | None = None) -> None:
         self.log, self.ref = log, ref
@@ -110,6 +113,7 @@ class Segment:
         # mapped at once: a file that is unlinked while mapped stays readable
         self._map = self._map_file() if batch is None else None
         self._batch = batch
+        self._intact: bool | None = None if batch is None else True
         self._columns: dict[str, pa.Array] = {}
         self._readers: dict[str, columns.Reader] = {}
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
@@ -117,10 +121,11 @@ class Segment:
 
     def _map_file(self) -> pa.MemoryMappedFile:
         path = segment_path(self._root, self.log, self.ref.name)
-        size = os.stat(path).st_size  # noqa: PTH116  a Path for each segment of a large vault is milliseconds
-        if size != self.ref.size:
+        found = os.lstat(path)  # a Path for each segment of a large vault is milliseconds
+        if found.st_size != self.ref.size or not stat.S_ISREG(found.st_mode):
             raise VaultCorrupt(
-                f"{path} has {size} bytes where {self.ref.size} were written; `lamina verify` names what can be saved"
+                f"{path} has {found.st_size} bytes where {self.ref.size} were written; "
+                "`lamina verify` names what can be saved"
             )
         return pa.memory_map(path)
 
@@ -154,6 +159,8 @@ class Segment:
         return self._batch
 
     def _parse(self) -> pa.RecordBatch:
+        if self.ref.size < CHECKED_BYTES:
+            self.require_intact()
         try:
             reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
@@ -221,6 +228,21 @@ class Segment:
         """Return True if the file's bytes match its digest. O(bytes)."""
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.ref.digest
+
+    @property
+    def is_known_damaged(self) -> bool:
+        """True if its bytes were compared with their digest, and have changed."""
+        return self._intact is False
+
+    def require_intact(self) -> None:
+        """Raise `VaultCorrupt` unless the bytes match their digest; they are read once. O(bytes)."""
+        if self._intact is None:
+            self._intact = hashlib.sha256(self.content()).hexdigest() == self.ref.digest
+        if not self._intact:
+            raise VaultCorrupt(
+                f"{self.path} is damaged: its bytes have changed since they were written (rows {self.start} to "
+                f"{self.start + self.rows - 1} of {self.log}); `lamina verify` names what can be saved"
+            )
 
     def check(self) -> str | None:
         """Read every byte; return a description of the damage, or None. O(bytes)."""

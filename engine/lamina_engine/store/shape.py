@@ -21,9 +21,6 @@ MANIFEST_NAME: Final = re.compile(r"\d{10,}-[0-9a-f]{16}\.json(\.tmp)?")
 TERMS_NAME: Final = re.compile(r"\d{12,}-\d+-[0-9a-f]{12}\.(terms|lists)(\.tmp)?")
 INDEX_NAME: Final = re.compile(r"(lexical|vectors|keys|graph|facts|mentions)-[\w.-]+")
 
-NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Flags for whatever is opened for writing: a link is an error, and a pipe without a reader is one, too, not a wait."""
-
 _FOLDERS: Final = ("log", "manifests", "index", "journal", "queue", "turns")
 _FILES: Final = ("CURRENT", "CURRENT.tmp", "vault.toml", "writer.lock")
 _DEPTH: Final = 4

@@ -97,6 +97,15 @@ class Snapshot:
             out[positions] = values
         return np.empty(0, np.int64) if out is None else out
 
+    def require_intact(self, log: str, rows: Rows | None = None) -> None:
+        """Raise `VaultCorrupt` where bytes of a log, or of the segments of some rows, have changed since they were written.
+
+        Asked before rows are copied: the copy would get a digest of its own, and nothing would ever notice. O(bytes), once.
+        """
+        parts = self.segments(log) if rows is None else [segment for segment, _, _ in self.groups(log, rows)]
+        for segment in parts:
+            segment.require_intact()
+
     def values(self, log: str, column: str, rows: Rows) -> list[Any]:
         """Return the Python values of any column at some rows, in their order."""
         owners, offsets = self._homes(log, rows)

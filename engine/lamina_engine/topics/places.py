@@ -19,6 +19,7 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import LaminaError
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.view import View
+from lamina_engine.real_files import remove_file
 from lamina_engine.reports import ProgressListener
 from lamina_engine.store.shape import own_files
 from lamina_engine.topics.catalog import current_topics
@@ -130,7 +131,8 @@ def _has_changed(rows: I64, base: I64) -> bool:
 def remove_places(folder: Path) -> None:
     """Remove a vault's maps: a place says a little of a text that is forgotten."""
     for path in own_files(folder, _NAME):
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            remove_file(path)
 
 
 def _extend(view: View, saved: Places, added: I64) -> Places:

@@ -19,6 +19,7 @@ from lamina_engine.index.state import ARCHIVED, REMOVED
 from lamina_engine.ingest.sources import load_sources
 from lamina_engine.json_lines import write_json_lines
 from lamina_engine.recall.filters import evaluate, live_mask, mentions_field, parse_filter
+from lamina_engine.schema import vector_log
 from lamina_engine.topics import generation
 from lamina_engine.transfer.files import AT_ONCE, write_parquet
 from lamina_engine.transfer.records import (
@@ -85,6 +86,10 @@ def export(memory: Memory, path: Path, format_: str | None, filter_: Mapping[str
     ``graph-json`` facts, ``links`` links, and return how many. The file appears whole or not at all.
     """
     format_ = format_of(path, format_)
+    newest = memory.view().snapshot
+    for log in newest.manifest.logs:  # a copy of damaged rows would have digests of its own
+        if not log.startswith(vector_log("")):
+            newest.require_intact(log)
     if format_ in ("facts", "graph-json", "links"):
         if filter_:
             raise InvalidArgument(

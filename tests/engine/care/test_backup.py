@@ -129,7 +129,7 @@ def test_damage_is_not_copied(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(VaultCorrupt, match="no backup"):
+    with pytest.raises(VaultCorrupt, match="is damaged"):
         backup(opened(tmp_path / "vault"), tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 

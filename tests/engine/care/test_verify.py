@@ -21,6 +21,7 @@ from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 from lamina_engine.reindex.job import reindex
 from lamina_engine.store import manifest as manifests
+from lamina_engine.store import segments
 from lamina_engine.store.store import Store
 from tests.engine.index.building import build_at_once
 from tests.engine.store.faults import Quick, contents_at, copy
@@ -333,7 +334,8 @@ def test_a_flip_in_the_name_of_a_column_is_damage(vault: Path, log: str, letter:
     assert [problem.where for problem in verify(vault).problems] == [f"log/{log}/{path.name}"]
 
 
-def test_text_that_is_no_longer_utf_8_names_its_file(vault: Path) -> None:
+def test_text_that_is_no_longer_utf_8_names_its_file(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "CHECKED_BYTES", 0)  # as of a large segment, whose digest is not compared at once
     [path] = [path for path in (vault / "log" / "chunks").iterdir() if b"note word17" in path.read_bytes()]
     path.write_bytes(path.read_bytes().replace(b"note word17", b"not\xff word17"))
     with pytest.raises(VaultCorrupt, match=f"{path.name}.*column text"):

@@ -122,5 +122,5 @@ def test_a_closed_vault_is_left_alone(vault: Path) -> None:
     tables = memory.tables
     damage(vault, "lexical")
     memory.close()
-    memory.check_indexes()
+    memory.check_files()
     assert memory.tables is tables
