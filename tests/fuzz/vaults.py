@@ -97,6 +97,12 @@ def _hits(hits: lamina.Hits) -> list[tuple[Any, ...]]:
     return [(hit.id, round(hit.score, 9), hit.text, hit.title, hit.type, hit.status) for hit in hits]
 
 
+def _told(block: lamina.ContextBlock) -> str:
+    if block.mode == "failed":  # which a warning says: an agent's session goes on without memories
+        raise lamina.VaultCorrupt("no context")
+    return block.text
+
+
 READS: Final[Mapping[str, Callable[[lamina.Vault], object]]] = {
     "recall": lambda v: _hits(v.recall("why did the kafka queue fail", k=10, now=NOW)),
     "temporal": lambda v: _hits(v.recall("checkout of the shop", k=5, profile="temporal", now=NOW)),
@@ -115,7 +121,7 @@ READS: Final[Mapping[str, Callable[[lamina.Vault], object]]] = {
     "timeline": lambda v: str(v.timeline("c5")),
     "sessions": lambda v: str(v.sessions()),
     "similar": lambda v: str([chunk.id for chunk in v.similar("c5")]),
-    "inject": lambda v: v.inject("why did the kafka queue fail", session="other").text,
+    "inject": lambda v: _told(v.inject("why did the kafka queue fail", session="other")),
     "stats": lambda v: str(v.stats()["chunks"]),
 }  # fmt: skip
 
