@@ -351,7 +351,7 @@ class Memory:
             self._check_in_background()
 
     def _check_in_background(self, wait_s: float = 0.0) -> None:
-        """Verify, on a thread, segments and index files that were opened unread, in a process that lives on."""
+        """Verify, on a thread, segments and index files that were opened unread."""
         if self._soundness is None:
             from lamina_engine.index import soundness
 
@@ -366,7 +366,7 @@ class Memory:
             self._check_due.set()
 
     def check_files(self) -> None:
-        """Verify every byte of log and indexes; damaged indexes are dropped and rebuilt by the next write."""
+        """Verify every byte; damaged indexes are dropped and rebuilt by the next write."""
         from lamina_engine.index.soundness import damaged, name_damaged_segments
 
         if self._closed:

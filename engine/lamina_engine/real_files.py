@@ -1,4 +1,4 @@
-"""Real files: opened through no link, never cut short where they lie, removed by name from an open folder.
+"""Real files: opened through no link, never cut short, removed from an open folder.
 
 A vault may come from somebody else, so what is at one of its paths may be a link, a pipe, a device, or a second name of a
 file elsewhere. Only the standard library is imported: hooks count milliseconds.
@@ -30,7 +30,7 @@ def open_to_read(path: Name) -> int:
 
 
 def read_file(path: Name, most: int) -> bytes:
-    """Return the content of a regular file; one that is larger than ``most`` bytes raises OSError."""
+    """Return the content of a regular file; more than ``most`` bytes raise OSError."""
     with os.fdopen(open_to_read(path), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -39,7 +39,7 @@ def read_file(path: Name, most: int) -> bytes:
 
 
 def create_file(path: Name, mode: int = 0o666) -> int:
-    """Create a file for writing, in the place of whatever had its name: that is never opened, so never cut short."""
+    """Create a file for writing; what had its name is removed, and never cut short."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileExistsError):
             return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY | NO_FOLLOW, mode)
@@ -50,7 +50,7 @@ def create_file(path: Name, mode: int = 0o666) -> int:
 
 
 def open_to_append(path: Name, mode: int = 0o600) -> int:
-    """Open a regular file for appending; one with a second name elsewhere is copied first, so that stays as it is."""
+    """Open a regular file for appending; one with a second name elsewhere is copied first."""
     for _ in range(_ATTEMPTS):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY | NO_FOLLOW, mode)
         found = os.fstat(descriptor)
@@ -68,7 +68,7 @@ def open_to_append(path: Name, mode: int = 0o600) -> int:
 
 
 def remove_file(path: Name) -> None:
-    """Remove a file by its name in its folder, which must not be a link; a missing one raises FileNotFoundError."""
+    """Remove a file by its name in its folder, which must not be a link."""
     folder, name = os.path.split(os.fspath(path))
     if not _BY_FOLDER:
         os.unlink(path)  # noqa: PTH108

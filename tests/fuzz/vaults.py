@@ -103,7 +103,7 @@ def _told(block: lamina.ContextBlock) -> str:
     return block.text
 
 
-READS: Final[Mapping[str, Callable[[lamina.Vault], object]]] = {
+READS: Final[dict[str, Callable[[lamina.Vault], Any]]] = {
     "recall": lambda v: _hits(v.recall("why did the kafka queue fail", k=10, now=NOW)),
     "temporal": lambda v: _hits(v.recall("checkout of the shop", k=5, profile="temporal", now=NOW)),
     "entity": lambda v: _hits(v.recall("what port does Keystone run on", k=5, profile="entity", now=NOW)),

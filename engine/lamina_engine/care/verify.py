@@ -405,7 +405,7 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
 
 
 def _check_seals(paths: list[Path], report: VerifyReport) -> list[Path]:
-    """Check sealed files whose content is derived from many rows by their checksums alone; return those that are damaged."""
+    """Check sealed files by their checksums alone; return those that are damaged."""
     from lamina_engine.index.sealed import check_seal
 
     damaged = []

@@ -414,7 +414,7 @@ def _matrix(
 
 
 def _undamaged(view: View, known: Rows) -> Rows:
-    """Return rows with -1 for all of them where bytes of their vectors have changed: they are made again, not copied."""
+    """Return rows, or -1 for all where their vectors are damaged: those are made again."""
     try:
         view.snapshot.require_intact(view.snapshot.vector_log, known[known >= 0])
     except VaultCorrupt as error:

@@ -1,4 +1,4 @@
-"""Background verification of segments and index files that are too large to verify on opening.
+"""Background verification of files that are too large to verify on opening.
 
 A damaged segment is named in a warning: nothing can stand in for it, and a flipped bit in one of its rows is no reason to
 refuse the others; what would copy its rows refuses.
@@ -63,7 +63,7 @@ def damaged(tables: Tables, snapshot: Snapshot) -> dict[str, str]:
 
 
 def name_damaged_segments(snapshot: Snapshot) -> None:
-    """Read segments that were opened unread, and warn of those whose bytes have changed. O(bytes)."""
+    """Warn of large segments whose bytes have changed. O(bytes)."""
     for log in snapshot.manifest.logs:
         for segment in snapshot.segments(log):
             if segment.ref.size >= CHECKED_BYTES:
@@ -74,7 +74,7 @@ def name_damaged_segments(snapshot: Snapshot) -> None:
 
 
 def on_a_thread(look: Callable[[], None], due: threading.Event, wait_s: float) -> threading.Thread:
-    """Start a task on a low-priority thread, once it is due or the time is up; the thread may stop at any time."""
+    """Start a task on a low-priority thread, once it is due or the time is up."""
 
     def run() -> None:
         due.wait(wait_s)

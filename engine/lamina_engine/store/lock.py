@@ -57,7 +57,7 @@ def write_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_lock(path: str) -> Iterator[bool]:
-    """Hold the lock of one file, made if it is missing; yield False at once where another holds it."""
+    """Hold the lock of one file; yield False at once where another holds it."""
     descriptor = _try(path)
     try:
         yield descriptor is not None

@@ -32,7 +32,7 @@ LOG_NAME = re.compile(r"[a-z]+(\.[A-Za-z0-9_-]+)?")
 
 
 class _Format(msgspec.Struct, frozen=True):
-    """What every format has said first."""
+    """Format number, the one field that every format has."""
 
     format: int
 

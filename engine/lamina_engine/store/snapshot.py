@@ -98,7 +98,7 @@ class Snapshot:
         return np.empty(0, np.int64) if out is None else out
 
     def require_intact(self, log: str, rows: Rows | None = None) -> None:
-        """Raise `VaultCorrupt` where bytes of a log, or of the segments of some rows, have changed since they were written.
+        """Raise `VaultCorrupt` where bytes of a log, or of some rows' segments, have changed.
 
         Asked before rows are copied: the copy would get a digest of its own, and nothing would ever notice. O(bytes), once.
         """
