@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import lamina
 from lamina_engine.care.verify import verify
+from lamina_engine.context.rendering import ContextBlock
 from lamina_engine.memory import Memory
 from lamina_engine.store.segments import CHECKED_BYTES
 from tests.fuzz.mutators import mutate_bytes
@@ -97,7 +98,7 @@ def _hits(hits: lamina.Hits) -> list[tuple[Any, ...]]:
     return [(hit.id, round(hit.score, 9), hit.text, hit.title, hit.type, hit.status) for hit in hits]
 
 
-def _told(block: lamina.ContextBlock) -> str:
+def _told(block: ContextBlock) -> str:
     if block.mode == "failed":  # which a warning says: an agent's session goes on without memories
         raise lamina.VaultCorrupt("no context")
     return block.text
