@@ -95,8 +95,8 @@ def _without_near(
     return np.flatnonzero(mine), stacked[keep]
 
 
-def limit_sources(view: View, request: Request, page: Page, rows: I64, order: Iterable[int]) -> tuple[list[int], int]:
-    """Pass over chunks of a file that has its hits; return the rest and the number left out.
+def limit_sources(view: View, request: Request, page: Page, rows: I64, order: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Pass over chunks of a file that has its hits; return the rest, and those passed over.
 
     Only what was cut from a document counts: rows of a table, turns of a session and added chunks are each their own. Hits
     are taken from the top, so the first n of k do not depend on k.
@@ -105,9 +105,9 @@ def limit_sources(view: View, request: Request, page: Page, rows: I64, order: It
     most = None if page.budget is not None or request.profile.diversity.slots else page.wanted
     positions = iter(order)
     if request.per_source is None:
-        return list(islice(positions, most)), 0
+        return list(islice(positions, most)), []
     kept: list[int] = []
-    passed = 0
+    passed: list[int] = []
     while part := list(islice(positions, _LOOKED_AT)):
         names = view.snapshot.values("chunks", "source", rows[part])
         starts = view.snapshot.numbers("chunks", "start", rows[part]).tolist()
@@ -118,7 +118,7 @@ def limit_sources(view: View, request: Request, page: Page, rows: I64, order: It
                 row = int(rows[position])
                 before = page.files.setdefault(name, [])
                 if len(before) >= request.per_source and _count_of_file(view, before, row) >= request.per_source:
-                    passed += 1
+                    passed.append(position)
                     continue
                 before.append(row)
             kept.append(position)

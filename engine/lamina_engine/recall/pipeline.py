@@ -33,7 +33,7 @@ from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_s
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
-from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, vector_lane
+from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, cosines, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
@@ -85,9 +85,10 @@ class Outcome(Struct, frozen=True):
         return cut_snippet(text, weights, analyzer, width=WIDTH if width is None else width)
 
 
-class _Ranking(Struct, frozen=True):
-    """Ranked hits of a question, with the inputs of their scores."""
+class Ranking(Struct, frozen=True):
+    """One page of ranked hits, with the inputs of their scores and what each stage let through."""
 
+    page: Page
     selection: Selection
     query: F32 | None
     share: float
@@ -112,10 +113,69 @@ class _Ranking(Struct, frozen=True):
     operators: Operators | None
     confidence: float
     """Of the first page alone."""
-    left_out: int
-    """Candidates passed over because their source had its hits."""
+    scored: list[int]
+    """Positions above 0, best first; those that only links added are in `order` alone."""
+    order: list[int]
+    """Positions after folding, expansion and composite scores, best first."""
+    shown: list[int]
+    """Positions before places and tokens limit them."""
+    passed: list[int]
+    """Positions passed over because their source had its hits."""
     unknown: tuple[str, ...] = ()
     """Ids of candidates that the caller brought and the vault does not have."""
+
+    def explain(self, view: View, request: Request, positions: list[int]) -> list[Hit]:
+        """Return candidates as hits with every term of their scores, whether or not they are kept."""
+        return explain(
+            view, request, self.candidates, positions, self.words, self.folded, self.share, self.linked, self.composite,
+            self.facts, self.by_time, self.corrections,
+        )  # fmt: skip
+
+    def place(self, view: View, request: Request, rows: I64) -> Ranking:
+        """Return this page with more rows scored, as if its lanes had found them; without links."""
+        rows = np.setdiff1d(rows, self.candidates.rows)
+        lexical, nearest = self.lanes
+        lanes = (_extend(lexical, rows, self.words.score(rows)), nearest)
+        if self.query is not None:
+            lanes = lanes[0], _extend(nearest, rows, cosines(view, self.query, rows))
+        found, scored = score_candidates(
+            view, request, self.words, lanes, self.query, self.share, self.selection, self.facts
+        )
+        return msgspec.structs.replace(self, candidates=found, scored=scored, linked={}, composite={}, by_time=False)
+
+
+class Ranked(Struct, frozen=True):
+    """A question with the version that was read and the pages of its hits."""
+
+    view: View
+    request: Request
+    pages: tuple[Ranking, ...]
+    """As a rule one."""
+
+    @property
+    def confidence(self) -> float:
+        """That the hits hold an answer."""
+        return self.pages[0].confidence
+
+    @property
+    def held_back(self) -> bool:
+        """True where the hits are too unsure for the caller."""
+        least = self.request.min_confidence
+        return least is not None and self.confidence < least
+
+    def hits(self) -> list[Hit]:
+        """Return the hits with their terms, facts that no chunk states among them."""
+        if self.held_back:
+            return []
+        found = [hit for page in self.pages for hit in page.explain(self.view, self.request, page.kept)]
+        alone = self.pages[0].facts.alone
+        return add_facts(self.view, self.request, found, alone) if alone else found
+
+    def rows(self) -> list[int]:
+        """Return the rows of the hits; -1 for a fact that no chunk states."""
+        if self.pages[0].facts.alone:
+            return [hit.row for hit in self.hits()]
+        return [] if self.held_back else [row for page in self.pages for row in page.candidates.rows[page.kept].tolist()]
 
 
 class HitRows(Struct, frozen=True):
@@ -147,24 +207,30 @@ def recall(
     InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
     started = time.perf_counter()
-    view, request = _read_request(memory, text, profile, tz, as_of, options)
-    found: list[Hit] = []
-    pages = _rank_pages(memory, view, request, with_facts=with_facts)
-    confidence, alone = pages[0].confidence, pages[0].facts.alone
-    near_enough = request.min_confidence is None or confidence >= request.min_confidence
-    for ranked in pages if near_enough else ():
-        found += explain(
-            view, request, ranked.candidates, ranked.kept, ranked.words, ranked.folded, ranked.share, ranked.linked,
-            ranked.composite, ranked.facts, ranked.by_time, ranked.corrections,
-        )  # fmt: skip
-    if alone and near_enough:
-        found = add_facts(view, request, found, alone)
+    ranked = rank_question(memory, text, profile=profile, tz=tz, as_of=as_of, with_facts=with_facts, **options)
+    found = ranked.hits()
     took_ms = (time.perf_counter() - started) * 1e3
-    last = pages[-1]
+    view, request, last = ranked.view, ranked.request, ranked.pages[-1]
     return Outcome(
-        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), confidence,
+        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), ranked.confidence,
         last.words.stems(), last.operators.patterns if last.operators is not None else (),
     )  # fmt: skip
+
+
+def rank_question(
+    memory: Memory,
+    text: str,
+    *,
+    profile: str | Profile | None = None,
+    tz: str | None = None,
+    as_of: Any = None,
+    with_facts: bool = False,
+    counted: bool = True,
+    **options: Any,
+) -> Ranked:
+    """Rank a question and keep what every stage made of it; ``counted`` unless part of another call."""
+    view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
+    return Ranked(view, request, tuple(_rank_pages(memory, view, request, with_facts=with_facts, noted=counted)))
 
 
 def recall_rows(
@@ -222,9 +288,11 @@ def _read_request(
     return view, msgspec.structs.replace(request, window=window, per_source=None if whole else request.per_source)
 
 
-def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: bool = False) -> list[_Ranking]:
-    """Return the pages that hold the hits asked for, as a rule one."""
-    found: list[_Ranking] = []
+def _rank_pages(
+    memory: Memory, view: View, request: Request, *, with_facts: bool = False, noted: bool = True
+) -> list[Ranking]:
+    """Return the pages that hold the hits asked for; ``noted`` where they count as used."""
+    found: list[Ranking] = []
     page: Page | None = first_page(request)
     skipped = request.offset
     while page is not None:
@@ -234,7 +302,8 @@ def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: boo
             skipped -= len(ranked.kept) - len(kept)
             ranked = msgspec.structs.replace(ranked, kept=kept)
         found.append(ranked)
-    if request.profile.decay.reinforcement.most > 1.0 and view.as_of_us is None and memory.store.is_trusted:
+    reinforced = noted and request.profile.decay.reinforcement.most > 1.0
+    if reinforced and view.as_of_us is None and memory.store.is_trusted:
         from lamina_engine.chunks import access_journal  # in such a profile chunks that are used age more slowly
 
         rows = np.concatenate([each.candidates.rows[each.kept] for each in found])
@@ -244,7 +313,7 @@ def _rank_pages(memory: Memory, view: View, request: Request, *, with_facts: boo
 
 def _rank(
     memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool
-) -> tuple[_Ranking, Page | None]:
+) -> tuple[Ranking, Page | None]:
     """Run the lanes, score candidates and select hits of a page; return it with the next one."""
     profile, window = request.profile, (request.since_us, request.until_us)
     if request.window is not None and (page.within or (request.window.alone and request.window.strict)):
@@ -285,6 +354,7 @@ def _rank(
     else:
         candidates, order = score_candidates(view, request, words, lanes, query, share, selection, facts)
         scored = len(candidates.rows)
+    above_zero = order
     order, folded = page.leave_out(candidates, order), dict[int, list[str]]()
     if not request.fill:  # who asks for k rows wants repeats too
         order, folded = fold(view, page, candidates, order)
@@ -308,7 +378,7 @@ def _rank(
         confidence = 1.0 if near.size else _rate(memory, view, request, words, query, facts, candidates.rows[order])
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
-    shown, left_out = limit_sources(view, request, page, candidates.rows, varied)
+    shown, passed = limit_sources(view, request, page, candidates.rows, varied)
     if profile.diversity.slots:
         kept, candidates, linked = arrange(view, request, page, candidates, shown, linked)
     else:
@@ -317,9 +387,9 @@ def _rank(
     if request.fill and whole:
         candidates, kept = fill_up(view, page, selection, query, candidates, kept)
     candidates = match_shown(view, words, query, candidates, kept, scored)
-    found = _Ranking(
-        selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators, confidence, left_out, unknown,
+    found = Ranking(
+        page, selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
+        bool(near.size), corrections, operators, confidence, above_zero, ranked, shown, passed, unknown,
     )  # fmt: skip
     return found, page.next(view, candidates, ranked, kept, whole)
 
@@ -336,6 +406,12 @@ def _rate(
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
     rated = rate_rows(view, words, () if query is None else (query,), share, rows[:LOOKED_AT], names=names)
     return max(known, float(rated.max(initial=0.0)))
+
+
+def _extend(lane: Lane, rows: I64, scores: F64) -> Lane:
+    """Return a lane with more rows below its own."""
+    new = ~np.isin(rows, lane.rows)
+    return Lane(np.concatenate([lane.rows, rows[new]]), np.concatenate([lane.scores, scores[new]]))
 
 
 def _given_share(memory: Memory, view: View, request: Request) -> float:
@@ -369,7 +445,7 @@ def _pack(view: View, page: Page, candidates: Candidates, order: list[int]) -> l
     return [order[i] for i in pack(order, page.wanted, page.budget, text_of)]
 
 
-def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
+def _trace(view: View, request: Request, ranked: Ranking) -> dict[str, Any]:
     """Return the recall-level record of ``Hits.explain``."""
     lexical, vector = ranked.lanes
     counts = {"lexical": len(lexical.rows), "vector": len(vector.rows), "scored": len(ranked.candidates.rows)}
@@ -381,7 +457,7 @@ def _trace(view: View, request: Request, ranked: _Ranking) -> dict[str, Any]:
         "folded": sum(map(len, ranked.folded.values())),
         "brought": len(ranked.linked),
         "intent": ranked.intent,
-        "left_out": ranked.left_out,
+        "left_out": len(ranked.passed),
     }
     if request.candidates is not None:
         trace["unknown"] = list(ranked.unknown)
