@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         VaultTooOld,
         VaultUntrusted,
     )
+    from lamina_engine.recall.absence import Absence
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.results import (
         Answer,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [  # noqa: RUF022 - as sorted() has them
+    "Absence",
     "AmbiguousEntity",
     "AmbiguousId",
     "Answer",
@@ -122,6 +124,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
 _RESULTS = "lamina_engine.results"
 _ERRORS = "lamina_engine.errors"
 _LAZY = {
+    "Absence": "lamina_engine.recall.absence",
     **dict.fromkeys(("Answers", "Hits", "Results"), "lamina.results"),
     "Vault": "lamina.vault",
     "open": "lamina.vault",

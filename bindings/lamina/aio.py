@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     import numpy as np
     import pyarrow as pa
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         OpenMode,
         PathLike,
         ProfileName,
+        RecallOptions,
         SourceKind,
         StoryMode,
         Tier,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.freshness.report import FreshnessReport
     from lamina_engine.graph.generators import BuildReport
+    from lamina_engine.recall.absence import Absence
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import (
@@ -424,6 +427,13 @@ class AsyncVault:
             min_confidence=min_confidence,
             candidates=candidates,
         )
+
+    async def why_not(self, query: str, id: str, **options: Unpack[RecallOptions]) -> Absence:
+        """Return why a chunk is not among the hits of a question, and what would bring it in.
+
+        See `Vault.why_not`.
+        """
+        return await asyncio.to_thread(self.vault.why_not, query, id, **options)
 
     async def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).

@@ -6,8 +6,13 @@ Profiles are open: a vault may define its own in ``vault.toml``, so options that
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from lamina_engine.clock import Instant
 
 ProfileName: TypeAlias = Literal["default", "lexical", "temporal", "task", "causal", "episodic", "entity"]
 """Profiles that ship with Lamina."""
@@ -40,3 +45,33 @@ MapLayout: TypeAlias = Literal["pca", "umap"]
 Where: TypeAlias = Mapping[str, object]
 """A filter: ``{"field": value}`` or ``{"field": {"in": [...]}}``, with ``AND``, ``OR`` and ``NOT``."""
 PathLike: TypeAlias = str | os.PathLike[str]
+
+
+class RankOptions(TypedDict, total=False):
+    """Options of `lamina.Vault.recall` that a comparison of two moments takes too."""
+
+    k: int
+    profile: ProfileName | str | None
+    where: Where | None
+    lanes: Sequence[Lane] | None
+    vector: ArrayLike | None
+    intent: Intent | None
+    session: str | None
+    time: TimeMode | None
+    tz: str | None
+    syntax: bool
+    per_source: int | None
+
+
+class RecallOptions(RankOptions, total=False):
+    """Options of `lamina.Vault.recall`."""
+
+    since: Instant | None
+    until: Instant | None
+    as_of: Instant | None
+    now: Instant | None
+    token_budget: int | None
+    offset: int
+    fill: bool
+    min_confidence: float | None
+    candidates: Iterable[tuple[str, float]] | None

@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, Self, Unpack, cast
 
 from lamina import location
+from lamina.options import RecallOptions
 from lamina.results import Hits, Results
 from lamina.startup import gc_paused
 from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of, renamed_arguments
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.graph.generators import BuildReport
     from lamina_engine.memory import Memory
+    from lamina_engine.recall.absence import Absence
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
@@ -188,6 +190,12 @@ def _check_trusted(root: Path) -> None:
     from lamina.trust import check_trusted  # only writers ask
 
     check_trusted(root)
+
+
+def _check_options(call: str, options: Mapping[str, object], known: type) -> None:
+    unknown = sorted(set(options) - set(known.__annotations__))
+    if unknown:
+        raise TypeError(f"{call}() has no {unknown[0]}=; it takes {', '.join(sorted(known.__annotations__))}")
 
 
 _HABITS = {
@@ -802,6 +810,44 @@ class Vault:
             as_of=None if as_of is None else format_instant(self._memory.moment(as_of, "as_of", tz)),
             took_ms=outcome.took_ms, confidence=outcome.confidence, trace=outcome.trace, cut=outcome.snippet,
         )  # fmt: skip
+
+    def why_not(self, query: str, id: str, **options: Unpack[RecallOptions]) -> Absence:
+        """Return why a chunk is not among the hits of a question, and what would bring it in.
+
+        The recall is run as `recall` runs it; the stage at which the chunk lost is told with that recall's own numbers,
+        and every proposed change was tried.
+
+        Parameters
+        ----------
+        query : str
+            The question, as asked.
+        id : str
+            The chunk: an id, a short one, or its place in a source.
+        **options
+            The options of `recall`.
+
+        Returns
+        -------
+        Absence
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
+
+        Notes
+        -----
+        Some twenty recalls, most of them for what would bring the chunk in.
+
+        Examples
+        --------
+        >>> found = vault.why_not("why did we move to PostgreSQL", "db", where={"type": "note"})
+        >>> found.stage, found.clauses, found.remedies[0].arguments
+        ('filter', ('{"type":"note"}',), {'where': None})
+        """
+        _check_options("why_not", options, RecallOptions)
+        from lamina_engine.recall.absence import why_not
+
+        return why_not(self._memory, query, id, {"syntax": True, **options})
 
     def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).

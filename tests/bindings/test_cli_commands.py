@@ -170,6 +170,18 @@ def test_the_least_confidence_and_score_that_are_shown(run: Run) -> None:
     assert run("recall", "PostgreSQL", "--min-confidence", "7").code == 1
 
 
+def test_why_a_chunk_is_no_hit_and_what_brings_it_in(run: Run) -> None:
+    found = run("recall", "sessions", "--project", "web", "--why-not", "redis")
+    assert found.code == 0
+    assert 'it does not pass {"project":"web"}' in found.out
+    assert 'leave out {"project":"web"}: hit' in found.out
+    document = run("recall", "sessions", "--project", "web", "--why-not", "redis", "--json").document
+    assert (document["id"], document["stage"], document["clauses"]) == ("redis", "filter", ['{"project":"web"}'])
+    assert document["remedies"][0]["arguments"] == {"where": None}
+    assert "it is hit 1" in run("recall", "sessions in redis", "--why-not", "redis").out
+    assert run("recall", "sessions", "--why-not", "nobody").code == 3
+
+
 def test_recall_without_a_match_says_so(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--project", "nowhere")
     assert (got.code, got.out.partition(" · ")[0]) == (0, "no hits")

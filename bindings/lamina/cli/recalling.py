@@ -30,6 +30,7 @@ from lamina_engine.clock import format_instant
 if TYPE_CHECKING:
     from lamina.options import Lane
     from lamina.results import Hits
+    from lamina_engine.recall.absence import Absence
     from lamina_engine.results import Hit, Snippet
 
 _SNIPPET_LINES: Final = 3
@@ -44,6 +45,7 @@ _INDENT: Final = 4
     'lamina recall "why did the deploy fail" --profile causal',
     'lamina recall "which cache" --as-of 2026-03-01 --json',
     'lamina recall "deploy* +failed -staging project:api"',
+    'lamina recall "which cache" --why-not 4f1c09a2b7',
 )
 @click.argument("query")
 @click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Maximum number of hits.")
@@ -87,6 +89,7 @@ _INDENT: Final = 4
 )
 @click.option("--min-score", type=float, metavar="X", help="Leave out hits that score less.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score.")
+@click.option("--why-not", metavar="ID", help="Show why this chunk is no hit, and what would bring it in.")
 @click.option("--brief", is_flag=True, help="With --json: snippets in place of texts, and no terms.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 where there is no hit.")
 @embedder_option
@@ -96,6 +99,7 @@ def recall(
     where: Where | None,
     lanes: tuple[Lane, ...],
     explain: bool,
+    why_not: str | None,
     brief: bool,
     exit_code: bool,
     all_chunks: bool,
@@ -112,6 +116,10 @@ def recall(
 
     with call.open(mode="r", embedder=embedder) as vault:
         most = None if all_chunks else PER_SOURCE
+        if why_not is not None:
+            absence = vault.why_not(query, why_not, where=where, lanes=lanes or None, per_source=most, **options)
+            call.answer(absence.to_dict(), lambda: _absence_lines(absence))
+            return
         hits = vault.recall(query, where=where, lanes=lanes or None, per_source=most, **options)
     if min_score is not None:
         hits = hits.scoring(min_score)
@@ -152,6 +160,23 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     if left_out:
         yield ""
         yield dim(f"{count_of(left_out, 'more chunk')} of these documents; --all-chunks shows them")
+
+
+def _absence_lines(absence: Absence) -> Iterator[str]:
+    yield dim(headline(short_id(absence.id), absence.profile, absence.status))
+    yield from wrap(printable(absence.reason), prose_columns())
+    if absence.differences and absence.other is not None:
+        parts = ", ".join(f"{part} {value:+.3f}" for part, value in absence.differences.items())
+        yield from wrap(
+            f"hit {short_id(absence.other)} has {absence.other_score:.3f}, it {absence.score:.3f}: {parts}",
+            prose_columns(),
+        )
+    if absence.remedies:
+        yield ""
+        yield "any of these brings it in (each was tried):"
+    for remedy in absence.remedies:
+        room = prose_columns() - _INDENT
+        yield from (" " * _INDENT + line for line in wrap(printable(f"{remedy.text}: hit {remedy.rank}"), room))
 
 
 def _advice(hits: Hits) -> str:

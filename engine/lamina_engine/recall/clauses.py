@@ -61,6 +61,12 @@ class Operators(Struct, frozen=True):
     """What rows gain that match a clause which is not required."""
     patterns: tuple[tuple[Clause, float], ...]
     """Prefixes and typos that a row may match, each with its inverse document frequency: for snippets."""
+    tests: tuple[tuple[tuple[Clause, ...], Mask], ...]
+    """What a row must pass: a clause and its rows, or all that are optional and the rows of any."""
+
+    def failed_by(self, row: int) -> list[Clause]:
+        """Return the clauses that a row does not pass."""
+        return [clause for clauses, mask in self.tests if not mask[row] for clause in clauses]
 
     def narrow(self, selection: Selection) -> Selection:
         """Return a selection without the rows that do not pass."""
@@ -82,6 +88,7 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
     """Find the rows that the operators of a query ask for."""
     finder = _Finder(view, analyzer)
     required: list[Mask] = []
+    tests: list[tuple[tuple[Clause, ...], Mask]] = []
     linked: list[Mask] = []
     any_of: Mask | None = None
     facets: list[str] = []
@@ -103,6 +110,7 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
                 bonuses.append(Bonus(name_of(clause), rows, weight))
             continue
         required.append(~passing if clause.need == "not" else passing)
+        tests.append(((clause,), required[-1]))
         if clause.need == "not" or clause.field not in (None, "title"):
             linked.append(required[-1])
         if clause.need == "must" and clause.kind in ("word", "phrase") and clause.field in (*_COLUMNS, "tag"):
@@ -111,10 +119,11 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
             facets_only = False
     if any_of is not None and not parsed.plain:
         required.append(any_of)
+        tests.append((tuple(clause for clause in parsed.clauses if clause.need == "may"), any_of))
         facets_only = False
     mask = np.logical_and.reduce(required) if required else None
     linked_mask = np.logical_and.reduce(linked) if linked else None
-    return Operators(mask, linked_mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns))
+    return Operators(mask, linked_mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns), tuple(tests))
 
 
 def name_of(clause: Clause) -> str:

@@ -95,7 +95,9 @@ def _without_near(
     return np.flatnonzero(mine), stacked[keep]
 
 
-def limit_sources(view: View, request: Request, page: Page, rows: I64, order: Iterable[int]) -> tuple[list[int], list[int]]:
+def limit_sources(
+    view: View, request: Request, page: Page, rows: I64, order: Iterable[int]
+) -> tuple[list[int], list[int]]:
     """Pass over chunks of a file that has its hits; return the rest, and those passed over.
 
     Only what was cut from a document counts: rows of a table, turns of a session and added chunks are each their own. Hits

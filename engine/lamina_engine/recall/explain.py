@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.clock import format_instant
@@ -173,3 +173,37 @@ def recompute(terms: Mapping[str, Any]) -> float:
     score = score * recompute_factor(terms["time"]) if "time" in terms else score
     score = score * recompute_boosts(terms["boosts"]) if "boosts" in terms else score
     return min(score, float(terms.get("ceiling", score)))
+
+
+PARTS: Final[dict[str, tuple[str, ...]]] = {
+    "words": ("bm25", "coverage", "words", "lexical_rank", "corrected"),
+    "meaning": ("cosine", "vector_rank", "vector_share"),
+    "neighbour": ("received",),
+    "facts": ("facts_share", "fact", "fact_rank", "fact_score"),
+    "links": ("linked", "path"),
+    "age": ("recency", "age_days", "half_life_days", "date_missing", "age"),
+    "factor": ("factor", "role", "turn"),
+    "time": ("time", "by_time"),
+    "boosts": ("boosts",),
+    "composite": ("composite",),
+    "ceiling": ("ceiling",),
+    "formula": ("fusion", "rank_constant", "semantic_weight"),
+}
+"""Parts of a score and the terms of each, in the order of the formula."""
+
+
+def attribute(one: Terms, other: Terms) -> dict[str, float]:
+    """Return by part of the score what the other terms give more; the sum is the difference."""
+    # part by part the other's terms take the place of the one's, so that each step is a score of `recompute`
+    mixed: dict[str, Any] = dict(one)
+    score, found = recompute(mixed), dict[str, float]()
+    for part, names in PARTS.items():
+        for name in names:
+            mixed.pop(name, None)
+            if name in other:
+                mixed[name] = cast("dict[str, Any]", other)[name]
+        step = recompute(mixed)
+        if step != score:
+            found[part] = step - score
+        score = step
+    return found

@@ -17,6 +17,7 @@ sign before one letter or a number (``git commit -m``, ``-5 degrees``), two sign
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -90,6 +91,19 @@ def parse_query(query: str) -> ParsedQuery:
     between.append(query[at:])
     plain = any(_WORD.search(part) for part in between)
     return ParsedQuery("".join([*text, query[at:]]).strip(), tuple(clauses), plain)
+
+
+def drop_clauses(query: str, clauses: Collection[Clause]) -> str:
+    """Return a query with some of its operators as plain words, and without what they exclude."""
+    kept: list[str] = []
+    at = 0
+    for match in _CLAUSE.finditer(query):
+        clause = _clause_of(match)
+        if clause in clauses and clause is not None:
+            is_word = clause.need != "not" and clause.field in (None, "title")
+            kept += [query[at : match.start()], clause.text if is_word else ""]
+            at = match.end()
+    return " ".join("".join([*kept, query[at:]]).split())
 
 
 def _clause_of(match: re.Match[str]) -> Clause | None:

@@ -164,9 +164,7 @@ class Ranked(Struct, frozen=True):
         return least is not None and self.confidence < least
 
     def hits(self) -> list[Hit]:
-        """Return the hits with their terms, facts that no chunk states among them."""
-        if self.held_back:
-            return []
+        """Return the hits with their terms, facts that no chunk states among them, held back or not."""
         found = [hit for page in self.pages for hit in page.explain(self.view, self.request, page.kept)]
         alone = self.pages[0].facts.alone
         return add_facts(self.view, self.request, found, alone) if alone else found
@@ -175,7 +173,7 @@ class Ranked(Struct, frozen=True):
         """Return the rows of the hits; -1 for a fact that no chunk states."""
         if self.pages[0].facts.alone:
             return [hit.row for hit in self.hits()]
-        return [] if self.held_back else [row for page in self.pages for row in page.candidates.rows[page.kept].tolist()]
+        return [row for page in self.pages for row in page.candidates.rows[page.kept].tolist()]
 
 
 class HitRows(Struct, frozen=True):
@@ -208,7 +206,7 @@ def recall(
     """
     started = time.perf_counter()
     ranked = rank_question(memory, text, profile=profile, tz=tz, as_of=as_of, with_facts=with_facts, **options)
-    found = ranked.hits()
+    found = [] if ranked.held_back else ranked.hits()
     took_ms = (time.perf_counter() - started) * 1e3
     view, request, last = ranked.view, ranked.request, ranked.pages[-1]
     return Outcome(
@@ -228,7 +226,7 @@ def rank_question(
     counted: bool = True,
     **options: Any,
 ) -> Ranked:
-    """Rank a question and keep what every stage made of it; ``counted`` unless part of another call."""
+    """Rank a question, keeping what every stage made of it; ``counted`` unless part of another."""
     view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
     return Ranked(view, request, tuple(_rank_pages(memory, view, request, with_facts=with_facts, noted=counted)))
 
@@ -311,9 +309,7 @@ def _rank_pages(
     return found
 
 
-def _rank(
-    memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool
-) -> tuple[Ranking, Page | None]:
+def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool) -> tuple[Ranking, Page | None]:
     """Run the lanes, score candidates and select hits of a page; return it with the next one."""
     profile, window = request.profile, (request.since_us, request.until_us)
     if request.window is not None and (page.within or (request.window.alone and request.window.strict)):
@@ -401,7 +397,7 @@ def _rate(
     from_facts = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
     known = max((answer.score for answer in from_facts), default=0.0) / FULL
     if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
-        words = Words(view, _analyzer().query(request.text, view.languages), _bm25(request.profile.lexical))
+        words = Words(view, _analyzer().query(request.text, view.languages), bm25_of(request.profile.lexical))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
     rated = rate_rows(view, words, () if query is None else (query,), share, rows[:LOOKED_AT], names=names)
@@ -534,7 +530,7 @@ def _ask_lanes(
     (words, lanes, query, corrections)
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
-    bm25, asked = _bm25(request.profile.lexical), "lexical" in request.lanes
+    bm25, asked = bm25_of(request.profile.lexical), "lexical" in request.lanes
     terms = _analyzer().query(request.text, view.languages)
     words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
@@ -631,7 +627,8 @@ def _analyzer() -> Analyzer:
 
 
 @functools.lru_cache(maxsize=32)
-def _bm25(p: Lexical) -> Bm25:
+def bm25_of(p: Lexical) -> Bm25:
+    """Return the scoring of words that a profile asks for."""
     return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
 
 
