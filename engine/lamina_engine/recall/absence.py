@@ -267,7 +267,7 @@ class _Reader:
         return Diagnosis(absence, (f"leave out {shown}", fixes))
 
     def _clauses_failed(self, row: int) -> tuple[list[str], dict[str, Any]]:
-        """Return the filters, dates and operators that a row does not pass, and the arguments without them."""
+        """Return the filters, dates and operators that a row fails, and arguments without them."""
         view, request, page = self._view, self._request, self._ranked.pages[-1]
         only = np.zeros(view.rows, np.bool_)
         only[row] = True
@@ -399,7 +399,7 @@ class _Reader:
         return None
 
     def _would_be_passed(self, page: Ranking, position: int) -> bool:
-        """Tell whether the document of a candidate below the last hit has its hits before it is reached."""
+        """Tell whether a document has its hits before a candidate below the last hit is reached."""
         looked_at = {*page.shown, *page.passed}
         if self._request.per_source is None or position in looked_at:
             return False
