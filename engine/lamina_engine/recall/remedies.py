@@ -1,8 +1,8 @@
 """Remedies of an absence: changes of a question that bring a chunk in.
 
-Each was tried before it is told. A stage that can be switched off (a filter, a limit of a document, a budget) is switched off; what is left is a matter of
-rank, for which there are three ways: more hits, a word of the chunk, another profile. Each way is gone step by step, the
-recall run at each, until the chunk is a hit; then every step that was not needed is taken back.
+Each was tried before it is told. A stage that can be switched off (a filter, a limit of a document, a budget) is switched
+off; what is left is a matter of rank, for which there are three ways: more hits, a word of the chunk, another profile. Each
+way is gone step by step, the recall run at each, until the chunk is a hit; then every step not needed is taken back.
 """
 
 from __future__ import annotations
