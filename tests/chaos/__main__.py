@@ -18,16 +18,19 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="folder for the vaults; a temporary one by default")
     given = parser.parse_args()
     began = time.monotonic()
+    told: list[str] = []
 
     def tell(tally: Tally) -> None:
         print(f"{time.monotonic() - began:.0f} s: {tally.kills} kills, {tally.looked_up} looked up, "
               f"{len(tally.failures)} failures", file=sys.stderr, flush=True)  # fmt: skip
+        for failure in tally.failures:
+            if failure not in told:
+                told.append(failure)
+                print(failure, file=sys.stderr, flush=True)
 
     with main_folder() as folder:
         tally = unleash(given.seed, given.kills, given.minutes, given.folder or Path(folder), tell)
     print(line(tally, given.seed, time.monotonic() - began))
-    for failure in tally.failures:
-        print(failure, file=sys.stderr)
     return bool(tally.failures)
 
 

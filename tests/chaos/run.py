@@ -31,7 +31,7 @@ ROUND = 120
 JUDGED_EVERY = 8
 DEEP_EVERY = 80
 BASE = 30
-READERS = 2
+READERS = 1
 SLOTS = 3
 """Writers at once, at most; what they change is divided between them."""
 _PATIENCE_S = 60.0
@@ -142,6 +142,7 @@ class Round:
         """How long an operation takes: a kill strikes at any moment of it."""
         self.writers = 0
         self.unjudged = 0
+        self.damaged = False
 
     def run(self, kills: int, stop: float) -> None:
         """Kill so many writers, then look at everything once more."""
@@ -170,13 +171,13 @@ class Round:
 
     def _kill_some(self) -> None:
         """Let one writer or two work, kill them, and take in their journals."""
-        names = self.chance.choices(list(OPERATIONS), k=self.chance.choice((1, 1, 2, SLOTS)))
+        names = self.chance.choices(list(OPERATIONS), k=self.chance.choice((1, 2, SLOTS)))
         begun = [self._start(name, slot) for slot, name in enumerate(names)]
         for slot in range(len(names)):
             _wait_until_open(slot)
         # within the first call, or within one of those that follow
-        calls = self.chance.choice((1.2, 3.0, 9.0))
-        time.sleep(self.chance.random() * calls * self.typical_s.get(names[0], 0.05))
+        calls = self.chance.choice((0.8, 1.6, 4.0))
+        time.sleep(self.chance.random() * calls * min(0.3, self.typical_s.get(names[0], 0.05)))
         for slot, (child, name, fault, _) in enumerate(begun):
             os.kill(child, signal.SIGKILL)
             killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -200,8 +201,9 @@ class Round:
                     self.tally.wrong.append(f"{name} with {fault}: {error}")
             self.tally.operations += self.ledger.acknowledged - before
             journal.unlink(missing_ok=True)
-        if self.chance.random() < 0.05:
-            self.tally.damaged += faults.damage_an_index(self.root, self.chance) is not None
+        if self.chance.random() < 0.05 and faults.damage_an_index(self.root, self.chance):
+            self.tally.damaged += 1
+            self.damaged = True
         if self.chance.random() < 0.05:
             faults.leave_litter(self.root, self.chance)
 
@@ -222,9 +224,11 @@ class Round:
         self.unjudged = 0
         try:
             with lamina.open(self.root, lock_timeout_s=_PATIENCE_S) as vault:
-                # a writer mends what was damaged of the indexes, and sweeps what the killed have left
-                vault.reindex() if deep else vault.add("the judge was here")
                 self.ledger.judge(observe(vault))
+                if self.damaged:  # `verify` says so, and that is right
+                    vault.verify(repair=True)
+                    self.damaged = False
+                vault.add("the judge was here")  # sweeps what the killed have left
                 for hit in vault.recall("kafka gateway redis", k=20):
                     mark = mark_of(hit.text)
                     if mark and f"chunk {mark}" in self.ledger.forgotten:
@@ -263,11 +267,11 @@ def write_on(job: Job, name: str, slot: int, fault: str) -> None:
 
 def read_on(root: Path, folder: Path) -> None:
     """Read until killed: every text is whole and its own, versions only grow."""
-    report = _journal(folder, f"reader-{os.getpid()}")
+    report, parent = _journal(folder, f"reader-{os.getpid()}"), os.getppid()
     chance = random.Random(os.getpid())
     try:
         vault, last = lamina.open(root, mode="r"), 0
-        while True:
+        while os.getppid() == parent:
             hits = vault.recall(f"{chance.choice(('kafka', 'gateway', 'redis'))} case", k=5)
             assert hits.snapshot >= last, f"version {hits.snapshot} after {last}"
             last = hits.snapshot
@@ -281,7 +285,7 @@ def read_on(root: Path, folder: Path) -> None:
             for link in vault.links("b2"):
                 assert link.source.startswith("b") or link.target.startswith("b")
             os.write(report._descriptor, b"read\n")
-            time.sleep(0.1)
+            time.sleep(0.15)
     except BaseException:
         os.write(report._descriptor, traceback.format_exc()[-900:].replace("\n", " | ").encode() + b"\n")
 
