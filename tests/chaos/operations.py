@@ -61,8 +61,8 @@ def _added(texts: dict[str, str]) -> Changes:
 
 
 def add(vault: lamina.Vault, job: Job, turn: int) -> None:
-    for mark, text in _chunks(job, turn, 1).items():
-        job.run(_added({mark: text}), lambda: vault.add(text, id=mark))
+    mark, text = _chunks(job, turn, 1).popitem()
+    job.run(_added({mark: text}), lambda: vault.add(text, id=mark))
 
 
 def bulk_add(vault: lamina.Vault, job: Job, turn: int) -> None:
@@ -82,8 +82,7 @@ def ingest(vault: lamina.Vault, job: Job, turn: int) -> None:
 def update(vault: lamina.Vault, job: Job, turn: int) -> None:
     mark = job.marks[turn % len(job.marks)]
     text = job.text(mark, job.chance.randrange(1, 10**6))
-    status = vault.get(mark).status
-    job.run({f"chunk {mark}": shown(text, status)}, lambda: vault.update(mark, text=text))
+    job.run({f"chunk {mark}": shown(text)}, lambda: vault.update(mark, text=text))
 
 
 def invalidate(vault: lamina.Vault, job: Job, turn: int) -> None:
@@ -186,14 +185,14 @@ def hook_capture(vault: lamina.Vault, job: Job, turn: int) -> None:
 
 
 def mcp_add(vault: lamina.Vault, job: Job, turn: int) -> None:
-    for mark, text in _chunks(job, turn, 1, "m").items():
+    mark, text = _chunks(job, turn, 1, "m").popitem()
 
-        def call(text: str = text) -> None:
-            answer = answer_call(VaultAccess(job.root), TOOLS["memory_add"], {"text": text})
-            if not answer.data.get("stored"):
-                raise lamina.LaminaError(f"memory_add answered {answer.text}")
+    def call() -> None:
+        answer = answer_call(VaultAccess(job.root), TOOLS["memory_add"], {"text": text})
+        if not answer.data.get("stored"):
+            raise lamina.LaminaError(f"memory_add answered {answer.text}")
 
-        job.run(_added({mark: text}), call)
+    job.run(_added({mark: text}), call)
 
 
 OPERATIONS: dict[str, Callable[[lamina.Vault, Job, int], None]] = {

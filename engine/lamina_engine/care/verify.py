@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +61,7 @@ class VerifyProblem:
 class VerifyReport(Report):
     """The outcome of `lamina_engine.care.verify.verify`."""
 
-    checked: Counter[str] = field(default_factory=Counter)
+    checked: dict[str, int] = field(default_factory=dict)
     """How many of each kind were looked at: manifests, segments, rows, bytes, indexes, ..."""
     problems: list[VerifyProblem] = field(default_factory=list)
     """In the order found: the log before what is derived from it."""
@@ -73,6 +72,10 @@ class VerifyReport(Report):
     def ok(self) -> bool:
         """True where nothing is wrong."""
         return not self.problems
+
+    def count(self, kind: str, n: int = 1) -> None:
+        """Note that so many more of a kind were looked at."""
+        self.checked[kind] = self.checked.get(kind, 0) + n
 
     def add(self, code: str, where: str, message: str, advice: str) -> None:
         """Note a problem."""
@@ -99,13 +102,13 @@ def check_log(root: Path, manifest: Manifest, report: VerifyReport, *, deep: boo
         readable[log] = []
         last_us = -(2**63)
         for ref in refs:
-            report.checked["segments"] += 1
+            report.count("segments")
             segment = _open(root, log, ref, refs, report, deep=deep)
             if segment is None:
                 continue
             readable[log].append(segment)
-            report.checked["rows"] += ref.rows
-            report.checked["bytes"] += ref.size
+            report.count("rows", ref.rows)
+            report.count("bytes", ref.size)
             _check_order(segment, last_us, report, deep=deep)
             last_us = ref.last_us
         if refs and last_us > manifest.last_us + (log == "links"):  # their moment is that of the row to come
@@ -199,7 +202,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
     rows = manifest.rows("chunks")
     for segment in parts:
         about = segment.numbers("row").astype(np.int64)
-        report.checked["events"] += len(about)
+        report.count("events", len(about))
         outside = np.flatnonzero((about < -1) | (about >= rows))
         if len(outside):
             first = segment.start + int(outside[0])
@@ -212,7 +215,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
 def _check_vectors(parts: list[Segment], report: VerifyReport) -> None:
     for segment in parts:
         matrix = columns.vectors(segment.column("vector")).astype(np.float64)
-        report.checked["vectors"] += len(matrix)
+        report.count("vectors", len(matrix))
         squares = (matrix * matrix).sum(axis=1)
         bad = np.flatnonzero(~(np.isfinite(squares) & ((squares == 0) | (np.abs(squares - 1) <= _UNIT_TOLERANCE))))
         if len(bad):
@@ -238,7 +241,7 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
                 "put it back from a copy",
             )
             continue
-        report.checked["versions"] += batch.num_rows
+        report.count("versions", batch.num_rows)
         bad = [i for i, row in enumerate(zip(*columns, strict=True)) if not embedded_of(*row).matched]
         if bad:
             message = (
@@ -286,7 +289,8 @@ def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = F
                 remove_files(damaged)
             report.repaired = f"removed {len(damaged)} damaged index files; the next write builds them again"
     report.problems += found.problems
-    report.checked += found.checked
+    for kind, n in found.checked.items():
+        report.count(kind, n)
     return report
 
 
@@ -394,7 +398,7 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
         fields, log, read = readers[name]
         for key in fields:
             path = folder / str(record.get(key))
-            report.checked["indexes"] += 1
+            report.count("indexes")
             wrong = _wrong(path, record, snapshot.rows(log), read)
             if wrong is not None:
                 report.add("index", f"{folder.name}/{path.name}", wrong, _ADVICE)
@@ -440,7 +444,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
         path, lists = terms_path(folder, segment), lists_path(folder, segment)
         if not path.exists():  # recall analyses the text anew, the next write keeps the result
             continue
-        report.checked["indexes"] += 1
+        report.count("indexes")
         rows = None
         try:
             rows = open_terms(path, verify=deep)
@@ -458,7 +462,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
             damaged.append(path)
             rows = None
         if lists.exists():  # else the builder makes them after the next write
-            report.checked["indexes"] += 1
+            report.count("indexes")
             wrong = _wrong_lists(lists, segment.rows, rows, deep=deep)
             if wrong is not None:
                 report.add("index", f"{folder.name}/{lists.parent.name}/{lists.name}", wrong, _ADVICE)
