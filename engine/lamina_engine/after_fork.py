@@ -1,14 +1,18 @@
-"""Locks that are released in a forked child, and objects that are reset there.
+"""Forks beside threads: locks are released in the child, objects reset there, imports finished before.
 
 A thread of the parent that held a lock does not exist in the child, and what it was changing may be half done. So if any
 lock was held, all in-memory state these locks guard is reset; the log and its mapped segments never change and are kept.
+A module that another thread is importing would stay half imported, its lock held, for ever: a fork waits for it.
 """
 
 from __future__ import annotations
 
+import _imp
 import functools
+import importlib
 import os
 import threading
+import time
 import weakref
 from typing import Any, Final, Protocol, TypeVar
 
@@ -68,5 +72,23 @@ def _is_free(each: Any) -> bool:
     return free
 
 
+_IMPORT_WAIT_S = 10.0
+"""For an import that never ends a fork does not wait longer."""
+
+
+def _finish_imports() -> None:
+    """Wait until no other thread is importing, and let none begin before the fork."""
+    locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap"), "_module_locks", {})  # noqa: B009  private, and typed nowhere
+    until, me = time.monotonic() + _IMPORT_WAIT_S, threading.get_ident()
+    while True:
+        _imp.acquire_lock()  # a module's own lock is made under this one
+        alive = [each for found in list(locks.values()) if (each := found()) is not None]
+        if time.monotonic() > until or all(getattr(each, "owner", None) in (None, me) for each in alive):
+            return
+        _imp.release_lock()
+        time.sleep(0.001)
+
+
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_finish_imports, after_in_parent=_imp.release_lock, after_in_child=_imp.release_lock)
     os.register_at_fork(after_in_child=_reset_in_child)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,13 +28,13 @@ def observe(vault: lamina.Vault) -> dict[Key, str]:
     """Return everything in a vault that writers of chaos made."""
     seen: dict[Key, str] = {}
     for chunk in vault.list({"status": {"exists": True}}, MAX_CHUNKS):
-        mark = mark_of(chunk.text)
-        if mark is None or chunk.status == "superseded" or chunk.role == "derived":  # a handoff tells of the turns
+        if chunk.status == "superseded" or chunk.role == "derived":  # a handoff tells of the turns
             continue
-        key = f"chunk {mark}"
-        assert key not in seen, f"{mark} is there twice: as {seen[key]}, and {chunk}"
-        assert chunk.id == mark or mark[0] in "fimt", f"{chunk.id} has the text of {mark}"
-        seen[key] = shown(chunk.text, chunk.status)
+        for text in chunk.text.split("mark:")[1:]:  # a chunk of a session has several turns
+            mark = text.split(maxsplit=1)[0]
+            assert f"chunk {mark}" not in seen, f"{mark} is there twice: as {seen[f'chunk {mark}']}, and {chunk}"
+            assert chunk.id == mark or mark[0] in "fimt", f"{chunk.id} has the text of {mark}"
+            seen[f"chunk {mark}"] = shown(text, chunk.status)
     for fact in vault.facts.list(predicate=PREDICATE, limit=None):
         seen[f"fact {fact.subject}"] = str(fact.object)
     for mark in [key[6:] for key in seen if key.startswith("chunk b")]:
@@ -46,7 +45,7 @@ def observe(vault: lamina.Vault) -> dict[Key, str]:
 
 def shown(text: str, status: str = "active") -> str:
     """Return what must be seen of a text of chaos: its status, and what is its own."""
-    return f"{status} {text[text.index('mark:') :].partition(' end')[0]}"
+    return f"{status} {text.removeprefix('mark:').partition(' end')[0]}"
 
 
 def mark_of(text: str) -> str | None:
@@ -129,7 +128,7 @@ class Ledger:
             and sum(key.encode()) % slots == slot
         ]
 
-    def failures(self) -> Iterable[str]:
+    def failures(self) -> list[str]:
         """Return everything that must not be."""
         return [*self.lost, *self.torn, *self.back]
 

@@ -177,7 +177,7 @@ class Round:
             _wait_until_open(slot)
         # within the first call, or within one of those that follow
         calls = self.chance.choice((0.8, 1.6, 4.0))
-        time.sleep(self.chance.random() * calls * min(0.3, self.typical_s.get(names[0], 0.05)))
+        time.sleep(self.chance.random() * calls * min(0.6, self.typical_s.get(names[0], 0.05)))
         for slot, (child, name, fault, _) in enumerate(begun):
             os.kill(child, signal.SIGKILL)
             killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -192,9 +192,11 @@ class Round:
                 self.tally.early += 1
         for _, name, fault, journal in begun:
             before = self.ledger.acknowledged
+            # one that was never done in time is given more
+            self.typical_s[name] = 1.1 * self.typical_s.get(name, 0.05)
             for error in self.ledger.read(journal):
                 if error.startswith("took "):
-                    self.typical_s[name] = 0.7 * self.typical_s.get(name, float(error[5:])) + 0.3 * float(error[5:])
+                    self.typical_s[name] = 0.5 * self.typical_s[name] + 0.5 * float(error[5:])
                 elif error.startswith("refused"):
                     self.tally.refused += 1
                 else:

@@ -98,3 +98,21 @@ def used():
 print(in_child(used))
 """
     assert run(code, str(tmp_path / "vault")) == ["0"]
+
+
+def test_a_child_imports_what_a_thread_of_its_parent_was_importing(tmp_path: Path) -> None:
+    """findings, attack 10: the child waited for ever for the lock of a module that was half imported."""
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(1.0)\nready = True\n")
+    code = """
+import time
+sys.path.insert(0, sys.argv[1])
+threading.Thread(target=lambda: __import__("slow_module")).start()
+time.sleep(0.3)
+def used():
+    import slow_module
+    assert slow_module.ready
+print(in_child(used))
+import slow_module
+print(in_child(used), slow_module.ready)
+"""
+    assert run(code, str(tmp_path)) == ["0", "0", "True"]

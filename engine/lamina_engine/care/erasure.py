@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns, schema
 from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
-from lamina_engine.ingest.sources import SPANS
+from lamina_engine.ingest.sources import SESSIONS_MARK, SKIPPED, SPANS, absolute_path, digest_path
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.topics.labels import TopicErasure, TopicWords
@@ -247,16 +247,40 @@ class Erasure:
                 yield Change(segment, partial(rewrite_segment, segment, offsets, new), len(offsets))
 
     def sources(self) -> Iterator[Change]:
-        """Yield the segments of the sources log that name them; the sources keep their digests."""
+        """Yield the segments of the sources log that name them; the sources keep their digests.
+
+        A file whose chunks all go loses its name, too; a transcript keeps it, since it is read on from where it ended.
+        """
         for segment in self._snapshot.segments("sources"):
             listed = segment.column("chunks").to_pylist()
-            named = [not self._tombstones.keys().isdisjoint(ids) for ids in listed]
+            keys = zip(segment.column("root").to_pylist(), segment.column("source").to_pylist(), strict=True)
+            named = [
+                key in self._nameless or not self._tombstones.keys().isdisjoint(ids)
+                for key, ids in zip(keys, listed, strict=True)
+            ]
             offsets = np.flatnonzero(np.array(named, np.bool_))
             if len(offsets):
                 yield Change(segment, partial(self._source_rows, segment, offsets), len(offsets))
 
+    @cached_property
+    def _nameless(self) -> set[tuple[str, str]]:
+        """Roots and names of the files that have no chunk left."""
+        had, kept = set[tuple[str, str]](), set[tuple[str, str]]()
+        for segment in self._snapshot.segments("sources"):
+            fields = (segment.column(name).to_pylist() for name in ("root", "source", "settings", "chunks"))
+            for root, source, settings, ids in zip(*fields, strict=True):
+                if ids:
+                    had.add((root, source))
+                if settings.startswith(SESSIONS_MARK) or not self._tombstones.keys() >= set(ids):
+                    kept.add((root, source))
+        return had - kept
+
     def _source_rows(self, segment: Segment, offsets: NDArray[np.int64]) -> pa.RecordBatch:
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
+        for i, key in enumerate(zip(values["root"], values["source"], strict=True)):
+            if key in self._nameless:
+                values["root"][i], values["source"][i] = "", digest_path(absolute_path(*key))
+                values["state"][i], values["commit"][i], values["blob"][i] = SKIPPED, None, None
         for i, ids in enumerate(values["chunks"]):
             kept = [position for position, name in enumerate(ids) if name not in self._tombstones]
             for name in SPANS:

@@ -99,8 +99,8 @@ def forget(
     Log files that hold such rows, and those with rows that were indexed with their words, are rewritten and analysed
     again; the other indexes are rebuilt. O(rows); memory for the rewritten files.
 
-    A source keeps its row, so ingesting it again unchanged brings nothing back. If its file was changed or moved and still
-    has the text, that counts as new text.
+    A source keeps the digest of its bytes, so ingesting it again unchanged brings nothing back; its name goes with its last
+    chunk. If its file was changed and still has the text, that counts as new text.
     """
     wanted = [ids] if isinstance(ids, str) else ids
     node = _check_arguments(memory, where, wanted)
@@ -112,7 +112,7 @@ def forget(
         forgetting = _Forgetting(view, node, wanted, token)
         forgetting.write(transaction)
         _clear_build_dir(memory)
-    journals.erase(memory.root, forgetting.ids)
+    journals.erase(memory.root, forgetting.ids, forgetting.names())
     remove_places(memory.tables.folder)
     return forgetting.report(dry_run=False)
 
@@ -175,6 +175,16 @@ class _Forgetting:
     def ids(self) -> list[str]:
         """The ids that are forgotten."""
         return self._ids
+
+    def names(self) -> set[str]:
+        """Return the names of projects, sessions and collections that no other chunk has."""
+        found: set[str] = set()
+        rest = np.setdiff1d(np.arange(self._snapshot.rows("chunks"), dtype=np.int64), self._rows)
+        for field in ("project", "session", "collection"):
+            own = set(self._snapshot.values("chunks", field, self._rows)) - {None}
+            if own:
+                found |= own - set(self._snapshot.values("chunks", field, rest))
+        return found | {name.partition("@")[0] for name in found}
 
     def report(self, *, dry_run: bool) -> ForgetReport:
         """Return the report."""

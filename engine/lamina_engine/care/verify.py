@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from lamina_kernels.layouts import TermRows
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.results import JSONValue
 
 __all__ = ["VerifyProblem", "VerifyReport", "verify"]
 
@@ -61,7 +63,7 @@ class VerifyProblem:
 class VerifyReport(Report):
     """The outcome of `lamina_engine.care.verify.verify`."""
 
-    checked: dict[str, int] = field(default_factory=dict)
+    checked: Counter[str] = field(default_factory=Counter)
     """How many of each kind were looked at: manifests, segments, rows, bytes, indexes, ..."""
     problems: list[VerifyProblem] = field(default_factory=list)
     """In the order found: the log before what is derived from it."""
@@ -73,9 +75,9 @@ class VerifyReport(Report):
         """True where nothing is wrong."""
         return not self.problems
 
-    def count(self, kind: str, n: int = 1) -> None:
-        """Note that so many more of a kind were looked at."""
-        self.checked[kind] = self.checked.get(kind, 0) + n
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return the fields as JSON values: the shape of the command's ``--json``."""
+        return asdict(replace(self, checked=dict(self.checked)))  # type: ignore[arg-type]  a counter has no such form
 
     def add(self, code: str, where: str, message: str, advice: str) -> None:
         """Note a problem."""
@@ -102,13 +104,13 @@ def check_log(root: Path, manifest: Manifest, report: VerifyReport, *, deep: boo
         readable[log] = []
         last_us = -(2**63)
         for ref in refs:
-            report.count("segments")
+            report.checked["segments"] += 1
             segment = _open(root, log, ref, refs, report, deep=deep)
             if segment is None:
                 continue
             readable[log].append(segment)
-            report.count("rows", ref.rows)
-            report.count("bytes", ref.size)
+            report.checked["rows"] += ref.rows
+            report.checked["bytes"] += ref.size
             _check_order(segment, last_us, report, deep=deep)
             last_us = ref.last_us
         if refs and last_us > manifest.last_us + (log == "links"):  # their moment is that of the row to come
@@ -202,7 +204,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
     rows = manifest.rows("chunks")
     for segment in parts:
         about = segment.numbers("row").astype(np.int64)
-        report.count("events", len(about))
+        report.checked["events"] += len(about)
         outside = np.flatnonzero((about < -1) | (about >= rows))
         if len(outside):
             first = segment.start + int(outside[0])
@@ -215,7 +217,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
 def _check_vectors(parts: list[Segment], report: VerifyReport) -> None:
     for segment in parts:
         matrix = columns.vectors(segment.column("vector")).astype(np.float64)
-        report.count("vectors", len(matrix))
+        report.checked["vectors"] += len(matrix)
         squares = (matrix * matrix).sum(axis=1)
         bad = np.flatnonzero(~(np.isfinite(squares) & ((squares == 0) | (np.abs(squares - 1) <= _UNIT_TOLERANCE))))
         if len(bad):
@@ -241,7 +243,7 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
                 "put it back from a copy",
             )
             continue
-        report.count("versions", batch.num_rows)
+        report.checked["versions"] += batch.num_rows
         bad = [i for i, row in enumerate(zip(*columns, strict=True)) if not embedded_of(*row).matched]
         if bad:
             message = (
@@ -289,8 +291,7 @@ def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = F
                 remove_files(damaged)
             report.repaired = f"removed {len(damaged)} damaged index files; the next write builds them again"
     report.problems += found.problems
-    for kind, n in found.checked.items():
-        report.count(kind, n)
+    report.checked += found.checked
     return report
 
 
@@ -398,7 +399,7 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
         fields, log, read = readers[name]
         for key in fields:
             path = folder / str(record.get(key))
-            report.count("indexes")
+            report.checked["indexes"] += 1
             wrong = _wrong(path, record, snapshot.rows(log), read)
             if wrong is not None:
                 report.add("index", f"{folder.name}/{path.name}", wrong, _ADVICE)
@@ -444,7 +445,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
         path, lists = terms_path(folder, segment), lists_path(folder, segment)
         if not path.exists():  # recall analyses the text anew, the next write keeps the result
             continue
-        report.count("indexes")
+        report.checked["indexes"] += 1
         rows = None
         try:
             rows = open_terms(path, verify=deep)
@@ -462,7 +463,7 @@ def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep
             damaged.append(path)
             rows = None
         if lists.exists():  # else the builder makes them after the next write
-            report.count("indexes")
+            report.checked["indexes"] += 1
             wrong = _wrong_lists(lists, segment.rows, rows, deep=deep)
             if wrong is not None:
                 report.add("index", f"{folder.name}/{lists.parent.name}/{lists.name}", wrong, _ADVICE)

@@ -59,7 +59,7 @@ def read_state(memory: Memory, session: str | None) -> SessionState:
         state.tokens += _number(record.get("tokens_used"))
         if record.get("tier") == "turn":
             state.turns += 1
-            last = record.get("vector")
+            last = record.get(journals.VECTOR)
     state.vector = _vector(last)
     return state
 
@@ -99,7 +99,7 @@ def record_turn(
     }
     if vector is not None:
         # half precision: drift has two digits, and a line is read on every turn
-        line["vector"] = base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+        line[journals.VECTOR] = base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
     if memory.store.mode == "w" and memory.store.is_trusted:
         try:
             journals.append(journals.journal_path(memory.root, KIND, session or ""), line)

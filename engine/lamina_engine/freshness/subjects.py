@@ -13,7 +13,6 @@ import numpy as np
 
 from lamina_engine.index.state import FORGOTTEN
 from lamina_engine.ingest import sources
-from lamina_engine.ingest.pipeline import SESSIONS_MARK
 from lamina_engine.ingest.sources import Source
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def read_subjects(view: View, rows: Rows) -> list[Subject]:
     home = {
         chunk: source
         for source in known.values()
-        if source.state == sources.PRESENT and not source.facts.settings.startswith(SESSIONS_MARK)
+        if source.state == sources.PRESENT and not source.facts.settings.startswith(sources.SESSIONS_MARK)
         for chunk in source.facts.chunks
     }
     origins = _origins(view)

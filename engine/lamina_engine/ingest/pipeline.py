@@ -24,7 +24,7 @@ from lamina_engine.ingest.reader import SourceReader, apply_overrides
 from lamina_engine.ingest.recognition import recognise
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
-from lamina_engine.ingest.sources import PRESENT, REMOVED, Changes, Reading, Source, settled_mtime_ns
+from lamina_engine.ingest.sources import PRESENT, REMOVED, SESSIONS_MARK, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 SESSIONS: Final = "sessions"
-SESSIONS_MARK: Final = "sessions:"
-"""Settings of sources that were read as sessions begin with it."""
 IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
@@ -203,6 +201,10 @@ class _Run:
         if folder != top:  # a file by itself says nothing about those beside it
             known = {name: source for name, source in known.items() if name == top.name}
         present = {name: source.facts for name, source in known.items() if source.state != REMOVED}
+        paths = [entry.path for entry in entries if entry.path not in known]
+        forgotten = sources.forgotten_sources(everything, folder, paths)
+        known |= forgotten
+        present |= {path: source.facts for path, source in forgotten.items()}
         plan = sources.plan_scan(present, entries, self.settings_of)
         readings, problems = self._hash(plan.to_read)
         self._add_problems(problems)

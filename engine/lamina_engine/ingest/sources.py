@@ -6,6 +6,7 @@ caller reads and hashes what is left, and `resolve_changes` decides what became 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -228,6 +229,9 @@ def _name(path: str) -> str:
 
 
 PRESENT, REMOVED, SKIPPED = "present", "removed", "skipped"
+SESSIONS_MARK = "sessions:"
+"""Settings of sources that were read as sessions begin with it."""
+FORGOTTEN = "forgotten-"
 
 _FACTS = (
     "recorded_at",
@@ -279,6 +283,22 @@ def load_sources(snapshot: Snapshot, stop: int | None = None) -> dict[str, Sourc
     for row, record in enumerate(snapshot.records("sources", rows, _FACTS)):
         source = _parse_source(record, row)
         found[source.path] = source
+    return found
+
+
+def digest_path(path: str) -> str:
+    """Return what stands for the path of a file whose chunks were all forgotten."""
+    return FORGOTTEN + hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def forgotten_sources(everything: Mapping[str, Source], folder: Path, paths: Iterable[str]) -> dict[str, Source]:
+    """Return those of some paths below a folder whose chunks were all forgotten: their bytes bring nothing back."""
+    names = {source.source: source for source in everything.values() if source.source.startswith(FORGOTTEN)}
+    found: dict[str, Source] = {}
+    for path in paths if names else ():
+        source = names.get(digest_path(absolute_path(folder.as_posix(), path)))
+        if source is not None:
+            found[path] = source
     return found
 
 

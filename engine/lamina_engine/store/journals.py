@@ -1,6 +1,6 @@
 """Journals of the ids shown in sessions: JSON lines beside the log, appended without a lock.
 
-They hold ids and no text; `erase` removes those of forgotten chunks.
+They hold ids, names and vectors of prompts, and no text; `erase` removes what spoke of forgotten chunks.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from lamina_engine.store.shape import own_files, own_folders
 JOURNALS: Final = "journal"
 IDS: Final = "ids"
 """The field of a line that names chunks."""
+VECTOR: Final = "vector"
+"""The field that holds a prompt's vector, from which its words could be guessed."""
 _SUFFIX: Final = ".jsonl"
 _KIND: Final = re.compile(r"[a-z]+")
 _MOST_BYTES: Final = 1 << 28
@@ -61,17 +63,17 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def erase(root: Path, identities: Collection[str]) -> int:
-    """Remove ids from every journal; return the number of lines that named one.
+def erase(root: Path, identities: Collection[str], names: Collection[str] = ()) -> int:
+    """Remove ids, some names and all vectors from every journal; return the number of lines that had one.
 
     Each file is rewritten and renamed; lines appended by other processes in between are carried over.
     """
-    gone = frozenset(identities)
+    gone, words = frozenset(identities), frozenset(names)
     changed = 0
     kinds = own_folders(root / JOURNALS, _KIND)
     for path in [path for kind in kinds for path in own_files(kind, _NAME)]:
         with path.open("rb") as old:
-            lines, found = _drop_ids(old.read(), gone)
+            lines, found = _erase_lines(old.read(), gone, words)
             if not found:
                 continue
             aside = path.with_name(path.name + ".tmp")
@@ -80,7 +82,7 @@ def erase(root: Path, identities: Collection[str]) -> int:
                 new.flush()
                 os.fsync(new.fileno())
             aside.replace(path)
-            late, more = _drop_ids(old.read(), gone)
+            late, more = _erase_lines(old.read(), gone, words)
         if late:
             with os.fdopen(open_to_append(path), "ab") as new:
                 new.write(late)
@@ -88,8 +90,8 @@ def erase(root: Path, identities: Collection[str]) -> int:
     return changed
 
 
-def _drop_ids(content: bytes, gone: frozenset[str]) -> tuple[bytes, int]:
-    """Return the lines without some ids, and the number of lines that had one."""
+def _erase_lines(content: bytes, gone: frozenset[str], names: frozenset[str]) -> tuple[bytes, int]:
+    """Return the lines without what is to go, and the number of lines that had something of it."""
     # an unreadable line is dropped too: it might name one
     kept, found = [], 0
     for line in content.split(b"\n"):
@@ -100,10 +102,16 @@ def _drop_ids(content: bytes, gone: frozenset[str]) -> tuple[bytes, int]:
             continue
         if not isinstance(record, dict):
             continue
-        ids = record.get(IDS) or []
-        rest = [name for name in ids if name not in gone]
-        if len(rest) < len(ids):
+        rest = {key: _without(value, gone if key == IDS else names) for key, value in record.items() if key != VECTOR}
+        if rest != record:
             found += 1
-            line = msgspec.json.encode({**record, IDS: rest})
+            line = msgspec.json.encode(rest)
         kept.append(line + b"\n")
     return b"".join(kept), found
+
+
+def _without(value: Any, gone: frozenset[str]) -> Any:
+    """Return a field's value without some texts."""
+    if isinstance(value, list):
+        return [each for each in value if not (isinstance(each, str) and each in gone)]
+    return None if isinstance(value, str) and value in gone else value

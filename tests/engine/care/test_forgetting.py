@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import lamina
 from lamina_engine.care.forgetting import ForgetReport, forget
 from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
@@ -321,6 +322,28 @@ def test_sources_keep_their_rows_and_bring_nothing_back_unchanged(tmp_path: Path
     assert "number1" in recall(memory, "number1", k=1, lanes=("lexical",)).hits[0].text
     others = {f.id for f in recall(memory, "number0 number2", lanes=("lexical",)).hits}
     assert set(row["chunks"]) & others
+
+
+def test_the_names_of_a_file_a_collection_and_a_session_go_with_their_last_chunk(tmp_path: Path, notes: Path) -> None:
+    """findings, attack 8: journals kept the collection, the session and the prompt's vector, sources the file's name."""
+    vault = lamina.open(tmp_path / "vault", create=True, embedder=embed)
+    (notes / "sunolibaru.md").write_text("# Plan\n\nnumber7 of the gateway\n")
+    vault.ingest(notes)
+    vault.add("number8 of the gateway", collection="gorivetulo", project="mapikelosu", session="dubanifero", id="n8")
+    vault.inject("number8 of the gateway", session="dubanifero")
+    vault.inject("number1 of the gateway", session="other")
+    gone = ["n8", *(chunk.id for chunk in vault.list({"source": "sunolibaru.md"}))]
+    vault.forget(gone, dry_run=False)
+    names = [b"sunolibaru", b"gorivetulo", b"mapikelosu", b"dubanifero", b'"vector"', *map(str.encode, gone)]
+    assert leaks(tmp_path / "vault", names) == []
+    assert vault.verify(deep=True).ok
+    for _ in range(2):
+        assert (vault.ingest(notes).added, vault.list({"source": "sunolibaru.md"})) == (0, []), "its bytes are known"
+        os.utime(notes / "sunolibaru.md", ns=(0, 0))
+    assert leaks(tmp_path / "vault", [b"sunolibaru"]) == []
+    (notes / "sunolibaru.md").write_text("# Plan\n\nnumber9 of the gateway\n")
+    assert vault.ingest(notes).updated == 1
+    assert ["number9" in chunk.text for chunk in vault.list({"source": "sunolibaru.md"})] == [True]
 
 
 def test_links_that_begin_or_end_there_say_nothing(tmp_path: Path) -> None:

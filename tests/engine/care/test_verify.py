@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import lamina
 from lamina_engine.care.verify import VerifyReport, newest_intact, verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
@@ -343,3 +345,14 @@ def test_text_that_is_no_longer_utf_8_names_its_file(vault: Path, monkeypatch: p
     path.write_bytes(path.read_bytes().replace(b"decision", b"\xffecision"))
     with pytest.raises(VaultCorrupt, match=f"{path.name}.*column type"):
         recall(opened(vault), "word16", k=1)
+
+
+def test_a_report_becomes_json(tmp_path: Path) -> None:
+    """A counter of what was checked had no form as JSON."""
+    with lamina.open(tmp_path / "vault", create=True, embedder="none") as vault:
+        vault.add("one note")
+        report = vault.verify(deep=True)
+    assert json.loads(json.dumps(report.to_dict())) == {
+        "checked": report.checked, "problems": [], "repaired": None
+    }  # fmt: skip
+    assert report.checked["rows"] >= 1
