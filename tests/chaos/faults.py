@@ -107,7 +107,8 @@ def suffer(fault: str, chance: random.Random) -> lamina.FixedClock | None:
         Files.flush = late  # type: ignore[method-assign]
     elif fault == "short files":  # also for libraries that write themselves
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (chance.choice((64, 4_096, 60_000)),) * 2)
+        most = chance.choice((64, 4_096, 60_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     elif fault == "clock":
         return lamina.FixedClock(f"{chance.choice((1999, 2019, 2026, 2038, 2099))}-03-01T00:00:00Z")
     return None

@@ -89,7 +89,7 @@ def invalidate(vault: lamina.Vault, job: Job, turn: int) -> None:
     mark = job.marks[turn % len(job.marks)]
     chunk = vault.get(mark)
     if chunk.status == "active":
-        done = {f"chunk {mark}": shown(chunk.text, "invalidated")}
+        done: Changes = {f"chunk {mark}": shown(chunk.text, "invalidated")}
         job.run(done, lambda: vault.invalidate(mark, "no longer so"))
     else:
         job.run({f"chunk {mark}": shown(chunk.text)}, lambda: vault.restore(mark))

@@ -63,9 +63,10 @@ class Tally:
 
     def summary(self) -> dict[str, object]:
         """Return the figures of the run, fit for one line of JSON."""
-        lists = {name: len(getattr(self, name)) for name in ("lost", "torn", "back", "wrong")}
-        return {name: dict(sorted(value.items())) if isinstance(value, Counter) else value
-                for name, value in vars(self).items()} | lists  # fmt: skip
+        figures: dict[str, object] = dict(vars(self))
+        figures |= {name: len(value) for name, value in vars(self).items() if isinstance(value, list)}
+        figures |= {name: dict(sorted(value.items())) for name, value in vars(self).items() if name.startswith("by_")}
+        return figures
 
     @property
     def failures(self) -> list[str]:
@@ -92,7 +93,7 @@ def unleash(
 
 def warm_up(folder: Path) -> None:
     """Load everything once, so that a forked child is at work within milliseconds."""
-    capture._SETTLE_S = 0.0  # type: ignore[misc]
+    capture._SETTLE_S = 0.0
     faults.watch()
     scratch = folder / "warm"
     scratch.mkdir(parents=True)

@@ -77,7 +77,8 @@ class VerifyReport(Report):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields as JSON values: the shape of the command's ``--json``."""
-        return asdict(replace(self, checked=dict(self.checked)))  # type: ignore[arg-type]  a counter has no such form
+        counts: JSONValue = dict(self.checked)  # `asdict` cannot copy a counter
+        return {**asdict(replace(self, checked=Counter())), "checked": counts}
 
     def add(self, code: str, where: str, message: str, advice: str) -> None:
         """Note a problem."""

@@ -338,7 +338,8 @@ def test_the_names_of_a_file_a_collection_and_a_session_go_with_their_last_chunk
     assert leaks(tmp_path / "vault", names) == []
     assert vault.verify(deep=True).ok
     for _ in range(2):
-        assert (vault.ingest(notes).added, vault.list({"source": "sunolibaru.md"})) == (0, []), "its bytes are known"
+        assert vault.ingest(notes).added == 0, "its bytes are known"
+        assert not vault.list({"source": "sunolibaru.md"})
         os.utime(notes / "sunolibaru.md", ns=(0, 0))
     assert leaks(tmp_path / "vault", [b"sunolibaru"]) == []
     (notes / "sunolibaru.md").write_text("# Plan\n\nnumber9 of the gateway\n")
