@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         KeepEnd,
         Lane,
         LinkKind,
-        MapLayout,
         ObjectKind,
         OnConflict,
         OpenMode,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
         Trigger,
         Where,
     )
+    from lamina.pages import PageReport
     from lamina.results import Answers, Hits, Results
     from lamina.sessions import Sessions
     from lamina.topics import Topics
@@ -97,7 +97,6 @@ if TYPE_CHECKING:
     from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.map import MapReport
 
 
 def aopen(
@@ -786,12 +785,12 @@ class AsyncVault:
         """
         return await asyncio.to_thread(self.vault.topic, id)
 
-    async def topic_map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
-        """Write a map of all topics as one HTML page.
+    async def topic_map(self, path: PathLike) -> PageReport:
+        """Write the map and all that lies on it as one HTML page.
 
         See `Vault.topic_map`.
         """
-        return await asyncio.to_thread(self.vault.topic_map, path, layout=layout)
+        return await asyncio.to_thread(self.vault.topic_map, path)
 
     async def refresh(
         self,
@@ -1469,18 +1468,18 @@ class AsyncTopics:
         )
 
     async def places(self, *, history: bool = False) -> pa.Table:
-        """Return every chunk's place on the map of meaning, with dates, lowest topic and freshness.
+        """Return every chunk's place on the map, with dates, lowest topic and freshness.
 
         See `Topics.places`.
         """
         return await asyncio.to_thread(self._sync.places, history=history)
 
-    async def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
-        """Write a map of all topics as one self-contained HTML page.
+    async def map(self, path: PathLike) -> PageReport:
+        """Write the map and all that lies on it as one HTML page, which opens from disk.
 
         See `Topics.map`.
         """
-        return await asyncio.to_thread(self._sync.map, path, layout=layout)
+        return await asyncio.to_thread(self._sync.map, path)
 
 
 class AsyncSessions:

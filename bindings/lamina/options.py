@@ -41,7 +41,6 @@ KeepEnd: TypeAlias = Literal["newest", "oldest"]
 ClusterMethod: TypeAlias = Literal["auto", "exact", "approx"]
 ClusterSelection: TypeAlias = Literal["topics", "eom", "leaf"]
 TopicNames: TypeAlias = Literal["auto", "words", "model"]
-MapLayout: TypeAlias = Literal["pca", "umap"]
 Where: TypeAlias = Mapping[str, object]
 """A filter: ``{"field": value}`` or ``{"field": {"in": [...]}}``, with ``AND``, ``OR`` and ``NOT``."""
 PathLike: TypeAlias = str | os.PathLike[str]

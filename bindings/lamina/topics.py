@@ -10,13 +10,13 @@ from lamina.results import Results
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lamina.options import ClusterMethod, ClusterSelection, MapLayout, PathLike, TopicNames
+    from lamina.options import ClusterMethod, ClusterSelection, PathLike, TopicNames
+    from lamina.pages import PageReport
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.memory import Memory
     from lamina_engine.reports import Progress
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.map import MapReport
 
 
 class Topics:
@@ -132,7 +132,7 @@ class Topics:
             )  # fmt: skip
 
     def places(self, *, history: bool = False) -> pa.Table:
-        """Return every chunk's place on the map of meaning, with dates, lowest topic and freshness.
+        """Return every chunk's place on the map, with dates, lowest topic and freshness.
 
         Near chunks have near places. The map is laid out once and kept beside the indexes; added chunks are placed among
         their neighbours and move no other.
@@ -162,21 +162,19 @@ class Topics:
 
         return places_table(self._memory, history=history)
 
-    def map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
-        """Write a map of all topics as one self-contained HTML page.
+    def map(self, path: PathLike) -> PageReport:
+        """Write the map and all that lies on it as one HTML page, which opens from disk.
 
         Parameters
         ----------
         path : path
-            The file to write.
-        layout : {"pca", "umap"}
-            Projection to two dimensions.
+            The file to write, named ``.html``. It holds the texts of all chunks.
 
         Raises
         ------
-        MissingExtra
-            When the plotting library is missing: ``pip install 'lamina[viz]'``.
+        InvalidArgument, OSError
         """
-        from lamina_engine.topics.map import topic_map
+        from lamina.pages import write_page
+        from lamina.vault import Vault
 
-        return topic_map(self._memory, path, layout=layout)
+        return write_page(Vault(self._memory), path)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         KeepEnd,
         Lane,
         LinkKind,
-        MapLayout,
         OnConflict,
         OpenMode,
         PathLike,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
         Trigger,
         Where,
     )
+    from lamina.pages import PageReport
     from lamina.sessions import Sessions
     from lamina.topics import Topics
     from lamina_engine.care.backup import BackupReport
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
-    from lamina_engine.topics.map import MapReport
 
 
 def open_vault(
@@ -171,7 +170,7 @@ def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
 
 
 def vault_at(vault: Vault, moment: Instant) -> Vault:
-    """Return a vault as it was known at a moment, for reading, with its clock standing there; close the first one.
+    """Return a vault as it was known at a moment, its clock standing there; for reading.
 
     Raises
     ------
@@ -182,7 +181,7 @@ def vault_at(vault: Vault, moment: Instant) -> Vault:
 
 
 def count_rewrites(vault: Vault) -> int:
-    """Return how often rows of a vault were forgotten: what was read before the last time is not to be shown again."""
+    """Return the number of times that rows were forgotten: what was read before is stale."""
     return vault._memory.view().snapshot.manifest.rewritten
 
 
@@ -1365,14 +1364,14 @@ class Vault:
         """
         return self.topics.get(id)
 
-    def topic_map(self, path: PathLike, *, layout: MapLayout = "pca") -> MapReport:
-        """Write a map of all topics as one HTML page; see `lamina.topics.Topics.map`.
+    def topic_map(self, path: PathLike) -> PageReport:
+        """Write the map and all that lies on it as one HTML page; see `lamina.topics.Topics.map`.
 
         Raises
         ------
-        MissingExtra
+        InvalidArgument, OSError
         """
-        return self.topics.map(path, layout=layout)
+        return self.topics.map(path)
 
     # ------------------------------------------------------------------ freshness
 

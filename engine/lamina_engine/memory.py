@@ -194,7 +194,7 @@ class Memory:
         return past
 
     def at(self, moment_us: int) -> Memory:
-        """Return this memory as it was known at a moment, for reading; close the one that it is made of."""
+        """Return this memory as it was known at a moment, for reading; both share their files."""
         moment = utc_datetime(moment_us)
         if moment is None:
             raise InvalidArgument(f"moment {moment_us} is outside the years 1 to 9999")

@@ -108,19 +108,18 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
 
 @command("topics", "lamina topics", "lamina topics tef020a8b", "lamina topics --map topics.html")
 @click.argument("topic", required=False, metavar="[ID]")
-@click.option("--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write an HTML map of all topics.")
 @click.option(
-    "--layout", type=click.Choice(["pca", "umap"]), default="pca", show_default=True, help="Layout of the map."
+    "--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the map as a page of one file."
 )
 @limit_option(_SHOWN, "lines")
-def topics(call: Call, topic: str | None, path: Path | None, layout: Any, limit: int) -> None:
+def topics(call: Call, topic: str | None, path: Path | None, limit: int) -> None:
     """List topics, show one, or draw a map."""
     if topic and path:
         raise click.UsageError("give an id or --map, and not both")
     with call.open(mode="r") as vault:
         if path is not None:
-            drawn = vault.topic_map(path, layout=layout)
-            call.answer(asdict(drawn), lambda: [f"wrote {count_of(drawn.points, 'chunk')} to {printable(drawn.path)}"])
+            page = vault.topic_map(path)
+            call.answer(page.to_dict(), lambda: [f"wrote {printable(page.path)}: {printable(page.about)}"])
         elif topic:
             _show(call, vault.topic(topic), limit)
         else:

@@ -59,19 +59,14 @@ def view(
 
 
 def _write_page(
-    call: Call, page: Path, data: str | None, *, project: str | None, as_of: str | None, embedder: str | None
+    call: Call, path: Path, data: str | None, *, project: str | None, as_of: str | None, embedder: str | None
 ) -> None:
-    from lamina.view.export import keep_answers, keep_nothing, make_page
-    from lamina_engine.atomic_write import atomic_write
+    from lamina.pages import check_page_name, write_empty_page, write_page
 
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"--export {page.name!r} is a page; name it .html")
     if data is not None:
-        kept = keep_nothing(data)
+        page = write_empty_page(path, data)
     else:
+        check_page_name(path)  # before the vault is opened for nothing
         with call.open(mode="r", embedder=embedder) as vault:
-            kept = keep_answers(vault, project, as_of)
-    with atomic_write(page) as aside:
-        size = aside.write_bytes(make_page(kept))
-    document = {"page": str(page), "bytes": size, "views": list(kept.views), "data": data, "about": kept.about}
-    call.answer(document, lambda: [f"wrote {printable(str(page))}: {printable(kept.about)}"])
+            page = write_page(vault, path, project, as_of)
+    call.answer(page.to_dict(), lambda: [f"wrote {printable(page.path)}: {printable(page.about)}"])

@@ -22,7 +22,7 @@ PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic
 
 
 class Route(NamedTuple):
-    """One path of the API, and the parameters it knows beside ``as_of``, which the vault it gets stands at."""
+    """One path of the API, and its parameters beside ``as_of``, at which the vault stands."""
 
     answer: Callable[[lamina.Vault, Query, str], Document | bytes]
     parameters: frozenset[str]
@@ -88,7 +88,7 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
         "text": text[:LONGEST_TEXT],
         "text_left_out": max(0, len(text) - LONGEST_TEXT),
         "links": [
-            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": _name(end)}
+            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": name_chunk(end)}
             for link, end in zip(links[:40], ends, strict=True)
         ],
         "links_left_out": max(0, len(links) - 40),
@@ -141,7 +141,7 @@ def _linked(vault: lamina.Vault, identity: str, hops: int, limit: int) -> Docume
         for chunk in chunks for link in vault.links(chunk.id, "out") if link.target in inside
     }  # fmt: skip
     return {
-        "nodes": [{"id": chunk.id, "category": chunk.type, "label": _name(chunk)} for chunk in chunks],
+        "nodes": [{"id": chunk.id, "category": chunk.type, "label": name_chunk(chunk)} for chunk in chunks],
         "edges": [{"source": source, "target": target, "predicate": name} for source, target, name in sorted(links)],
         "facts": {chunk.id: [{"key": key, "value": value} for key, value in _facts_of(chunk)] for chunk in chunks},
         "stats": {}, "center": center, "left_out": 0,
@@ -167,7 +167,7 @@ def answer_topic(vault: lamina.Vault, query: Query, identity: str) -> Document:
     return {
         "topic": found.topic.to_dict(),
         "members": [
-            {"id": chunk.id, "label": _name(chunk), "probability": member.probability, "source": chunk.source}
+            {"id": chunk.id, "label": name_chunk(chunk), "probability": member.probability, "source": chunk.source}
             for member, chunk in zip(members, chunks, strict=True)
         ],
         "left_out": len(found.members) - len(members),
@@ -210,7 +210,8 @@ def _explained(hits: lamina.Hits) -> Document:
     return {name: value for name, value in hits.explain().items() if name != "hits"}
 
 
-def _name(chunk: lamina.Chunk) -> str:
+def name_chunk(chunk: lamina.Chunk) -> str:
+    """Return the label of a chunk, else the beginning of its text."""
     return chunk.label or _line(chunk.text)
 
 

@@ -1,8 +1,9 @@
-"""A page of one file: script and style inline, allowed by their digests, with the answers that it shows."""
+"""A page of one file: script, style and answers inline, allowed by their digests."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
 import json
@@ -10,9 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
 
 import lamina
-from lamina.view.answers import ROUTES
+from lamina.vault import vault_at
+from lamina.view.answers import ROUTES, name_chunk
+from lamina.view.points import keep_points
 from lamina.view.requests import Query
 
 if TYPE_CHECKING:
@@ -24,6 +28,18 @@ _IMPORT: Final = re.compile(r'^import (?:(?:(\w+)|\{ ([^}]*) \}) from )?"/static
 _EXPORT: Final = re.compile(
     r"^export (?:\{ ([^}]*) \};\n|(default) |(?=(?:async )?(?:function|const|class) (\w+)))", re.MULTILINE
 )
+
+
+MOST_CHUNKS: Final = 100_000
+LONGEST_KEPT: Final = 20_000
+"""Characters of a chunk's text that a page keeps."""
+
+
+_LINKS: Final = 12
+_FIELDS: Final = (
+    "id", "source", "created_at", "recorded_at", "type", "collection", "project", "session", "agent", "tags", "status",
+    "pinned", "freshness", "needs_review",
+)  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -39,24 +55,63 @@ class Kept(NamedTuple):
 
 
 def keep_answers(vault: lamina.Vault, project: str | None = None, as_of: str | None = None) -> Kept:
-    """Return what a page shows of a vault without a server: the views that need no question."""
+    """Return the answers that a page shows without a server, every chunk among them.
+
+    Raises
+    ------
+    InvalidArgument
+        When there are more chunks than a browser opens from one file.
+    """
+    if as_of is not None:
+        vault = vault_at(vault, as_of)
+    chunks = vault.list(None if project is None else {"project": project}, limit=MOST_CHUNKS + 1)
+    if len(chunks) > MOST_CHUNKS:
+        raise lamina.InvalidArgument(
+            f"there are more than {MOST_CHUNKS:,} chunks, too many for one file; name a --project, or use `lamina view`"
+        )
+
+    names = {chunk.id: name_chunk(chunk) for chunk in chunks}
 
     def answer(path: str, name: str = "", **given: str) -> Document | bytes:
         route = ROUTES[path]
-        return route.answer(vault, Query([*given.items()], route.parameters, project, as_of), name)
+        return route.answer(vault, Query([*given.items()], route.parameters, project, None), name)
 
     topics = vault.topics()
     overview = answer("/api/overview")
     assert isinstance(overview, dict)
     answers = {
-        "/api/overview": {**overview, "path": ""},  # where it lies is nobody's business who gets the page
+        "/api/overview": {
+            **overview,
+            "path": "",
+            "now": f"{vault.now:%Y-%m-%d}",
+        },  # where it lies is nobody's business who gets the page
         "/api/graph": answer("/api/graph", limit="20000", history="1"),
         "/api/topics": answer("/api/topics"),
         **{f"/api/topic/{topic.id}": answer("/api/topic/", topic.id) for topic in topics},
+        **keep_points(vault, project),
+        **{f"/api/chunk/{quote(chunk.id, safe='')}": _keep_chunk(vault, chunk, names) for chunk in chunks},
     }
-    day = (as_of or vault.now.isoformat())[:10]
-    about = f"{overview['name']} as it was on {day}: its entities and facts, its topics with titles of chunks, and its sizes."
-    return Kept(about, ("graph", "topics", "health"), answers)
+    what = f"{len(chunks):,} chunk{'' if len(chunks) == 1 else 's'} with their texts"
+    about = (
+        f"{overview['name']}{'' if project is None else f', project {project},'} as it was on {vault.now:%Y-%m-%d}: {what}, "
+        "the titles of what was known before, its entities and facts, its topics, and its sizes."
+    )
+    return Kept(about, ("map", "graph", "topics", "health"), answers)
+
+
+def _keep_chunk(vault: lamina.Vault, chunk: lamina.Chunk, names: Mapping[str, str]) -> Document:
+    """Return a chunk as the page shows it, with its links to chunks that the page has."""
+    found, text = chunk.to_dict(), chunk.text[:LONGEST_KEPT]
+    ends = [(link, link.target if link.source == chunk.id else link.source) for link in vault.links(chunk.id)]
+    kept = [(link, other) for link, other in ends if other in names][:_LINKS]
+    return {
+        **{name: found[name] for name in _FIELDS}, "label": chunk.label, "text": text,
+        "text_left_out": len(chunk.text) - len(text), "history": [], "similar": [], "links_left_out": len(ends) - len(kept),
+        "links": [
+            {"relation": link.relation, "outward": link.source == chunk.id, "other": other, "label": names[other]}
+            for link, other in kept
+        ],
+    }  # fmt: skip
 
 
 def keep_nothing(data: str) -> Kept:
@@ -82,7 +137,11 @@ def make_page(kept: Kept) -> bytes:
         for path, each in kept.answers.items()
     }
     worker = join_modules(_WORKER, read)
-    document = {"about": kept.about, "views": kept.views, "answers": answers, "data": kept.data, "worker": worker}
+    packed = gzip.compress(json.dumps(answers, allow_nan=False, separators=(",", ":")).encode("ascii"), mtime=0)
+    document = {
+        "about": kept.about, "views": kept.views, "data": kept.data, "worker": worker,
+        "answers": base64.b64encode(packed).decode(),
+    }  # fmt: skip
     script, style = join_modules(_ENTRY, read), read("style.css")
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:; "

@@ -1,4 +1,4 @@
-"""Answers for the map: every chunk's place and times as columns of bytes, and ids and titles by position."""
+"""Answers for the map: places and times as columns of bytes, ids and titles by position."""
 
 from __future__ import annotations
 
@@ -53,13 +53,21 @@ class Points(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _points_of(vault: lamina.Vault, rewrites: int, version: int, project: str | None) -> Points:
-    """Return the points of a version: an older one stays while it is looked at, until something is forgotten."""
+    """Return the points of a version: an older one stays until something is forgotten."""
     import pyarrow.compute as pc
 
     table = vault.topics.places(history=True)
     if project is not None:
         table = table.filter(pc.equal(table["project"], project))
     return Points(table, table.schema.metadata[b"snapshot"].decode())
+
+
+def keep_points(vault: lamina.Vault, project: str | None) -> dict[str, dict[str, object] | bytes]:
+    """Return the answers of both paths whole, for a page of one file."""
+    points = _points_of(vault, count_rewrites(vault), vault.version, project)
+    titles = {"ids": points.table["id"].to_pylist(), "titles": points.table["title"].to_pylist()}
+    encoded = points.encode({topic.id: topic.name for topic in vault.topics()})
+    return {"/api/points": encoded, "/api/ids": {**titles, "snapshot": int(points.snapshot)}}
 
 
 def answer_points(vault: lamina.Vault, query: Query, _: str) -> bytes:

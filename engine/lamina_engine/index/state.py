@@ -147,7 +147,7 @@ class State:
         return np.array(sorted(row for row, until_us in self.snoozed.items() if now_us < until_us), np.int64)
 
     def spans(self, snapshot: Snapshot) -> Spans:
-        """Return when each row was active. Forgotten rows never were."""
+        """Return the spans in which rows were active; forgotten ones never were."""
         rows = np.flatnonzero(self.status != FORGOTTEN)
         recorded = snapshot.numbers("chunks", "recorded_at", np.arange(len(self.status)), MISSING_US)
         changed: dict[int, list[list[int]]] = {}
@@ -164,7 +164,7 @@ class State:
         return Spans(*every[:, np.lexsort((every[1], every[0]))])
 
     def _changes(self, snapshot: Snapshot) -> Iterator[tuple[int, int, int]]:
-        """Yield what changed the status of a row, in order: row, status, moment (us UTC)."""
+        """Yield the changes of status in order: row, status, moment (us UTC)."""
         for segment in snapshot.segments("events"):
             kind = segment.column("kind")
             end = min(self.events - segment.start, segment.rows)

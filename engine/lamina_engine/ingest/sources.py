@@ -277,7 +277,7 @@ def absolute_path(root: str, source: str) -> str:
 
 
 def load_sources(snapshot: Snapshot, stop: int | None = None) -> dict[str, Source]:
-    """Return the newest row of every source by absolute path, present or removed; or the newest below a row."""
+    """Return the newest row of every source by absolute path, present or removed; below a row."""
     found: dict[str, Source] = {}
     rows = np.arange(snapshot.rows("sources") if stop is None else stop, dtype=np.int64)
     for row, record in enumerate(snapshot.records("sources", rows, _FACTS)):

@@ -91,7 +91,7 @@ class CurrentTopics(NamedTuple):
 
 
 def current_topics(view: View, rows: I64 | None = None) -> CurrentTopics:
-    """Return the topics of a version with their active members, or those among some rows; none without a clustering."""
+    """Return the topics of a version with their active members, or those among some rows."""
     detail = latest(view.snapshot, view.state.events)
     if detail is None:
         return CurrentTopics([], Members([], [], np.empty(0, np.int64), np.empty(0, np.float32), []))

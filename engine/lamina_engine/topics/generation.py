@@ -109,7 +109,7 @@ class Members:
 
 
 def latest(snapshot: Snapshot, stop: int | None = None) -> Detail | None:
-    """Return the current generation's detail, or that below a row of the events log; None before the first."""
+    """Return the newest generation's detail, below a row of the events; None before the first."""
     for segment in reversed(snapshot.segments("events")):
         kind = segment.column("kind")
         names = kind.dictionary.to_pylist()

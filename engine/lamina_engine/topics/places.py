@@ -65,7 +65,7 @@ _NOTHING: Final = Places(np.empty(0, np.int64), np.empty((0, 2), np.float32))
 def chunk_places(
     newest: View, seen: I64 | None = None, *, save: bool = True, progress: ProgressListener | None = None
 ) -> Places:
-    """Return the places of a version's chunks with vectors, or of some rows; past ones lie on the newest map.
+    """Return the places of a version's chunks, or of some rows; all on the newest map.
 
     Without ``save`` nothing is written, as for a vault that is not trusted.
 
@@ -93,7 +93,7 @@ def chunk_places(
 
 
 def places_table(memory: Memory, *, history: bool = False) -> pa.Table:
-    """Return the places of active chunks, or of all that ever were, with dates, topic and freshness."""
+    """Return the places of chunks, active or ever, with dates, topic and freshness."""
     import pyarrow as pa
 
     view = memory.view()

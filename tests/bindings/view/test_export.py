@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import lamina
 from lamina.cli.app import program
-from lamina.view.export import join_modules
+from lamina.view.export import join_modules, keep_answers, keep_nothing, make_page
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect
@@ -130,7 +130,16 @@ def test_an_exported_page_opens_from_disk_and_asks_for_nothing(browser: Browser,
     assert run("view", "--vault", str(folder), "--export", str(page)).exit_code == 0
     it = Opened(browser, page.as_uri(), offline=True)
     try:
-        expect(it.page.locator("#about")).to_contain_text("entities and facts")
+        expect(it.page.locator("#about")).to_contain_text("40 chunks with their texts")
+        it.page.locator(".map canvas[data-drawn]").wait_for()
+        it.page.locator(".map canvas").press("0")
+        it.page.locator(".map canvas").press("-")
+        for _ in range(3):
+            it.page.locator(".map canvas").press("-")
+        it.page.locator(".map canvas").press("Enter")
+        expect(it.page.get_by_label("Chosen chunks")).to_contain_text("40 chunks chosen")
+        it.page.get_by_label("Chosen chunks").get_by_role("link", name="Note 7", exact=True).click()
+        expect(it.page.get_by_label("Details", exact=True)).to_contain_text("postgres index 7")
         it.page.get_by_role("link", name="Graph").click()
         expect(it.page.locator(".net canvas").first).to_have_attribute("data-rest", re.compile(r"\d+"), timeout=30_000)
         it.page.get_by_role("button", name="Ann", exact=True).click()
@@ -150,6 +159,40 @@ def test_an_exported_page_opens_from_disk_and_asks_for_nothing(browser: Browser,
         }
     finally:
         it.context.close()
+
+
+def test_20_000_chunks_are_a_page_of_at_most_12_mb(tmp_path: Path) -> None:
+    words = (Path(__file__).parents[3] / "engine" / "README.md").read_text("utf-8").split()
+    texts = (" ".join(words[(i * 7 + j * j) % len(words)] for j in range(60)) for i in range(2_000))
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add(
+            [{"id": f"c{i}", "title": text[:50], "text": text, "project": "docs"} for i, text in enumerate(texts)]
+        )
+        report = vault.topic_map(tmp_path / "page.html")
+        assert report.chunks == 2_000
+        assert (report.bytes - len(make_page(keep_nothing("graph-data.json")))) * 10 <= 12_000_000
+    with lamina.open(tmp_path / "v", mode="r") as vault:
+        pages = []
+        for name in ("a.html", "b.html"):
+            vault.topics.map(tmp_path / name)
+            pages.append((tmp_path / name).read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_a_page_of_a_moment_and_a_project_holds_what_was_known_then(tmp_path: Path) -> None:
+    from tests.bindings.view.conftest import fill
+
+    with lamina.open(fill(tmp_path / "v"), mode="r") as vault:
+        for as_of, project, ids in (
+            (None, None, {"db", "cache", "soup", "pg"}), ("2026-02-01", None, {"db", "cache", "soup"}),
+            ("2026-02-01", "kitchen", {"soup"}),
+        ):  # fmt: skip
+            kept = keep_answers(vault, project, as_of)
+            assert {each.removeprefix("/api/chunk/") for each in kept.answers if "/chunk/" in each} == ids
+            assert str(len(ids)) in kept.about
+            assert str(vault.path) not in json.dumps(
+                {k: v for k, v in kept.answers.items() if not isinstance(v, bytes)}
+            )
 
 
 @pytest.fixture

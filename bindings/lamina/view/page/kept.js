@@ -6,17 +6,26 @@ const element = document.getElementById("kept");
 export const kept = element ? JSON.parse(element.textContent) : null;
 
 let file = null;
+let answers = null;
+
+async function unpack(text) {
+  const packed = new Blob([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))]);
+  return JSON.parse(await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).text());
+}
 
 /** The answer that the page has for a path. */
 export async function keptAnswer(path, params) {
   if (path === "/api/graph" && kept.data !== null) return neighbourhood(await (file ??= readFile()), params);
-  const found = kept.answers[path];
+  const found = (await (answers ??= unpack(kept.answers)))[path];
   if (found === undefined) throw new Error("This page is a file and does not hold that; `lamina view` shows it.");
   if (typeof found === "string") return Uint8Array.from(atob(found), (each) => each.charCodeAt(0)).buffer;
   return { "/api/graph": neighbourhood, "/api/ids": part }[path]?.(found, params) ?? found;
 }
 
-const part = ({ ids, titles, ...rest }, { from, n }) => ({ ids: ids.slice(from, from + n), titles: titles.slice(from, from + n), ...rest });
+function part({ ids, titles, snapshot }, { from, n, at }) {
+  const some = at === undefined ? (all) => all.slice(from, from + n) : (all) => at.split(",").map((i) => all[i]);
+  return { ids: some(ids), titles: some(titles), snapshot };
+}
 
 async function readFile() {
   let answer;

@@ -96,12 +96,12 @@ class Drawn {
     this.slider.value = params.as_of ? Math.max(this.moments.findLastIndex((each) => each <= this.moment), 0) : this.moments.length - 1;
   }
 
-  show({ colour: field = "topic", type, since, until, as_of: asOf }) {
+  show({ colour: field = "topic", type, project, since, until, as_of: asOf }) {
     const { points, plot } = this;
     const sixth = /\.\d{3}(\d{3})/.exec(asOf ?? "");
     this.moment = asOf ? Date.parse(asOf) * 1000 + Number(sixth?.[1] ?? 0) : NOW;
     const n = match(points, {
-      moment: this.moment, type, since: since ? startOf(since) : undefined, until: until ? startOf(until) : undefined,
+      moment: this.moment, type, project, since: since ? startOf(since) : undefined, until: until ? startOf(until) : undefined,
     }, plot.shown);
     const outlines = outline(points, plot.shown);
     const { pixels, hues, legend, ages } = colour(points, field, plot.shown, outlines);

@@ -29,13 +29,13 @@ export function moments({ column: { recorded, gone } }) {
 }
 
 /** Mark what is known at a moment and passes the filters. */
-export function match({ n, values, column }, { moment = NOW, type, since = -Infinity, until = Infinity }, out) {
+export function match({ n, values, column }, { moment = NOW, type, project, since = -Infinity, until = Infinity }, out) {
   const { recorded, gone, created } = column;
-  const code = type ? values.type.indexOf(type) : -1;
+  const [code, owner] = [["type", type], ["project", project]].map(([name, value]) => value ? values[name].indexOf(value) : -1);
   const dated = since > -Infinity || until < Infinity;
   let count = 0;
   for (let i = 0; i < n; i += 1) {
-    const shown = recorded[i] <= moment && gone[i] > moment && (!type || column.type[i] === code)
+    const shown = recorded[i] <= moment && gone[i] > moment && (!type || column.type[i] === code) && (!project || column.project[i] === owner)
       && (!dated || (created[i] >= since && created[i] < until));
     out[i] = shown ? 1 : 0;
     count += out[i];
