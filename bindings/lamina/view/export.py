@@ -115,7 +115,7 @@ def _keep_chunk(vault: lamina.Vault, chunk: lamina.Chunk, names: Mapping[str, st
 
 
 def keep_nothing(data: str) -> Kept:
-    """Return what a page has that reads the graph of a file beside it."""
+    """Return the contents of a page that reads the graph of a file beside it."""
     if not re.fullmatch(r"(?![./])[\w./-]+", data) or ".." in data:
         raise lamina.InvalidArgument(
             f"--data {data!r} is no name of a file beside the page; give letters, digits, `.`, `-`, `_` and `/`, such as graph-data.json"
