@@ -43,7 +43,7 @@ _FIELDS: Final = (
 
 
 class Kept(NamedTuple):
-    """What a page has with it, as it has no server."""
+    """Contents of a page that has no server."""
 
     about: str
     """What it contains, said on top of it."""
