@@ -273,7 +273,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     rank_constant: Positive = 60.0
     """k of reciprocal rank fusion."""
     spread: Share = 0.3
-    """Share of a short chunk's score that the chunk before it receives: the one whose words it was indexed with."""
+    """Share of a short turn's score that the turn before it receives: the one whose words it was indexed with."""
     dialogue: Dialogue = Dialogue()
     lexical: Lexical = Lexical()
     decay: Decay = Decay()

@@ -232,8 +232,11 @@ class Tables(Cache):
         self._lists = None
 
     def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
+        # turns alone: what a short section of a document matches says nothing of the section before it
         borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
-        return np.where(borrowed, segment.numbers("previous"), -1)
+        sessions = segment.column("session").indices
+        is_turn = columns.validity(sessions) if sessions.null_count else True
+        return np.where(borrowed & is_turn, segment.numbers("previous"), -1)
 
     def joined_vectors(self, snapshot: Snapshot) -> NDArray[np.float32]:
         """Return the vectors of recall's space in one array, float32 (rows, d), in small vaults."""

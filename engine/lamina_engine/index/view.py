@@ -188,7 +188,7 @@ class View(Cache):
 
     @property
     def previous(self) -> NDArray[np.int64]:
-        """Row of the chunk that gives each short chunk its context, int64 (rows,); -1: none."""
+        """Row of the turn that gives each short turn its context, int64 (rows,); -1: none, and for what is no turn."""
         return self.tables.previous.of(self.snapshot)[: self.rows]
 
     @cached_property

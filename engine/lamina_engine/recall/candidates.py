@@ -74,7 +74,7 @@ def score_candidates(
     facts: FactLane,
 ) -> tuple[Candidates, list[int]]:
     """Score the rows of both lanes; return them and the positions above 0, best first."""
-    # a short chunk was indexed with the words of the chunk before it, which receives part of its match
+    # a short turn was indexed with the words of the turn before it, which receives part of its match
     profile, (lexical, vector) = request.profile, lanes
     live = _NO_MASK if selection.live is None else selection.live.view(np.uint8)
     roles = view.categories.column(view.snapshot, "role") if profile.dialogue.answers else _NO_ROLES

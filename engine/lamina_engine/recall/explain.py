@@ -135,7 +135,7 @@ def recompute(terms: Mapping[str, Any]) -> float:
         factor · (w·semantic + (1 − w)·0.5^(age_days/half_life_days)) with w = ``semantic_weight``;
         semantic = float(min(1, own + received); own = (1 − v)·coverage + v·max(cosine, 0) with v = ``vector_share`` where
         ``fusion`` is ``absolute``, else (k + 1)·((1 − v)/(k + lexical_rank) + v/(k + vector_rank)) with k =
-        ``rank_constant``; received is what the short chunk after it passed
+        ``rank_constant``; received is what the short turn after it passed
         on, and the question before it. Where facts answered, semantic = min(1, (1 −
         ``facts_share``)·(own + received) + ``fact``). A hit that a link added has ``linked`` as its semantic
         score; one scored by time alone (``by_time``) has 1. ``factor`` is below 1 for an invalidated chunk, and for one whose

@@ -71,6 +71,24 @@ def test_the_turn_after_a_question_is_found_without_a_word_of_it(talk: Vault) ->
     assert given == pytest.approx(0.25 * hits["0"].terms["own"])
 
 
+def test_a_short_turn_gives_to_the_turn_before_it_and_a_section_of_a_document_to_none(
+    talk: Vault, tmp_path: Path
+) -> None:
+    hits = found(talk, "blue kayak")
+    assert hits["3"].terms["received"] == pytest.approx(0.3 * hits["4"].terms["own"])
+    page = tmp_path / "docs" / "boats.md"
+    page.parent.mkdir()
+    rules = [f"Rule {i}: whoever takes a boat out writes name, day and hour into book {i}." for i in range(20)]
+    long, short = " ".join(rules), " ".join(rules[:5])
+    page.write_text(
+        f"# Boats\n\n{long}\n\n# Canoes\n\nThe red canoe. {short}\n\n# Oars\n\n{long}\n", encoding="utf-8"
+    )
+    talk.ingest(page.parent)
+    sections = [hit for hit in talk.recall("red canoe boat", k=20, per_source=None) if hit.source is not None]
+    assert len(sections) > 1
+    assert not any(hit.terms["received"] for hit in sections)
+
+
 def test_a_turn_of_two_words_says_little(talk: Vault) -> None:
     hits = found(talk, "blue kayak")
     short, long = hits["4"].terms, hits["3"].terms
