@@ -30,6 +30,7 @@ def parts() -> Iterator[tuple[str, Profile, bool]]:
     dialogue, roles = WHOLE.dialogue, WHOLE.roles
     yield "rare words of the question count more in its vector", WHOLE, True
     yield "a question passes on to the turn after it", replace(WHOLE, dialogue=replace(dialogue, answers=0.0)), False
+    yield "a short turn passes on to the turn before it", replace(WHOLE, spread=0.0), False
     yield "turns that ask stand lower", replace(WHOLE, roles={**roles, "question": 1.0}), False
     yield "turns of few words stand lower", replace(WHOLE, dialogue=replace(dialogue, length=0.0)), False
     yield "turns of whom the question names", replace(WHOLE, dialogue=replace(dialogue, named=0.0)), False
