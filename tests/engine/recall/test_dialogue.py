@@ -80,9 +80,7 @@ def test_a_short_turn_gives_to_the_turn_before_it_and_a_section_of_a_document_to
     page.parent.mkdir()
     rules = [f"Rule {i}: whoever takes a boat out writes name, day and hour into book {i}." for i in range(20)]
     long, short = " ".join(rules), " ".join(rules[:5])
-    page.write_text(
-        f"# Boats\n\n{long}\n\n# Canoes\n\nThe red canoe. {short}\n\n# Oars\n\n{long}\n", encoding="utf-8"
-    )
+    page.write_text(f"# Boats\n\n{long}\n\n# Canoes\n\nThe red canoe. {short}\n\n# Oars\n\n{long}\n", encoding="utf-8")
     talk.ingest(page.parent)
     sections = [hit for hit in talk.recall("red canoe boat", k=20, per_source=None) if hit.source is not None]
     assert len(sections) > 1
