@@ -365,6 +365,41 @@ class Links:
         )  # fmt: skip
         return Results(found, Neighbor)
 
+    def graph(self, center: str | None = None, hops: int = 2, limit: int | None = None) -> dict[str, object]:
+        """Return linked chunks and the links between them in the form of `lamina.facts.Facts.graph`, for a drawing.
+
+        Parameters
+        ----------
+        center : str, optional
+            A chunk; only what lies within ``hops`` of it. By default everything that has links, or where that is more than
+            ``limit`` chunks, what lies around the one with the most.
+        hops : int
+            1 to 16.
+        limit : int, optional
+            Maximum number of chunks.
+
+        Returns
+        -------
+        dict
+            ``nodes`` (chunks; ``category`` is the type), ``edges`` (links; ``predicate`` is the relation), ``facts`` (date, project,
+            source and first line of each), ``stats``, ``center`` and ``left_out``.
+
+        Raises
+        ------
+        ChunkNotFound, AmbiguousId, InvalidArgument
+
+        Examples
+        --------
+        >>> _ = vault.link("outage", "db", "causal")
+        >>> [edge["predicate"] for edge in vault.links.graph("db", hops=1)["edges"]]
+        ['causal']
+        """
+        from lamina_engine.graph.diagram import link_diagram
+
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
+        return link_diagram(self._memory.view(), center, hops, limit)
+
     def causes(self, id: str, direction: CauseDirection = "both", depth: int = 5) -> Results[Cause]:
         """Return the causes and the effects of a chunk, each once, at its least depth.
 

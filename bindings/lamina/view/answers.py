@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import lamina
 from lamina.view.points import answer_ids, answer_points
+from lamina.view.stories import (
+    MEMBERS,
+    answer_causes,
+    answer_chain,
+    answer_freshness,
+    answer_session,
+    answer_sessions,
+    answer_timeline,
+    line_of,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from lamina.view.requests import Query
@@ -17,7 +27,6 @@ if TYPE_CHECKING:
 LONGEST_TEXT: Final = 100_000
 """Characters of a chunk's text that the page gets; the page says what it left out."""
 _EXCERPT: Final = 220
-_MEMBERS: Final = 200
 PROFILES: Final = ("default", "lexical", "temporal", "task", "causal", "episodic", "entity")
 
 
@@ -88,7 +97,7 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
         "text": text[:LONGEST_TEXT],
         "text_left_out": max(0, len(text) - LONGEST_TEXT),
         "links": [
-            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": name_chunk(end)}
+            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": name_of(end)}
             for link, end in zip(links[:40], ends, strict=True)
         ],
         "links_left_out": max(0, len(links) - 40),
@@ -97,7 +106,7 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
             for event in vault.history(chunk.id)
         ],
         "similar": [
-            {"id": each.id, "score": each.score, "label": each.title or _line(each.text), "type": each.type}
+            {"id": each.id, "score": each.score, "label": each.title or line_of(each.text), "type": each.type}
             for each in near
         ],
     }
@@ -116,42 +125,13 @@ def answer_facts(vault: lamina.Vault, query: Query, _: str) -> Document:
 
 
 def answer_graph(vault: lamina.Vault, query: Query, _: str) -> Document:
-    """Return entities and what relates them; with ``chunk``, the chunks that links join with it."""
-    hops, limit = query.number("hops", 2, 4), query.number("limit", 2_000, 20_000)
-    chunk = query.text("chunk")
-    if chunk is not None:
-        return _linked(vault, chunk, hops, limit)
-    return vault.facts.graph(
-        query.text("center"),
-        hops,
-        limit,
-        valid_at=query.text("valid_at"),
-        as_of=query.as_of,
-        history=query.flag("history"),
-    )
-
-
-def _linked(vault: lamina.Vault, identity: str, hops: int, limit: int) -> Document:
-    center = vault.get(identity).id
-    near = vault.links.neighbors(center, hops, limit=limit)
-    chunks = vault.get_many([center, *(each.id for each in near)][:limit])
-    inside = {chunk.id for chunk in chunks}
-    links = {
-        (link.source, link.target, link.relation)
-        for chunk in chunks for link in vault.links(chunk.id, "out") if link.target in inside
-    }  # fmt: skip
-    return {
-        "nodes": [{"id": chunk.id, "category": chunk.type, "label": name_chunk(chunk)} for chunk in chunks],
-        "edges": [{"source": source, "target": target, "predicate": name} for source, target, name in sorted(links)],
-        "facts": {chunk.id: [{"key": key, "value": value} for key, value in _facts_of(chunk)] for chunk in chunks},
-        "stats": {}, "center": center, "left_out": 0,
-    }  # fmt: skip
-
-
-def _facts_of(chunk: lamina.Chunk) -> list[tuple[str, str]]:
-    day = None if chunk.created_at is None else chunk.created_at.date().isoformat()
-    found = [("written", day), ("project", chunk.project), ("source", chunk.source), ("text", _line(chunk.text))]
-    return [(key, value) for key, value in found if value]
+    """Return entities and what relates them, or chunks and the links between them."""
+    center, hops, limit = query.text("center"), query.number("hops", 2, 4), query.number("limit", 2_000, 20_000)
+    if query.choice("of", ("facts", "links")) == "links":
+        return vault.links.graph(center, hops, limit)
+    history = query.flag("history")
+    graph = vault.facts.graph(center, hops, limit, valid_at=query.text("valid_at"), history=history)
+    return {**graph, "now": vault.now.isoformat()}
 
 
 def answer_topics(vault: lamina.Vault, query: Query, _: str) -> Document:
@@ -162,12 +142,12 @@ def answer_topics(vault: lamina.Vault, query: Query, _: str) -> Document:
 def answer_topic(vault: lamina.Vault, query: Query, identity: str) -> Document:
     """Return a topic and its surest members."""
     found = vault.topic(identity)
-    members = found.members[:_MEMBERS]
+    members = found.members[:MEMBERS]
     chunks = vault.get_many([each.chunk for each in members])
     return {
         "topic": found.topic.to_dict(),
         "members": [
-            {"id": chunk.id, "label": name_chunk(chunk), "probability": member.probability, "source": chunk.source}
+            {"id": chunk.id, "label": name_of(chunk), "probability": member.probability, "source": chunk.source}
             for member, chunk in zip(members, chunks, strict=True)
         ],
         "left_out": len(found.members) - len(members),
@@ -192,7 +172,13 @@ ROUTES: Final[dict[str, Route]] = {
     "/api/points": Route(answer_points, frozenset({"project"})),
     "/api/ids": Route(answer_ids, frozenset({"project", "from", "n", "at", "snapshot"})),
     "/api/facts": Route(answer_facts, frozenset({"entity", "valid_at", "history"})),
-    "/api/graph": Route(answer_graph, frozenset({"center", "chunk", "hops", "limit", "valid_at", "history"})),
+    "/api/graph": Route(answer_graph, frozenset({"of", "center", "hops", "limit", "valid_at", "history"})),
+    "/api/sessions": Route(answer_sessions, frozenset({"project", "limit"})),
+    "/api/session/": Route(answer_session, frozenset()),
+    "/api/chain/": Route(answer_chain, frozenset({"direction"})),
+    "/api/causes/": Route(answer_causes, frozenset()),
+    "/api/timeline/": Route(answer_timeline, frozenset()),
+    "/api/freshness": Route(answer_freshness, frozenset({"project", "tier", "limit", "no_git"})),
     "/api/topics": Route(answer_topics, frozenset()),
     "/api/topic/": Route(answer_topic, frozenset()),
     "/api/verify": Route(answer_verify, frozenset()),
@@ -208,12 +194,3 @@ def _vault_name(vault: lamina.Vault) -> str:
 
 def _explained(hits: lamina.Hits) -> Document:
     return {name: value for name, value in hits.explain().items() if name != "hits"}
-
-
-def name_chunk(chunk: lamina.Chunk) -> str:
-    """Return the label of a chunk, else the beginning of its text."""
-    return chunk.label or _line(chunk.text)
-
-
-def _line(text: str) -> str:
-    return re.sub(r"\s+", " ", text[:400]).strip()[:120]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-VIEWS: Final = ("search", "map", "graph", "topics", "facts", "context", "health")
+VIEWS: Final = ("search", "map", "graph", "timeline", "topics", "facts", "freshness", "context", "health")
 """Views of the page; each is a path of its own."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "

@@ -85,7 +85,7 @@ def test_health_counts_and_checks(seen: Seen) -> None:
 
 def test_views_by_keys_and_history(seen: Seen) -> None:
     page = seen.page
-    for key, view in (("6", "Context"), ("7", "Health"), ("2", "Map"), ("1", "Search")):
+    for key, view in (("8", "Context"), ("9", "Health"), ("2", "Map"), ("1", "Search")):
         page.keyboard.press(key)
         expect(page.locator("nav a[aria-current]")).to_contain_text(view)
     page.go_back()

@@ -10,10 +10,12 @@ import healthView from "/static/health.js";
 import graphView from "/static/graph.js";
 import mapView from "/static/map.js";
 import factsView from "/static/facts.js";
+import freshnessView from "/static/freshness.js";
+import timelineView from "/static/timeline.js";
 import topicsView from "/static/topics.js";
 import searchView from "/static/search.js";
 
-const VIEWS = [searchView, mapView, graphView, topicsView, factsView, contextView, healthView]
+const VIEWS = [searchView, mapView, graphView, timelineView, topicsView, factsView, freshnessView, contextView, healthView]
   .filter((each) => !kept || kept.views.includes(each.name));
 const place = (id) => document.getElementById(id);
 let overview = null;

@@ -32,19 +32,21 @@ function details(chunk) {
     ["freshness", [chunk.freshness, chunk.needs_review && "needs review"].filter(Boolean).join(", ")],
   ];
   return [
-    h("h2", {}, chunk.label || chunk.id),
+    h("h2", {}, chunk.label || chunk.text.trim().slice(0, 80) || chunk.id),
     h("table", {}, h("tbody", {}, rows.filter(([, value]) => value && value.length !== 0).map(([name, value]) =>
       h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
     h("pre", { class: "text", tabindex: 0, "aria-label": "Text" }, chunk.text),
     chunk.text_left_out ? h("p", { class: "note" }, `${chunk.text_left_out.toLocaleString("en")} more characters: `, h("code", {}, `lamina get ${quoted(chunk.id)}`)) : "",
     section("Links", chunk.links.map((link) => [link.outward ? link.relation : `${link.relation} (from)`, link.other, link.label])),
-    chunk.links.length && !kept ? h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("graph", { around: chunk.id, chunk: chunk.id }) }, "Graph of its links")) : "",
+    chunk.links.length && !kept ? h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("graph", { of: "links", center: chunk.id, node: chunk.id, chunk: chunk.id }) }, "Graph of its links")) : "",
+    kept ? "" : h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("timeline", { from: chunk.id, chunk: chunk.id }) }, "What led here, and what came next")),
     chunk.links_left_out ? h("p", { class: "note" }, `${chunk.links_left_out} more`) : "",
     section("Similar", chunk.similar.map((each) => [each.score.toFixed(2), each.id, each.label])),
     chunk.history.length > 1 ? [h("h3", {}, "History"), h("ul", {}, chunk.history.map((event) =>
       h("li", {}, h("span", { class: "relation" }, time(event.recorded_at)), [event.kind, event.reason].filter(Boolean).join(": "))))] : "",
     h("h3", {}, "On the command line"),
     command(`lamina get ${quoted(chunk.id)}`),
+    chunk.needs_review ? command(`lamina refresh ${quoted(chunk.id)} --yes`) : "",
   ];
 }
 

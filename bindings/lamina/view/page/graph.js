@@ -18,37 +18,36 @@ let apply = () => {};
 export default {
   name: "graph",
   title: "Graph",
-  key: (params) => `graph ${["around", "center", "hops", "project", "as_of"].map((name) => params[name] ?? "").join("\u0000")}`,
+  key: (params) => `graph ${["of", "center", "hops", "as_of"].map((name) => params[name] ?? "").join("\u0000")}`,
   update: (params) => apply(params),
 
   controls(params) {
     filters = h("fieldset", { class: "filters", hidden: true });
     finder = field("Find", "find", params, { type: "search", autocomplete: "off" });
-    const around = params.around || params.center;
     return [
-      params.around ? h("p", {}, h("button", { type: "button", onclick: () => go("graph", { as_of: params.as_of }) }, "Entities and relations")) : "",
+      kept ? "" : h("label", {}, "Show", h("select", { onchange: (event) => go("graph", { of: event.target.value, as_of: params.as_of }) },
+        h("option", { value: "" }, "entities"), h("option", { value: "links", selected: params.of === "links" }, "links of chunks"))),
       finder, filters,
-      around ? choice("Hops", "hops", ["1", "3", "4"], params, "2") : "",
+      params.center ? choice("Hops", "hops", ["1", "3", "4"], params, "2") : "",
       kept ? "" : field("As known on", "as_of", params, { type: "date" }),
     ];
   },
 
   async render(params, overview, signal) {
-    const { around, center, hops, as_of } = params;
-    if (!kept && !overview.stats.facts && !around) return withoutFacts(overview);
-    const graph = await ask("/api/graph", { chunk: around, center, hops, as_of, limit: WHOLE, history: kept ? undefined : 1 }, signal);
-    if (!graph.nodes.length) {
-      return missing("No graph", kept ? "This file holds no entities. This writes one that does:" : "Nobody and nothing was known then. Facts come from notes with fields, or one at a time:",
-        kept ? "lamina export --format graph-json graph-data.json" : "lamina facts add Ann works_at Acme");
-    }
-    return show(graph, params, signal);
+    const { of, center, hops, as_of } = params;
+    const [nothing, links] = [kept ? null : emptiness(overview), of === "links"];
+    if (nothing && !overview.stats.facts) return nothing;
+    const graph = await ask("/api/graph", { of, center, hops, as_of, limit: WHOLE, history: links || kept ? undefined : 1 }, signal);
+    return graph.nodes.length ? show(graph, params, signal) : nobody(links);
   },
 };
 
-function withoutFacts(overview) {
-  return emptiness(overview) ?? h("div", {},
-    missing("No facts yet", "This graph shows people, projects and things, and what relates them. Facts come from notes with fields, from extraction, or one at a time:", "lamina facts add Ann works_at Acme"),
-    h("p", { class: "note" }, "The links around a chunk have a graph too: open a chunk and follow “Graph of its links”."));
+/** Nothing to draw, with what would bring it. */
+function nobody(links) {
+  if (kept) return missing("No graph", "This file holds no entities. This writes one that does:", "lamina export --format graph-json graph-data.json");
+  if (links) return missing("No links", "No chunk is linked with another. This finds links:", "lamina links build");
+  return h("div", {}, missing("No facts here", "This graph shows people, projects and things, and what relates them. Facts come from notes with fields, from extraction, or one at a time:", "lamina facts add Ann works_at Acme"),
+    h("p", {}, h("button", { type: "button", onclick: () => change({ of: "links" }) }, "Show the links of chunks instead")));
 }
 
 const plain = (predicate) => predicate.replaceAll("_", " ");
@@ -57,6 +56,7 @@ const holds = (each, moment) => !(millis(each.valid_from) > moment) && !(millis(
 
 function show(graph, params, signal) {
   const begun = performance.now();
+  const links = params.of === "links";
   const number = new Map(graph.nodes.map(({ id }, i) => [id, i]));
   const edges = graph.edges.map((edge) => ({ ...edge, source: number.get(edge.source), target: number.get(edge.target), label: plain(edge.predicate) }));
   const nodes = graph.nodes.map((each) => ({ ...each, label: each.label || each.id, degree: 0, facts: graph.facts[each.id] ?? [], edges: [] }));
@@ -71,7 +71,7 @@ function show(graph, params, signal) {
   const categories = [...sizes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const place = new Map(categories.map(([name], i) => [name, Math.min(i, PALETTE.length - 1)]));
   const kind = (category) => `f${place.get(category) + 1}`;
-  const now = Date.now();
+  const now = millis(graph.now) || Date.now();
   const dated = [...edges, ...nodes.flatMap((each) => each.facts)];
   const moments = [...new Set([...dated.flatMap((each) => [millis(each.valid_from), millis(each.valid_to)]).filter(Number.isFinite), now])].sort((a, b) => a - b);
 
@@ -130,14 +130,14 @@ function show(graph, params, signal) {
     const span = (each) => [each.valid_from && `since ${day(each.valid_from)}`, each.valid_to && `until ${day(each.valid_to)}`].filter(Boolean).join(" ");
     return card.replaceChildren(
       h("h3", {}, dot(kind(category)), " ", label), h("p", { class: "meta" }, category),
-      h("p", {}, params.around ? [chunkLink(id, "Open the chunk", "other"), " · "] : kept ? "" : [h("button", { type: "button", class: "plain", onclick: () => go("facts", { entity: id }) }, "Facts"), " · "],
-        h("button", { type: "button", class: "plain", onclick: () => change(params.around ? { around: id, node: "" } : { center: id, node: id }) }, "Only what lies around it")),
+      h("p", {}, links ? [chunkLink(id, "Open the chunk", "other"), " · "] : kept ? "" : [h("button", { type: "button", class: "plain", onclick: () => go("facts", { entity: id }) }, "Facts"), " · "],
+        h("button", { type: "button", class: "plain", onclick: () => change({ center: id, node: id }) }, "Only what lies around it")),
       h("table", {}, h("tbody", {}, facts.map((each) => h("tr", {}, h("th", { scope: "row" }, plain(each.key)), h("td", {}, each.value, " ", h("small", {}, span(each))))))),
       relations.length ? h("ul", { class: "list" }, relations.map((edge) => {
         const [name, other] = relation(edge, i);
         return h("li", {}, h("span", { class: "relation" }, name), " ", opener(other), " ", h("small", {}, span(edge)));
       })) : "",
-      params.around || kept ? "" : command(`lamina facts about ${quoted(id)}`),
+      links || kept ? "" : command(`lamina facts about ${quoted(id)}`),
     );
   }
 
@@ -174,7 +174,7 @@ function show(graph, params, signal) {
     if (event.key !== "Enter") return;
     event.stopPropagation();
     const [first] = describeList();
-    if (state.found && graph.left_out && (first === undefined || nodes[first].id.toLowerCase() !== state.found)) change({ center: input.value.trim(), node: "", find: "" });
+    if (state.found && !links && graph.left_out && (first === undefined || nodes[first].id.toLowerCase() !== state.found)) change({ center: input.value.trim(), node: "", find: "" });
     else if (first !== undefined) change({ node: nodes[first].id, find: input.value.trim() });
   });
 
@@ -200,14 +200,14 @@ function show(graph, params, signal) {
   };
   apply(current().params);
 
-  const whole = count(nodes.length, params.around ? "chunk" : "node");
+  const whole = count(nodes.length, links ? "chunk" : "node");
   return [
-    h("h2", {}, params.around ? "Links around a chunk" : "Graph"),
+    h("h2", {}, links ? "Links of chunks" : "Graph"),
     h("p", { class: "note" }, graph.center !== null && graph.left_out
-      ? [`${whole} around “${nodes[number.get(graph.center)]?.label ?? graph.center}”; ${graph.left_out.toLocaleString("en")} further ones are left out. `, "Find another by name, and Enter shows what lies around it. "]
-      : `${whole}, ${count(edges.length, params.around ? "link" : "relation")}. `,
+      ? [`${whole} around “${nodes[number.get(graph.center)]?.label ?? graph.center}”; ${graph.left_out.toLocaleString("en")} further ones are left out. `, links ? "" : "Find another by name, and Enter shows what lies around it. "]
+      : `${whole}, ${count(edges.length, links ? "link" : "relation")}. `,
       "Drag moves, the wheel zooms, a click shows what a node has to do with."),
-    graph.center !== null && !params.around ? h("p", {}, h("button", { type: "button", onclick: () => change({ center: "", hops: "" }) }, "The whole graph")) : "",
+    graph.center !== null ? h("p", {}, h("button", { type: "button", onclick: () => change({ center: "", hops: "" }) }, "The whole graph")) : "",
     h("div", { class: "net" }, canvas, net.buttons, tip),
     moments.length > 1 ? h("label", { class: "time" }, slider, said) : "",
     card, listed, list,
