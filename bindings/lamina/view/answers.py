@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import lamina
@@ -88,7 +89,10 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
     """Return a chunk with its links, history and nearest chunks."""
     chunk = vault.get(identity)
     text = chunk.text
-    near = vault.similar(chunk.id, 6) if chunk.status == "active" else ()
+    near: Sequence[lamina.Neighbor] = ()
+    if chunk.status == "active":
+        with suppress(lamina.InvalidArgument):  # a chunk without a vector is similar to nothing
+            near = vault.similar(chunk.id, 6)
     links = vault.links(chunk.id)
     ends = vault.get_many([link.target if link.source == chunk.id else link.source for link in links[:40]])
     return {
