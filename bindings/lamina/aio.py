@@ -1388,6 +1388,13 @@ class AsyncLinks:
             invalidated=invalidated,
         )
 
+    async def graph(self, center: str | None = None, hops: int = 2, limit: int | None = None) -> dict[str, object]:
+        """Return linked chunks and the links between them in the form of `lamina.facts.Facts.graph`, for a drawing.
+
+        See `Links.graph`.
+        """
+        return await asyncio.to_thread(self._sync.graph, center, hops, limit)
+
     async def causes(self, id: str, direction: CauseDirection = "both", depth: int = 5) -> Results[Cause]:
         """Return the causes and the effects of a chunk, each once, at its least depth.
 
