@@ -147,7 +147,7 @@ def _span(fact: Fact) -> dict[str, str]:
 
 
 def around(document: dict[str, Any], center: str, hops: int, limit: int) -> dict[str, Any]:
-    """Return the nodes within some hops of one, nearest first, then by id, and all that joins them."""
+    """Return a node and those within some hops of it, nearest first, then by id."""
     near: dict[str, set[str]] = {node["id"]: set() for node in document["nodes"]}
     for edge in document["edges"]:
         near[edge["source"]].add(edge["target"])
