@@ -1207,7 +1207,7 @@ class AsyncFacts:
         as_of: Instant | None = None,
         history: bool = False,
     ) -> dict[str, object]:
-        """Return entities and relations as the document of ``export(format="graph-json")``, whole or around an entity.
+        """Return entities and relations as the document of a ``graph-json`` export, whole or a part.
 
         See `Facts.graph`.
         """
@@ -1389,7 +1389,7 @@ class AsyncLinks:
         )
 
     async def graph(self, center: str | None = None, hops: int = 2, limit: int | None = None) -> dict[str, object]:
-        """Return linked chunks and the links between them in the form of `lamina.facts.Facts.graph`, for a drawing.
+        """Return linked chunks and their links in the form of `vault.facts.graph`, for a drawing.
 
         See `Links.graph`.
         """

@@ -733,7 +733,7 @@ class Facts:
         as_of: Instant | None = None,
         history: bool = False,
     ) -> dict[str, object]:
-        """Return entities and relations as the document of ``export(format="graph-json")``, whole or around an entity.
+        """Return entities and relations as the document of a ``graph-json`` export, whole or a part.
 
         Parameters
         ----------

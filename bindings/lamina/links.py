@@ -366,7 +366,7 @@ class Links:
         return Results(found, Neighbor)
 
     def graph(self, center: str | None = None, hops: int = 2, limit: int | None = None) -> dict[str, object]:
-        """Return linked chunks and the links between them in the form of `lamina.facts.Facts.graph`, for a drawing.
+        """Return linked chunks and their links in the form of `vault.facts.graph`, for a drawing.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from lamina.view.stories import (
     answer_sessions,
     answer_timeline,
     line_of,
-    name_of,
+    name_chunk,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def answer_chunk(vault: lamina.Vault, query: Query, identity: str) -> Document:
         "text": text[:LONGEST_TEXT],
         "text_left_out": max(0, len(text) - LONGEST_TEXT),
         "links": [
-            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": name_of(end)}
+            {**link.to_dict(), "outward": link.source == chunk.id, "other": end.id, "label": name_chunk(end)}
             for link, end in zip(links[:40], ends, strict=True)
         ],
         "links_left_out": max(0, len(links) - 40),
@@ -151,7 +151,7 @@ def answer_topic(vault: lamina.Vault, query: Query, identity: str) -> Document:
     return {
         "topic": found.topic.to_dict(),
         "members": [
-            {"id": chunk.id, "label": name_of(chunk), "probability": member.probability, "source": chunk.source}
+            {"id": chunk.id, "label": name_chunk(chunk), "probability": member.probability, "source": chunk.source}
             for member, chunk in zip(members, chunks, strict=True)
         ],
         "left_out": len(found.members) - len(members),

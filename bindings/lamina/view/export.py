@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 import lamina
 from lamina.vault import vault_at
-from lamina.view.answers import ROUTES, name_chunk
+from lamina.view.answers import ROUTES
 from lamina.view.points import keep_points
 from lamina.view.requests import Query
+from lamina.view.stories import name_chunk
 
 if TYPE_CHECKING:
     from lamina.view.answers import Document

@@ -1,4 +1,4 @@
-"""Answers in time: sessions, what led to a chunk and followed from it, and what has become stale since."""
+"""Answers in time: sessions, chains before and after a chunk, and freshness."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def answer_causes(vault: lamina.Vault, query: Query, identity: str) -> Document:
 
 
 def answer_timeline(vault: lamina.Vault, query: Query, identity: str) -> Document:
-    """Return a chunk among those written just before and after it; itself alone where it has no date."""
+    """Return a chunk among those written just before and after it; alone without a date."""
     chunk = vault.get(identity)
     if chunk.created_at is None or chunk.status == "removed":
         return {"before": [], "focus": _step(chunk), "after": []}
@@ -73,7 +73,7 @@ def answer_freshness(vault: lamina.Vault, query: Query, _: str) -> Document:
         if len(shown[item.tier]) < (limit if tier in (None, item.tier) else 0):
             shown[item.tier].append(asdict(item))
     chunks = vault.get_many([str(item["id"]) for items in shown.values() for item in items])
-    names = {chunk.id: name_of(chunk) for chunk in chunks}
+    names = {chunk.id: name_chunk(chunk) for chunk in chunks}
     for each in (each for items in shown.values() for each in items):
         each["label"] = names[str(each["id"])]
     return {
@@ -94,7 +94,7 @@ def _step(chunk: lamina.Chunk | StoryChunk | Cause) -> Document:
     }  # fmt: skip
 
 
-def name_of(chunk: lamina.Chunk) -> str:
+def name_chunk(chunk: lamina.Chunk) -> str:
     """Return the label of a chunk, else its first line."""
     return chunk.label or line_of(chunk.text)
 
