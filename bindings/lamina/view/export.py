@@ -79,14 +79,16 @@ def keep_answers(vault: lamina.Vault, project: str | None = None, as_of: str | N
 
     topics = vault.topics()
     overview = answer("/api/overview")
+    graph = answer("/api/graph", limit="20000", history="1")
     assert isinstance(overview, dict)
+    assert isinstance(graph, dict)
     answers = {
         "/api/overview": {
             **overview,
             "path": "",
             "now": f"{vault.now:%Y-%m-%d}",
         },  # where it lies is nobody's business who gets the page
-        "/api/graph": answer("/api/graph", limit="20000", history="1"),
+        "/api/graph": {**graph, "now": f"{vault.now:%Y-%m-%d}T23:59:59Z"},  # pages of one day are equal
         "/api/topics": answer("/api/topics"),
         **{f"/api/topic/{topic.id}": answer("/api/topic/", topic.id) for topic in topics},
         **keep_points(vault, project),
