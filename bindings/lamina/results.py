@@ -130,7 +130,7 @@ class Hits(Results["Hit"]):
         Duration of the recall.
     confidence : float
         That the vault holds an answer, in [0, 1]; it means the same in every profile and for every k, and lies lower over
-        short chat messages. Below 0.25, nothing is near enough.
+        short chat messages. Below 0.6, nothing is near enough.
 
     Examples
     --------

@@ -763,7 +763,7 @@ class Vault:
             Most hits of one document, so that a long page does not fill the list; None for any number. It does not apply
             to records, sessions and added chunks, where ``where`` or ``source:`` names sources, and with ``fill``.
         min_confidence : float, optional
-            Return no hits where ``hits.confidence`` is less: 0.25 keeps about nine of ten answers, and refuses most
+            Return no hits where ``hits.confidence`` is less: 0.6 keeps about nine of ten answers, and refuses most
             questions that the vault cannot answer.
         candidates : iterable of (str, float), optional
             Ids and cosine distances that another vector store found: only these are ranked, with 1 − distance (in

@@ -160,10 +160,10 @@ def test_what_is_not_near_enough_is_said_to_be_the_nearest(run: Run, monkeypatch
 
 
 def test_the_least_confidence_and_score_that_are_shown(run: Run) -> None:
-    got = run("recall", FAR, "--min-confidence", "0.25", "--json").document
+    got = run("recall", FAR, "--min-confidence", "0.6", "--json").document
     assert got["hits"] == []
     assert 0.0 <= got["confidence"] < 0.25
-    assert "--min-confidence" in run("recall", FAR, "--min-confidence", "0.25").out
+    assert "--min-confidence" in run("recall", FAR, "--min-confidence", "0.6").out
     every = run("recall", "PostgreSQL", "--json").document["hits"]
     some = run("recall", "PostgreSQL", "--min-score", str(every[0]["score"]), "--json").document["hits"]
     assert [hit["id"] for hit in some] == [hit["id"] for hit in every if hit["score"] >= every[0]["score"]]

@@ -137,7 +137,8 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     count = f"{len(hits)} hit{'' if len(hits) == 1 else 's'}" if len(hits) else "no hits"
     far = bool(hits) and hits.confidence < ENOUGH
     as_of = f"as of {short_date(hits.as_of)}" if hits.as_of else None
-    yield dim(headline(count, hits.profile, as_of, f"{hits.took_ms:.1f} ms"))
+    sure = f"confidence {hits.confidence:.2f}" if len(hits) else None
+    yield dim(headline(count, hits.profile, sure, as_of, f"{hits.took_ms:.1f} ms"))
     if hits.read_as is not None:
         time = hits.explain()["time"]
         yield dim(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from lamina_engine.context.memories import shorten_item
+from lamina_engine.context.memories import choose_part, shorten_item
 from lamina_engine.context.rendering import CLOSING, Item, opening, render, render_item
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.settings import Injection
@@ -75,17 +75,23 @@ class BlockFill:
         """Tokens that are left of the budget."""
         return self._budget - self._used
 
-    def take(self, candidates: Iterable[Item], most: int | None = None) -> int:
+    def take(
+        self, candidates: Iterable[Item], most: int | None = None, *, stems: Mapping[str, float] | None = None
+    ) -> int:
         """Take items in order, each complete or not at all; return the tokens used.
 
-        An item that is too large is skipped, and smaller ones are tried; ``most`` is the limit of this part.
+        An item that is too large is skipped, and smaller ones are tried; ``most`` is the limit of this part. With ``stems``, the
+        words that were asked for, the part of it that holds them is taken where enough of it fits.
         """
         before = self._used
         room = self.left if most is None else min(most, self.left)
-        for item in candidates:
+        for item in filter(self._is_new, candidates):
+            left = room - (self._used - before)
             tokens = count_tokens(render_item(item))
-            if self._is_new(item) and tokens <= room - (self._used - before):
+            if tokens <= left:
                 self._add(item, tokens)
+            elif stems is not None and (part := choose_part(item, stems, left)) is not None:
+                self._add(part, count_tokens(render_item(part)))
         return self._used - before
 
     def take_cut(self, candidates: Iterable[Item], most: int) -> int:

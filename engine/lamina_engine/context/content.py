@@ -196,6 +196,11 @@ _ASKS_OURS = re.compile(
     r"|\bhow to\b|\bour\b",
     re.IGNORECASE | re.DOTALL,
 )
+_ASKS = re.compile(
+    r"[?？]|(?:^|[.!\n])\s*(?:what|which|who|whose|where|when|why|how|wer|was|welche[rsn]?|wo|wann|warum|wie|qui|quel\w*|où|quand|pourquoi|comment"
+    r"|qué|cuál|quién|dónde|cuándo|cómo)\b",
+    re.IGNORECASE,
+)
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
 _NUMBER_DIGITS = 4
 _SHORT = 2
@@ -207,6 +212,17 @@ def has_content(prompt: str) -> bool:
     """Return True if a prompt names something that a memory could be about. O(length)."""
     words = content_words(prompt)
     return any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None)
+
+
+def asks(prompt: str) -> bool:
+    """Return True if a prompt holds a question."""
+    return _ASKS.search(prompt) is not None
+
+
+def subject_words(prompt: str) -> list[str]:
+    """Return the words of a prompt that name a subject: no talk, and no work at hand unless it is ours."""
+    words = content_words(prompt)
+    return words if _ASKS_OURS.search(prompt) is not None else [word for word in words if word not in _WORK]
 
 
 def continues_work(prompt: str) -> bool:

@@ -1,7 +1,7 @@
 """Gates of a turn: confidence of the best result against thresholds, and topic drift.
 
-The confidence is evidence that a memory is about the prompt, on one scale for all models and sizes of vaults. A rank score scaled
-so that the best hit has 0.95 would pass every gate.
+The confidence is that of every recall (`lamina_engine.recall.relevance`), on one scale for all models and sizes of vaults. A rank
+score scaled so that the best hit has 0.95 would pass every gate.
 """
 
 from __future__ import annotations

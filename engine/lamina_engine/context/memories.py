@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
-from lamina_engine.context.rendering import Item, age_text
+from lamina_engine.context.rendering import Item, age_text, render_item
 from lamina_engine.context.scope import Scope, known_projects
+from lamina_engine.context.tokens import count_tokens
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.languages import language_of
 from lamina_engine.recall.pipeline import list_chunks
 
 if TYPE_CHECKING:
@@ -100,7 +103,7 @@ def shorten_item(item: Item, fits: Callable[[Item], bool]) -> Item | None:
 
     def cut_at(end: int) -> Item:
         note = f"[… cut; the rest: lamina get {item.id}]"
-        return msgspec.structs.replace(item, text=f"{item.text[:end].rstrip()}\n{note}")
+        return replace(item, text=f"{item.text[:end].rstrip()}\n{note}")
 
     low, high = 0, len(item.text)  # text[:low] fits, text[:high] does not
     while high - low > 1:
@@ -111,6 +114,26 @@ def shorten_item(item: Item, fits: Callable[[Item], bool]) -> Item | None:
         if ends and ends[-1] >= max(_LEAST_KEPT * low, 1) and fits(cut_at(ends[-1])):
             return cut_at(ends[-1])
     return cut_at(low) if low else None
+
+
+_LEAST_PART: Final = 400
+"""Characters of which a part says something."""
+
+
+def choose_part(item: Item, stems: Mapping[str, float], most: int) -> Item | None:
+    """Return the part of an item that holds most of some words, within so many tokens; None where too little fits."""
+    from lamina_engine.recall.snippets import cut_snippet  # most items are told whole
+
+    note = f"\n[… a part; all of it: lamina get {item.id}]"
+    whole, empty = count_tokens(render_item(item)), count_tokens(render_item(replace(item, text=note)))
+    width = int(len(item.text) * (most - empty) / max(whole - empty, 1))
+    analyzer = Analyzer().of(language_of(item.text.split()))
+    while width >= _LEAST_PART:
+        part = replace(item, text=cut_snippet(item.text, stems, analyzer, width=width).text.strip("\n") + note)
+        if count_tokens(render_item(part)) <= most:
+            return part
+        width = width * 9 // 10
+    return None
 
 
 def _source(source: str | None, session: str | None) -> str:

@@ -6,7 +6,6 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.reading import chunks_at
@@ -15,7 +14,7 @@ from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
 from lamina_engine.context.content import continues_work, has_content
-from lamina_engine.context.evidence import Evidence, gather_evidence, split_sentences
+from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, split_sentences
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
@@ -40,10 +39,8 @@ _SENTENCES: Final = 8
 """Sentences that are looked at for a question that a fact answers, and for the wish to go on."""
 _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
-_STEEP: Final = 1.6
-"""An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
-_EQUAL: Final = 0.05
-"""Results whose scores differ by less count as equals: the newer comes first."""
+_EQUAL: Final = 0.95
+"""Results with so much of the best one's score count as its equals: the newer comes first."""
 
 
 class Result(Struct, frozen=True):
@@ -51,9 +48,9 @@ class Result(Struct, frozen=True):
 
     item: Item
     score: float
-    """Evidence and match: the rank, and the floor of the item."""
+    """Of the recall: the rank, and the floor of the item."""
     confidence: float
-    """Evidence alone, at most 1: the gate."""
+    """The gate."""
 
 
 def inject(
@@ -99,7 +96,7 @@ def _inject(
     found = _results(memory, evidence, settings, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
-    results = [each for each in found if gates.gate(each.score, each.item.collection, settings) in _OPEN]
+    results = [each for each in found if each.confidence >= settings.hard_floor]
     sentences = split_sentences(prompt)[:_SENTENCES]
     facts = [fact for text in sentences if has_content(text) for fact in fact_items(memory, text, now_us)]
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)
@@ -115,8 +112,8 @@ def _inject(
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
         if mode in _OPEN:
-            kept = cut_score_gap([result.score**_STEEP for result in results], settings.score_gap_threshold)
-            fill.take(results[i].item for i in kept)
+            kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
+            fill.take((results[i].item for i in kept), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
@@ -132,7 +129,7 @@ def _inject(
 def _gather(memory: Memory, prompt: str, scope: Scope, now_us: int) -> Evidence:
     """Return the candidates, by words alone where the model fails; none without content."""
     if not has_content(prompt):
-        return Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), None)
+        return NOTHING
     where = scope.filter({})
     try:
         return gather_evidence(memory, prompt, where, now_us)
@@ -147,14 +144,14 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     A stale memory about code ranks lower and is told with its tier; a penalty of 0, where one is set, leaves it out.
     """
     penalties = _penalties(memory)
-    first = np.lexsort((evidence.rows, -evidence.scores))[: _OVERFETCH * settings.max_retrievals]
-    chunks = chunks_at(memory.view(), evidence.rows[first])
+    most = _OVERFETCH * settings.max_retrievals
+    chunks = chunks_at(memory.view(), evidence.rows[:most])
     found = []
-    for chunk, value, score in zip(chunks, evidence.values[first], evidence.scores[first], strict=True):
+    for chunk, value, score in zip(chunks, evidence.confidences[:most], evidence.scores[:most], strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
         if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
             continue
-        confidence = min(max(float(value), 0.0), 1.0)
+        confidence = float(value)
         result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
         found.append((float(score) * factor, created, result))
@@ -162,11 +159,11 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
 
 
 def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:
-    """Return results by score, of those within `_EQUAL` of one another the newest first."""
+    """Return results by score, of those that count as equals the newest first."""
     left = sorted(found, key=lambda each: (-each[0], -each[1], each[2].item.id))
     ordered: list[Result] = []
     while left:
-        equals = [each for each in left if each[0] > left[0][0] - _EQUAL]
+        equals = [each for each in left if each[0] >= _EQUAL * left[0][0]]
         ordered += [each[2] for each in sorted(equals, key=lambda each: (-each[1], -each[0], each[2].item.id))]
         left = left[len(equals) :]
     return ordered

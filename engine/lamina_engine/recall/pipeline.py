@@ -184,6 +184,13 @@ class HitRows(Struct, frozen=True):
     """Best first."""
     matches: F64
     """Match of each, whatever its rank: coverage and cosine, weighted like the lanes."""
+    scores: F64
+    confidences: F64
+    """Of each by itself; see `lamina_engine.recall.relevance`."""
+    vector: F32 | None
+    """Of the question."""
+    stems: Mapping[str, float]
+    """Words of the question, each with its weight; see `Outcome.snippet`."""
 
 
 def recall(
@@ -243,12 +250,16 @@ def recall_rows(
 ) -> HitRows:
     """Run one recall and return only the rows of its hits; ``counted`` unless part of another."""
     view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
-    rows, matches = [], []
-    for ranked in _rank_pages(memory, view, request):
+    pages = _rank_pages(memory, view, request)
+    rows, matches, scores = [], [], []
+    for ranked in pages:
         share, found, kept = ranked.share, ranked.candidates, ranked.kept
         rows.append(found.rows[kept])
         matches.append((1.0 - share) * found.coverage[kept] + share * np.maximum(found.cosine[kept], 0.0))
-    return HitRows(view, np.concatenate(rows), np.concatenate(matches))
+        scores.append(found.score[kept])
+    hits, first = np.concatenate(rows), pages[0]
+    rated = _rate_rows(memory, view, request, first.words, first.query, first.corrections, hits)
+    return HitRows(view, hits, np.concatenate(matches), np.concatenate(scores), rated, first.query, first.words.stems())
 
 
 def _read_request(
@@ -371,7 +382,9 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     confidence = 0.0
     if page.is_first:
-        confidence = 1.0 if near.size else _rate(memory, view, request, words, query, facts, candidates.rows[order])
+        confidence = 1.0 if near.size else _rate(
+            memory, view, request, words, query, corrections, facts, candidates.rows[order]
+        )
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
     shown, passed = limit_sources(view, request, page, candidates.rows, varied)
@@ -391,17 +404,25 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
 
 
 def _rate(
-    memory: Memory, view: View, request: Request, words: Words, query: F32 | None, facts: FactLane, rows: I64
-) -> float:
+    memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, facts: FactLane,
+    rows: I64,
+) -> float:  # fmt: skip
     """Return the confidence of the best of the first ten hits, or of a fact that answers."""
     from_facts = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
     known = max((answer.score for answer in from_facts), default=0.0) / FULL
+    rated = _rate_rows(memory, view, request, words, query, corrections, rows[:LOOKED_AT])
+    return max(known, float(rated.max(initial=0.0)))
+
+
+def _rate_rows(
+    memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, rows: I64
+) -> F64:
+    """Return the confidence of some rows."""
     if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
         words = Words(view, _analyzer().query(request.text, view.languages), bm25_of(request.profile.lexical))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
-    rated = rate_rows(view, words, () if query is None else (query,), share, rows[:LOOKED_AT], names=names)
-    return max(known, float(rated.max(initial=0.0)))
+    return rate_rows(view, words, () if query is None else (query,), share, rows, names=names, guessed=tuple(corrections))
 
 
 def _extend(lane: Lane, rows: I64, scores: F64) -> Lane:

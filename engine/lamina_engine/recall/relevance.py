@@ -1,12 +1,13 @@
-"""Confidence that rows are about a question, on one scale for vaults and profiles.
+"""Confidence that rows are about a question, on one scale for vaults, profiles and kinds of chunks.
 
 A rank says which hit is the best, never that it is good. The confidence of a row is its match, words and cosine in the shares
 that the embedder asks for, times the share of the question that the vault knows at all: of "backup of the zyxomat quorvex" a
-note about backups answers little, however well it matches the rest. A logistic curve makes a number in [0, 1] of it, about the
-chance that such a row is an answer where one question in two has one. Rank, age, links and boosts have no part in it.
+note about backups answers little, however well it matches the rest. A message of five words cannot hold what a page holds, so
+the same match says more of a short row. A logistic curve makes a number in [0, 1] of it. Rank, age, links and boosts have no
+part in it.
 
-``Hits.confidence``, the command line's "nothing near enough" and the seeds of a chain ask it. A turn, which interrupts and is
-not asked, demands more (`lamina_engine.context.evidence`), above the same background.
+``Hits.confidence``, the command line's "nothing near enough", the seeds of a chain and the gate of a turn ask it, and mean the
+same by `ENOUGH`. A turn, which interrupts and is not asked, looks at the prompt as well (`lamina_engine.context.evidence`).
 """
 
 from __future__ import annotations
@@ -25,15 +26,23 @@ if TYPE_CHECKING:
     from lamina_engine.recall.lanes import Words
     from lamina_kernels.layouts import F32, F64, I64
 
-ENOUGH: Final = 0.25
+ENOUGH: Final = 0.6
 """The published threshold: below it nothing is near enough. See docs/explanation/confidence.md."""
 LOOKED_AT: Final = 10
 """First hits that the confidence of a recall is the greatest of, whatever k is."""
 WORD_TABLE: Final = "wordllama-"
 """How identities of the bundled word table begin."""
-_SLOPE: Final = 13.0
-_MIDDLE: Final = 0.26
-"""Match times known share at which the confidence is one half. Fitted: `bench.bench_confidence`."""
+_SLOPE: Final = 12.2
+"""Of match times known share."""
+_BRIEF: Final = 0.41
+"""What each e-th part of `_USUAL` words that a row is shorter by adds, and each e-fold that it is longer takes away."""
+_USUAL: Final = 75.0
+_START: Final = -2.0
+"""Fitted with the two above over questions that vaults answer and others, set by set: `bench.bench_confidence`."""
+_TERMS: Final = 18.0
+"""An unknown number or identifier weighs as much as so many words, over the words of the question: of "exit code 107" it is the point."""
+_SLIGHT: Final = 0.5
+"""Squared rarity of its words at which a question is believed by half: "the" is met by most chunks."""
 _ALONE: Final = 0.4
 """Cosines so far above 0 and more speak for themselves, as of a question in words that the vault does not use at all."""
 _CENTRED: Final = (WORD_TABLE, "minilm")
@@ -45,22 +54,37 @@ _SMALL: Final = 100
 """What a vault of so many chunks says of its background, and by a word that it lacks, is believed by half."""
 
 
-def rate_rows(view: View, words: Words, vectors: Sequence[F32], share: float, rows: I64, *, names: int = 0) -> F64:
+def rate_rows(
+    view: View, words: Words, vectors: Sequence[F32], share: float, rows: I64, *, names: int = 0,
+    guessed: Sequence[str] = (),
+) -> F64:  # fmt: skip
     """Return the confidence of rows by words and the mean of vectors' cosines, float64 (n,)."""
-    # names: unknown words that name a speaker, which texts need not hold
-    size = view.statistics.rows
+    # names: unknown words that name a speaker, which texts need not hold; guessed: unknown words for which others stand
     ceiling, k1 = float(words.query.idf.sum()), words.bm25.k1 + 1.0
     match = words.score_words(rows) / (ceiling * k1) if ceiling else np.zeros(len(rows))
     near: F64 = np.zeros(len(rows))
     if vectors:
         near = np.mean([above_background(view, vector, rows) for vector in vectors], axis=0)
         match = (1.0 - share) * match + share * np.maximum(near, 0.0)
-    # the fewer chunks, the less it says that none of them has a word
-    strange = max(len(words.unknown) - names, 0) * inverse_document_frequency(0, size) * size / (size + _SMALL)
-    match = match * (ceiling / (ceiling + strange) if ceiling + strange else 1.0)
+    strange = _weigh_unknown(view, words, names, guessed)
+    asked = (ceiling + strange) ** 2
+    match = match * (ceiling / max(ceiling + strange, 1e-9)) * asked / (asked + _SLIGHT)
     match = np.maximum(match, near - _ALONE)
-    found: F64 = 1.0 / (1.0 + np.exp(_SLOPE * (_MIDDLE - match)))
+    length = np.log(np.maximum(view.forward.words(rows), 1) / _USUAL)
+    found: F64 = 1.0 / (1.0 + np.exp(-(_START + _SLOPE * match - _BRIEF * length)))
     return np.where(match > 0.0, found, 0.0)
+
+
+def _weigh_unknown(view: View, words: Words, names: int, guessed: Sequence[str]) -> float:
+    """Return the weight of the words that no row holds, but for ``names`` of them; guessed ones count by half."""
+    # the fewer chunks, the less it says that none of them has a word; a number is a number in any vault
+    size = view.statistics.rows
+    unknown = [*dict.fromkeys([*(term.surfaces[0] for term in words.unknown), *guessed])]
+    exact = sum(any(letter.isdigit() for letter in word) for word in unknown)
+    known = sum(word in guessed and word.isalpha() for word in unknown)
+    others = (max(len(unknown) - exact - known - names, 0) + known / 2.0) * size / (size + _SMALL)
+    terms = len(words.query.idf) + len(unknown)
+    return inverse_document_frequency(0, size) * (others + exact * max(_TERMS / max(terms, 1), 1.0))
 
 
 def above_background(view: View, vector: F32, rows: I64) -> F64:

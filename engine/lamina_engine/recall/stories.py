@@ -34,7 +34,7 @@ from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import recall, recall_rows
-from lamina_engine.recall.relevance import ENOUGH, rate_rows
+from lamina_engine.recall.relevance import ENOUGH
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.results import Story
 from lamina_kernels.distances import angular_distance
@@ -207,14 +207,10 @@ def _find_seeds(
     where = options["where"]
     moments = _ABOUT_WHOLE_SESSIONS if where is None else {"AND": [where, _ABOUT_WHOLE_SESSIONS]}
     found = recall_rows(memory, query, k=profile.chains.seeds, profile=plain, **{**options, "where": moments})
-    least = profile.chains.strong * found.matches.max(initial=0.0)
-    rows = found.rows[found.matches >= least]
-    if not rows.size:
-        return found.view, rows, None
-    vector: F32 | None = options["vector"]
-    words = Words(found.view, Analyzer().query(query, found.view.languages), Bm25())
-    share = memory.embedder_for(found.view.snapshot.space).lane_weight
-    about = rows[rate_rows(found.view, words, () if vector is None else (vector,), share, rows) >= ENOUGH]
+    strong = found.matches >= profile.chains.strong * found.matches.max(initial=0.0)
+    if not strong.any():
+        return found.view, found.rows[strong], None
+    about = found.rows[strong & (found.confidences >= ENOUGH)]
     return found.view, about, None if about.size else "no chunk of a session is about the question"
 
 

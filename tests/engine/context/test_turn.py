@@ -193,7 +193,7 @@ def test_an_old_answer_is_told_among_fresh_strangers(vault: Vault) -> None:
         }
     )
     prompt = (
-        "Please add a column for the price to the order lines. I'd use float for now, we can change it later. "
+        "Please add a column for the price to the order lines. Are prices stored as float or as integer cents? "
         "Also move the footer below the totals while you are there."
     )
     assert "rule" in {item.id for item in vault.inject(prompt, "s").items}

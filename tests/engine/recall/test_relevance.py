@@ -51,10 +51,25 @@ def test_what_the_vault_answers_is_above_the_threshold_and_what_it_does_not_belo
         assert hits.confidence >= 0.0
 
 
+def _odds(chance: float) -> float:
+    return chance / (1.0 - chance)
+
+
+def test_an_unknown_number_is_the_point_of_a_short_question(vault: Vault) -> None:  # the last stranger: .91 sure
+    vault.add("The runner ends with exit code 3 where a test failed, and with exit code 5 where none was found.")
+    assert vault.recall("exit code 5").confidence >= ENOUGH
+    assert vault.recall("exit code 1077").confidence < ENOUGH
+
+
+def test_what_every_chunk_has_is_no_question(vault: Vault) -> None:  # the last stranger: `recall "the"` lists hits
+    assert vault.recall("quiet day").confidence < ENOUGH
+    assert vault.recall("lighthouse").confidence >= ENOUGH
+
+
 def test_words_that_the_vault_does_not_know_lower_it(vault: Vault) -> None:  # findings, ranking: both scored .436
     known, strange = vault.recall("nightly backup"), vault.recall("nightly backup of the zyxomat quorvex")
     assert known[0].id == strange[0].id
-    assert strange.confidence < 0.6 * known.confidence
+    assert _odds(strange.confidence) < 0.2 * _odds(known.confidence)
 
 
 @pytest.mark.parametrize(
