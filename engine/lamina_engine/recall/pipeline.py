@@ -382,8 +382,8 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     confidence = 0.0
     if page.is_first:
-        confidence = 1.0 if near.size else _rate(
-            memory, view, request, words, query, corrections, facts, candidates.rows[order]
+        confidence = (
+            1.0 if near.size else _rate(memory, view, request, words, query, corrections, facts, candidates.rows[order])
         )
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
@@ -422,7 +422,9 @@ def _rate_rows(
         words = Words(view, _analyzer().query(request.text, view.languages), bm25_of(request.profile.lexical))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
-    return rate_rows(view, words, () if query is None else (query,), share, rows, names=names, guessed=tuple(corrections))
+    return rate_rows(
+        view, words, () if query is None else (query,), share, rows, names=names, guessed=tuple(corrections)
+    )
 
 
 def _extend(lane: Lane, rows: I64, scores: F64) -> Lane:

@@ -66,17 +66,18 @@ def rate_rows(
     if vectors:
         near = np.mean([above_background(view, vector, rows) for vector in vectors], axis=0)
         match = (1.0 - share) * match + share * np.maximum(near, 0.0)
-    strange = _weigh_unknown(view, words, names, guessed)
+    exact, others = _weigh_unknown(view, words, names, guessed)
+    strange = exact + others
     asked = (ceiling + strange) ** 2
     match = match * (ceiling / max(ceiling + strange, 1e-9)) * asked / (asked + _SLIGHT)
-    match = np.maximum(match, near - _ALONE)
+    match = np.maximum(match, (near - _ALONE) * ceiling / max(ceiling + exact, 1e-9) if exact else near - _ALONE)
     length = np.log(np.maximum(view.forward.words(rows), 1) / _USUAL)
     found: F64 = 1.0 / (1.0 + np.exp(-(_START + _SLOPE * match - _BRIEF * length)))
     return np.where(match > 0.0, found, 0.0)
 
 
-def _weigh_unknown(view: View, words: Words, names: int, guessed: Sequence[str]) -> float:
-    """Return the weight of the words that no row holds, but for ``names`` of them; guessed ones count by half."""
+def _weigh_unknown(view: View, words: Words, names: int, guessed: Sequence[str]) -> tuple[float, float]:
+    """Return the weight of unknown numbers, and of unknown words but ``names`` of them, guessed ones by half."""
     # the fewer chunks, the less it says that none of them has a word; a number is a number in any vault
     size = view.statistics.rows
     unknown = [*dict.fromkeys([*(term.surfaces[0] for term in words.unknown), *guessed])]
@@ -84,7 +85,8 @@ def _weigh_unknown(view: View, words: Words, names: int, guessed: Sequence[str])
     known = sum(word in guessed and word.isalpha() for word in unknown)
     others = (max(len(unknown) - exact - known - names, 0) + known / 2.0) * size / (size + _SMALL)
     terms = len(words.query.idf) + len(unknown)
-    return inverse_document_frequency(0, size) * (others + exact * max(_TERMS / max(terms, 1), 1.0))
+    weight = inverse_document_frequency(0, size)
+    return weight * exact * max(_TERMS / max(terms, 1), 1.0), weight * others
 
 
 def above_background(view: View, vector: F32, rows: I64) -> F64:
