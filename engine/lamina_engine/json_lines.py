@@ -37,7 +37,7 @@ def read_json_lines(
                     raise msgspec.DecodeError(f"line of {_MAX_LINE_BYTES >> 20} MiB or more")
                 record = decoder.decode(line)
                 record = record if convert is None else convert(record)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise InvalidArgument(f"{path}:{number} is not {what} ({error}); {instead}") from error
             yield record
 
@@ -47,7 +47,7 @@ def read_tag(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             first = msgspec.json.decode(file.readline(_MAX_FIRST_BYTES))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     tag = first.get("record") if isinstance(first, dict) else None
     return tag if isinstance(tag, str) else None

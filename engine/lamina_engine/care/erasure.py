@@ -25,6 +25,7 @@ from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.ingest.sources import SESSIONS_MARK, SKIPPED, SPANS, absolute_path, digest_path
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_engine.stored_json import read_json
 from lamina_engine.topics.labels import TopicErasure, TopicWords
 
 _BLANK_FACT: Final[dict[str, Any]] = {
@@ -108,7 +109,7 @@ class FactErasure:
     def _rows_naming(self, log: str) -> NDArray[np.bool_]:
         found = np.zeros(self._snapshot.rows(log), np.bool_)
         for segment in self._snapshot.segments(log):
-            named = segment.column("chunk").to_pylist()
+            named = segment.texts("chunk")
             found[segment.start : segment.start + segment.rows] = [name in self._chunks for name in named]
         return found
 
@@ -235,7 +236,7 @@ class Erasure:
     def events(self) -> Iterator[Change]:
         """Yield the segments with events about them: kind, row and instant stay."""
         for segment in self._snapshot.segments("events"):
-            names, rows = segment.column("chunk").to_pylist(), segment.numbers("row").tolist()
+            names, rows = segment.texts("chunk"), segment.numbers("row").tolist()
             about = [self._name_of_row.get(row) or self._tombstones.get(n) for n, row in zip(names, rows, strict=True)]
             offsets = np.array([i for i, name in enumerate(about) if name is not None], np.int64)
             if len(offsets):
@@ -252,8 +253,8 @@ class Erasure:
         A file whose chunks all go loses its name, too; a transcript keeps it, since it is read on from where it ended.
         """
         for segment in self._snapshot.segments("sources"):
-            listed = segment.column("chunks").to_pylist()
-            keys = zip(segment.column("root").to_pylist(), segment.column("source").to_pylist(), strict=True)
+            listed = segment.texts("chunks")
+            keys = zip(segment.texts("root"), segment.texts("source"), strict=True)
             named = [
                 key in self._nameless or not self._tombstones.keys().isdisjoint(ids)
                 for key, ids in zip(keys, listed, strict=True)
@@ -293,7 +294,7 @@ class Erasure:
     def links(self) -> Iterator[Change]:
         """Yield the segments with links that begin or end at one of them; such a row is emptied."""
         for segment in self._snapshot.segments("links"):
-            ends = zip(segment.column("source").to_pylist(), segment.column("target").to_pylist(), strict=True)
+            ends = zip(segment.texts("source"), segment.texts("target"), strict=True)
             offsets = np.array(
                 [i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64
             )
@@ -306,7 +307,7 @@ class Erasure:
     def members(self) -> Iterator[Change]:
         """Yield the segments that say in which topics they lay; such a row says nothing any more."""
         for segment in self._snapshot.segments("members"):
-            named = segment.column("chunk").to_pylist()
+            named = segment.texts("chunk")
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
                 blank = {name: [value] * len(offsets) for name, value in _BLANK_MEMBER.items()}
@@ -324,7 +325,7 @@ class Erasure:
 
     def _about(self, log: str, blank: Mapping[str, Any]) -> Iterator[Change]:
         for segment in self._snapshot.segments(log):
-            named = segment.column("chunk").to_pylist()
+            named = segment.texts("chunk")
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
                 values = {name: [value] * len(offsets) for name, value in blank.items()}
@@ -333,7 +334,7 @@ class Erasure:
     def topics(self) -> Iterator[Change]:
         """Yield the segments with topics that name them as examples, or by their words alone."""
         for segment in self._snapshot.segments("topics"):
-            named = zip(segment.column("medoid").to_pylist(), segment.column("exemplars").to_pylist(), strict=True)
+            named = zip(segment.texts("medoid"), segment.texts("exemplars"), strict=True)
             less = self._unsaid.topics(segment)
             offsets = np.array(
                 [
@@ -452,7 +453,7 @@ def _keep_links(written: str | None, kept: Sequence[int]) -> str | None:
     place = {position: i for i, position in enumerate(kept)}
     links = [
         link | {"chunk": place[link.get("chunk", 0)]}  # the first is left out, as defaults are
-        for link in msgspec.json.decode(written or "[]")
+        for link in read_json(written or "[]", list[dict[str, Any]])
         if link.get("chunk", 0) in place
     ]
     return msgspec.json.encode(links).decode() if links else None

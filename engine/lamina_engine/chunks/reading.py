@@ -12,6 +12,7 @@ from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.locations import locate
 from lamina_engine.index.state import INVALIDATED, STATUS_NAMES, SUPERSEDED
 from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -48,7 +49,7 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
     )
     for record, row, place, status, pinned, tier, review in zip(records, *columns, strict=True):
         metadata = record["metadata"]
-        record["metadata"] = msgspec.json.decode(metadata) if metadata else {}
+        record["metadata"] = read_json(metadata) if metadata else {}
         record["path"], record["line"], record["end_line"] = (None, None, None) if place is None else place
         record["row"], record["status"], record["pinned"] = row, STATUS_NAMES[status], bool(pinned)
         record["snoozed_until_us"], record["freshness"], record["needs_review"] = snoozed.get(row), tier, review
@@ -124,7 +125,7 @@ def history(view: View, identity: str) -> list[Event]:
     # an update already shows that it superseded the version before
     for event in view.events_of(full):
         if event["kind"] != "supersede":
-            detail = msgspec.json.decode(event["detail"]) if event["detail"] else {}
+            detail = read_json(event["detail"]) if event["detail"] else {}
             recorded = event["recorded_at"]
             entries.append((recorded, 1, Event(event["kind"], recorded, event["reason"], detail)))
     return [entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2])]

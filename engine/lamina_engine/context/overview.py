@@ -63,7 +63,7 @@ def _sources(view: View, rows: I64) -> Counter[str]:
     found: Counter[str] = Counter()
     chosen = set(rows.tolist())
     for segment in view.snapshot.segments("chunks"):
-        names = segment.column("source").to_pylist()
+        names = segment.texts("source")
         found.update(str(name) for row, name in enumerate(names, segment.start) if name and row in chosen)
     return found
 

@@ -17,6 +17,7 @@ from lamina_engine.chunks import writing
 from lamina_engine.facts.columns import FACT
 from lamina_engine.facts.predicates import value_kind
 from lamina_engine.facts.view import read_facts, read_states
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.facts.view import FactView
@@ -275,5 +276,5 @@ def _events(view: View) -> Iterable[Contradiction]:
         at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
         for record in view.snapshot.records("events", at[at < stop], ("detail", "recorded_at")):
             if record["detail"] is not None:  # of a chunk that was forgotten
-                detail: dict[str, Any] = msgspec.json.decode(record["detail"])
+                detail: dict[str, Any] = read_json(record["detail"])
                 yield Contradiction(**detail, recorded_at=record["recorded_at"])

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument, LaminaError
@@ -21,6 +20,7 @@ from lamina_engine.facts.observations import Drop
 from lamina_engine.facts.predicates import predicate_name
 from lamina_engine.facts.view import FactView, fact_view, rows_of_origin
 from lamina_engine.index.state import ACTIVE
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -139,7 +139,7 @@ def _notes(view: View) -> Iterator[_Note]:
     for source, chunks in sorted(by_source.items()):
         chunks.sort(key=lambda record: record["ordinal"])
         first = chunks[0]
-        metadata = msgspec.json.decode(first["metadata"]) if first["metadata"] else {}
+        metadata = read_json(first["metadata"]) if first["metadata"] else {}
         kind = first["type"] if first["type"] not in _PLAIN_TYPES else None
         yield _Note(first["title"], kind, chunks, metadata, source)
 

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
 from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -171,7 +173,7 @@ def read_declared(snapshot: Snapshot, rows: int) -> list[Predicate]:
     found = {
         record["name"]: Predicate(record["name"], record["object"], record["functional"], record["inverse"])
         for segment in snapshot.segments("predicates")
-        for record in segment.batch.slice(0, max(0, rows - segment.start)).to_pylist()
+        for record in snapshot.records("predicates", np.arange(segment.start, min(rows, segment.start + segment.rows)))
         if record["name"]
     }
     return [found[name] for name in sorted(found)]

@@ -103,7 +103,7 @@ class NameIndex:
         keys = self._keys(self._saved.names, first, segment, "name", skip)
         ids = self._saved.ids[first : first + len(kinds)]
         if len(ids) < len(kinds):
-            ids = np.concatenate([ids, hash_ids(segment.column("id").slice(skip + len(ids)).to_pylist())])
+            ids = np.concatenate([ids, hash_ids(segment.texts("id", skip + len(ids)))])
         self.names = self.names.extend(keys, present=present)
         self.ids = self.ids.extend(ids, present=present)
         self.name_keys.append(keys)
@@ -122,7 +122,7 @@ class NameIndex:
     def _keys(self, saved: Hashes, first: int, segment: Segment, column: str, skip: int) -> Hashes:
         """Return the keys of a segment's names from ``skip`` on, saved ones and new ones."""
         keys = saved[first : segment.start + segment.rows]
-        written = segment.column(column).slice(skip + len(keys)).to_pylist()
+        written = segment.texts(column, skip + len(keys))
         if not written:
             return keys
         found, longest = names.keys_of(written)

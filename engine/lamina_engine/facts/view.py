@@ -295,7 +295,7 @@ class FactView:
         for segment in self.snapshot.segments("facts"):
             first = max(start - segment.start, 0)
             if first < segment.rows and segment.start < stop:
-                objects += segment.column("object").slice(first, stop - segment.start - first).to_pylist()
+                objects += segment.texts("object", first, stop - segment.start)
         predicates = tables.predicates.names
         return [
             (row, called[subject], predicates[code], called[target] if target >= 0 else objects[row - start] or "")

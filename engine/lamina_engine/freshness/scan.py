@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.arguments import path_of
@@ -25,6 +24,7 @@ from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.ingest.origins import Repositories
 from lamina_engine.recall import filters
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -249,9 +249,7 @@ def _read_requests(view: View) -> list[MergedRequest]:
         stop = min(segment.rows, view.rows - segment.start)
         offsets = np.flatnonzero(hit[:stop] & (view.state.status[segment.start : segment.start + stop] == ACTIVE))
         values = zip(segment.values("metadata", offsets), segment.values("project", offsets), strict=True)
-        found += [
-            request for text, project in values if (request := _parse_request(msgspec.json.decode(text), project))
-        ]
+        found += [request for text, project in values if (request := _parse_request(read_json(text), project))]
     return found
 
 

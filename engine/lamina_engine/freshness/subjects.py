@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.index.state import FORGOTTEN
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.sources import Source
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -107,7 +107,7 @@ def _named_file(record: Mapping[str, Any]) -> str | None:
     text = record["metadata"]
     if not text or f'"{SOURCE_FILE}"' not in text:
         return None
-    name = msgspec.json.decode(text).get(SOURCE_FILE)
+    name = read_json(text).get(SOURCE_FILE)
     return name.replace(os.sep, "/") if isinstance(name, str) and name.strip() else None
 
 

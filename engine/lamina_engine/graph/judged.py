@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.clock import MISSING_US
@@ -33,6 +32,7 @@ from lamina_engine.judging.queue import (
     run_queue,
 )  # fmt: skip
 from lamina_engine.judging.verdicts import Statement, parse_causes, parse_links
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,7 +169,7 @@ def _grouped(
 
 def _statements_of(record: dict[str, Any]) -> list[str]:
     """Return the facts of a chunk: ``facts`` of its metadata, else its text."""
-    listed = msgspec.json.decode(record["metadata"]).get("facts") if record["metadata"] else None
+    listed = read_json(record["metadata"]).get("facts") if record["metadata"] else None
     texts = [text for text in listed if isinstance(text, str) and text.strip()] if isinstance(listed, list) else []
     return [text[:_FACT_CHARS] for text in texts or [record["text"]]]
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.graph.corpus import round_count, texts_of
@@ -23,6 +22,7 @@ from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.naming import Name, NameFinder, by_rarity, words_of
 from lamina_engine.graph.references import MARKDOWN, WIKI
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -200,7 +200,7 @@ def _ids(homes: Mapping[int, str]) -> tuple[str, ...]:
 
 def _names_of(title: str | None, source: str | None, metadata: str | None) -> Iterator[Name]:
     """Yield what a document is called: title, aliases, number and file."""
-    aliases = msgspec.json.decode(metadata).get("aliases", ()) if metadata and '"aliases"' in metadata else ()
+    aliases = read_json(metadata).get("aliases", ()) if metadata and '"aliases"' in metadata else ()
     for text in (title, *aliases):
         if isinstance(text, str) and text.strip():
             bare = re.sub(r"\s*\([^()]*\)\Z", "", text.replace("`", "").strip(" *_"))

@@ -24,6 +24,7 @@ from lamina_engine.graph.log import Draft, LinkCounts, sync, write
 from lamina_engine.graph.targets import Found, Note, TargetResolver, fold, slug
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.results import UnresolvedLink
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -300,7 +301,7 @@ def _rows_with_brackets(view: View) -> I64:
 
 
 def _note_of(title: str | None, stored: str | None, labels: Mapping[str, int] = MappingProxyType({})) -> Note:
-    metadata = msgspec.json.decode(stored) if stored else {}
+    metadata = read_json(stored) if stored else {}
     given = metadata.get("aliases", ())
     aliases = [alias for alias in given if isinstance(alias, str)] if isinstance(given, list) else []
     urls = [url for name in _URL_FIELDS if isinstance(url := metadata.get(name), str) and url]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.stored_json import read_json
 
 ACCESS: Final = "access"
 _NEVER_US: Final = -(2**63)
@@ -46,9 +46,9 @@ class Accesses:
         if not detail:  # forgotten
             self._known.pop(row, None)
             return
-        found = msgspec.json.decode(detail)
+        found = read_json(detail, dict[str, int])
         count, last_us = self._known.get(row, (0, _NEVER_US))
-        self._known[row] = count + int(found["count"]), max(last_us, int(found["last_us"]))
+        self._known[row] = count + found.get("count", 0), max(last_us, found.get("last_us", _NEVER_US))
 
     def __bool__(self) -> bool:
         return bool(self._known)

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns
+from lamina_engine.errors import VaultCorrupt
 from lamina_engine.index.keys import Hashes, hash_ids
+from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import F32, I32, I64, U8
 
@@ -75,17 +76,16 @@ def read_rows(snapshot: Snapshot, start: int, stop: int) -> LinkRows:
         begin, end = max(start, segment.start) - segment.start, min(stop, segment.start + segment.rows) - segment.start
         if begin >= end:
             continue
-        batch = segment.batch.slice(begin, end - begin)
-        relations = batch.column("relation").to_pylist()
+        relations = segment.texts("relation", begin, end)
         kept = np.array([name != "" for name in relations], np.bool_)
         parts.append(
             LinkRows(
-                _hashes(batch.column("source"))[kept],
-                _hashes(batch.column("target"))[kept],
+                _hashes(segment, "source", begin, end)[kept],
+                _hashes(segment, "target", begin, end)[kept],
                 [name for name in relations if name],
-                [name for name, keep in zip(batch.column("origin").to_pylist(), kept.tolist(), strict=True) if keep],
-                columns.numbers(batch.column("weight"))[kept],
-                np.array(batch.column("active").to_pylist(), np.bool_)[kept],
+                [name for name, keep in zip(segment.texts("origin", begin, end), kept.tolist(), strict=True) if keep],
+                segment.numbers("weight")[begin:end][kept].astype(np.float32),
+                np.array(segment.texts("active", begin, end), np.bool_)[kept],
                 np.arange(begin, end)[kept] + segment.start,
             )
         )
@@ -103,11 +103,14 @@ def _joined(arrays: list[Any], kind: Any) -> Any:
     return np.concatenate([np.empty(0, kind), *arrays])
 
 
-def _hashes(column: pa.Array) -> Hashes:
-    if len(column) < _ENCODED_FROM:
-        return hash_ids(column.to_pylist())
-    encoded = column.dictionary_encode()
-    distinct: Hashes = hash_ids(encoded.dictionary.to_pylist())
+def _hashes(segment: Segment, name: str, begin: int, end: int) -> Hashes:
+    if end - begin < _ENCODED_FROM:
+        return hash_ids(segment.texts(name, begin, end))
+    encoded = segment.column(name)[begin:end].dictionary_encode()
+    try:
+        distinct: Hashes = hash_ids(encoded.dictionary.to_pylist())
+    except UnicodeDecodeError as error:
+        raise VaultCorrupt(f"{segment.path}, column {name}: {error}; `lamina verify --deep` says more") from error
     return distinct[columns.numbers(encoded.indices).astype(np.int64)]
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.clock import MISSING_US
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.stored_json import read_json
 
 ACTIVE: Final = 0
 SUPERSEDED: Final = 1
@@ -127,7 +127,7 @@ class State:
         facts = (segment.values(name, offsets) for name in ("kind", "row", "detail"))
         for kind, row, detail in zip(*facts, strict=True):
             if kind == "snooze" and detail:  # nothing is left of what is said about a forgotten one
-                self.snoozed[row] = int(msgspec.json.decode(detail)["until_us"])
+                self.snoozed[row] = read_json(detail, dict[str, int]).get("until_us", 0)
             else:
                 self.snoozed.pop(row, None)
 

@@ -251,7 +251,7 @@ class View(Cache):
         """Return the events of a chunk, oldest first."""
         found = []
         for segment in self.snapshot.segments("events"):
-            names = segment.column("chunk").to_pylist()
+            names = segment.texts("chunk")
             rows = [
                 segment.start + i
                 for i, name in enumerate(names)

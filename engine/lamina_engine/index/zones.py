@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lamina_engine.clock import US_PER_S
+from lamina_engine.errors import VaultCorrupt
 from lamina_engine.store.snapshot import Snapshot
 
 WINDOW_WORDS = 96
@@ -139,8 +140,8 @@ def _column(snapshot: Snapshot, name: str, start: int, stop: int) -> list[Any]:
         begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
         if begin < end:
             try:
-                found += segment.column(name).slice(begin - segment.start, end - begin).to_pylist()
-            except UnicodeDecodeError:  # a lone surrogate
+                found += segment.texts(name, begin - segment.start, end - segment.start)
+            except VaultCorrupt:  # a lone surrogate
                 found += segment.values(name, np.arange(begin - segment.start, end - segment.start))
     return found
 

@@ -12,13 +12,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine.chunks.batch import ChunkBatch, Origin
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.git import NoRepository, Repository, examine_repository
 from lamina_engine.ingest.walk import MAX_BYTES
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -184,7 +184,7 @@ def _places(view: View, identity: str) -> list[Path]:
 
 def _named(source: str | None, metadata: str | None) -> str | None:
     if metadata and f'"{SOURCE_FILE}"' in metadata:
-        name = msgspec.json.decode(metadata).get(SOURCE_FILE)
+        name = read_json(metadata).get(SOURCE_FILE)
         if isinstance(name, str) and name.strip():
             return name
     return source

@@ -78,10 +78,10 @@ def read_documents(path: Path, what: str) -> list[Any]:
         raise IngestError(f"{path} cannot be read ({name_cause(error)}); give {what}") from error
     try:
         found = msgspec.json.decode(content) if content.strip() else []
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
             found = [msgspec.json.decode(line) for line in content.split(b"\n") if line.strip()]
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise IngestError(f"{path} is not JSON ({error}); give {what}") from error
     return found if isinstance(found, list) else [found]
 

@@ -21,6 +21,7 @@ from lamina_engine.chunks.writing import add_events
 from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatEndpoint, ChatSpec, Stopped, resolve_chat
 from lamina_engine.errors import InvalidConfig
 from lamina_engine.reports import Report
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -170,7 +171,7 @@ def judged_events(view: View, task: str) -> Iterator[dict[str, Any]]:
         codes = kind.indices.to_numpy(zero_copy_only=False)
         at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
         for record in view.snapshot.records("events", at, ("chunk", "row", "detail")):
-            detail = msgspec.json.decode(record["detail"]) if record["detail"] is not None else {}  # forgotten: None
+            detail = read_json(record["detail"]) if record["detail"] is not None else {}  # forgotten: None
             if detail.get("task") == task:
                 yield {"chunk": record["chunk"], "row": record["row"], **detail}
 

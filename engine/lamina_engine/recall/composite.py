@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -22,6 +21,7 @@ from lamina_engine.index.claims import USAGE
 from lamina_engine.index.state import SUPERSEDED
 from lamina_engine.recall.pages import BLOCK
 from lamina_engine.recall.score import score_rows
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -350,7 +350,7 @@ def _traits(
     found = []
     for i, record in enumerate(view.snapshot.records("chunks", rows, _TRAIT_COLUMNS)):
         name, use = record["id"], used.get(record["id"])
-        metadata = msgspec.json.decode(record["metadata"]) if record["metadata"] else {}
+        metadata = read_json(record["metadata"]) if record["metadata"] else {}
         quality = _share(metadata.get("quality"))
         stored = _share(metadata.get("confidence"))
         known = Traits(

@@ -216,7 +216,7 @@ def _by_source(view: View) -> dict[str, list[int]]:
     def make() -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for segment in view.snapshot.segments("chunks"):
-            sources = segment.column("source").to_pylist()
+            sources = segment.texts("source")
             for row, source in enumerate(sources, segment.start):
                 if source and row < view.rows and not view.state.status[row]:
                     path = str(source).casefold()

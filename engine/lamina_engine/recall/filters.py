@@ -26,6 +26,7 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.stored_json import read_json
 
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists")
 INSTANT_FIELDS: Final = ("created_at", "recorded_at", "snoozed_until")
@@ -420,7 +421,7 @@ def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
     path = field.removeprefix(METADATA).split(".")
 
     def read(text: str | None) -> Any:
-        value = msgspec.json.decode(text) if text else None
+        value = read_json(text) if text else None
         if isinstance(value, dict) and len(path) > 1 and ".".join(path) in value:
             return value[".".join(path)]
         for name in path:

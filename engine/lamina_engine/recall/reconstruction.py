@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -32,6 +31,7 @@ from lamina_engine.recall.sessions import (
     session_of,
 )
 from lamina_engine.results import Reconstruction, Session
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -224,7 +224,7 @@ def _files(view: View, rows: I64) -> list[str]:
     counts: Counter[str] = Counter()
     for text in view.snapshot.values("chunks", "metadata", rows):
         if text and '"files"' in text:
-            found = msgspec.json.decode(text).get("files")
+            found = read_json(text).get("files")
             counts.update(_plain(str(name)) for name in found if name) if isinstance(found, list) else None
     return [name for name, _ in counts.most_common(_FILES)]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.results import Chunk, Session
+from lamina_engine.stored_json import read_json
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _describe_session(view: View, name: str, rows: I64) -> SessionRows:
 def _recorded_end(view: View, row: int) -> int | None:
     """Return the end of a chunk by its own record, us UTC; None without a readable one."""
     text = view.snapshot.values("chunks", "metadata", np.array([row]))[0]
-    end = msgspec.json.decode(text).get("ended_at") if text else None
+    end = read_json(text).get("ended_at") if text else None
     if not isinstance(end, str):
         return None
     try:

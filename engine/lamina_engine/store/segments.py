@@ -208,10 +208,10 @@ class Segment:
         read = self.reader(name)
         return [read(offset) for offset in offsets.tolist()]
 
-    def texts(self, name: str, first: int = 0) -> list[Any]:
-        """Return the Python values of one column of text, from an offset on."""
+    def texts(self, name: str, first: int = 0, stop: int | None = None) -> list[Any]:
+        """Return the Python values of one column of text, or of a part of it."""
         try:
-            found: list[Any] = self.column(name).slice(first).to_pylist()
+            found: list[Any] = self.column(name)[first:stop].to_pylist()
         except UnicodeDecodeError as error:
             raise VaultCorrupt(
                 f"{self.path}, column {name}: {error}; `lamina verify --deep` names what can be saved"

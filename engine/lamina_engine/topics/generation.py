@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from lamina_engine import columns
 from lamina_engine.chunks.writing import add_events
-from lamina_engine.errors import VaultCorrupt
 from lamina_engine.index.state import ACTIVE
+from lamina_engine.stored_json import read_json
 from lamina_kernels.layouts import F32, I64
 
 if TYPE_CHECKING:
@@ -123,13 +123,7 @@ def latest(snapshot: Snapshot, stop: int | None = None) -> Detail | None:
 
 
 def _detail(text: str | None) -> Detail:
-    try:
-        return msgspec.json.decode(text or "", type=Detail)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise VaultCorrupt(
-            f"the newest event of the kind {KIND!r} says {text!r:.80}, which is not a clustering ({error}); "
-            "`lamina verify --deep` lists other damage"
-        ) from error
+    return read_json(text or "", Detail)
 
 
 def read_topics(snapshot: Snapshot, generation: int) -> list[TopicRow]:
@@ -178,7 +172,7 @@ def _texts(segment: Segment, name: str, offsets: I64) -> list[str]:
     if isinstance(column, pa.DictionaryArray):
         names = column.dictionary.to_pylist()
         return [names[code] for code in columns.numbers(column.indices)[offsets - first].tolist()]
-    found: list[str] = column.to_pylist()
+    found: list[str] = segment.texts(name, first, int(offsets[-1]) + 1)
     return found if len(found) == offsets.size else [found[i] for i in (offsets - first).tolist()]
 
 

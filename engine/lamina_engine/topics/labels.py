@@ -269,6 +269,6 @@ class TopicErasure:
 
 
 def _read_words(segment: Segment) -> Iterator[tuple[int, TopicWords]]:
-    names, words = segment.column("name").to_pylist(), segment.column("words").to_pylist()
+    names, words = segment.texts("name"), segment.texts("words")
     for offset, (name, some) in enumerate(zip(names, words, strict=True)):
         yield offset, TopicWords(name, list(some))

@@ -20,6 +20,7 @@ from lamina_engine.ingest.sources import load_sources
 from lamina_engine.json_lines import write_json_lines
 from lamina_engine.recall.filters import evaluate, live_mask, mentions_field, parse_filter
 from lamina_engine.schema import vector_log
+from lamina_engine.stored_json import read_json
 from lamina_engine.topics import generation
 from lamina_engine.transfer.files import AT_ONCE, write_parquet
 from lamina_engine.transfer.records import (
@@ -195,7 +196,7 @@ def _exported(
 
 def _happening(event: Mapping[str, Any]) -> Happening:
     detail = event["detail"]
-    return Happening(event["kind"], event["reason"], msgspec.json.decode(detail) if detail else None)
+    return Happening(event["kind"], event["reason"], read_json(detail) if detail else None)
 
 
 # ---------------------------------------------------------------------- sources and topics

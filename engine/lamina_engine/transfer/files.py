@@ -83,7 +83,7 @@ def _read_parquet(path: Path) -> Iterator[Record]:
                 yield record_of(_values(values))
     except (pa.ArrowException, OSError) as error:
         raise IngestError(f"{path} cannot be read as Parquet: {error}") from error
-    except (msgspec.DecodeError, TypeError, UnicodeError) as error:
+    except (msgspec.DecodeError, TypeError, UnicodeError, RecursionError) as error:
         raise InvalidArgument(f"{path}: record {number} is none of an export ({error}); {_INSTEAD}") from error
 
 
