@@ -31,9 +31,10 @@ def open_to_read(path: Name) -> int:
 
 def read_file(path: Name, most: int) -> bytes:
     """Return the content of a regular file; more than ``most`` bytes raise OSError."""
-    with os.fdopen(open_to_read(path), "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
+    with os.fdopen(open_to_read(path), "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read() if size <= most else None  # with a number, as many bytes would be allocated
+    if content is None or len(content) > most:
         raise OSError(f"{os.fspath(path)} has more than {most} bytes")
     return content
 

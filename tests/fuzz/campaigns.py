@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,12 +10,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from tests.fuzz.inputs import Drawn, check_batch, draw_inputs, keep_seed
 from tests.fuzz.sandbox import Outcome, run_cases
 from tests.fuzz.vaults import Damage, check_damage, copy_with, draw_damage, files_of, make_vault, read_all
 
-SEEDS: Final = Path(__file__).with_name("seeds")
-"""Every input that once went wrong, by campaign; small ones alone."""
-_LARGEST_SEED: Final = 20_000
+_INPUTS: Final = 10
+"""Mutations in one case of foreign inputs."""
 
 
 @dataclass(slots=True)
@@ -80,8 +79,6 @@ class VaultDamage(Campaign):
             return check_damage(damage, self._expected, self._place)
 
         for damage, outcome in zip(drawn, run_cases(act, drawn), strict=True):
-            if outcome.is_find:
-                keep_seed("vaults", damage.content, Path(damage.name).name)
             yield _kind_of_file(damage.name), outcome
 
 
@@ -90,16 +87,32 @@ def _kind_of_file(name: str) -> str:
     return f"{head}/{rest.partition('/')[0].partition('-')[0]}" if rest else head
 
 
-def keep_seed(campaign: str, content: bytes, name: str) -> None:
-    """Keep an input that went wrong."""
-    if len(content) <= _LARGEST_SEED:
-        folder = SEEDS / campaign
+class ForeignInputs(Campaign):
+    """Mutated inputs of every format; a batch of one format is one case, and on a find each input is tried alone."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{hashlib.sha256(content).hexdigest()[:12]}-{name}").write_bytes(content)
+        self._random, self._folder = Random(seed), folder
+
+    def run(self, cases: int) -> Iterator[tuple[str, Outcome]]:
+        batches = [draw_inputs(self._random, _INPUTS) for _ in range(max(1, cases // _INPUTS))]
+        for batch, outcome in zip(batches, self._outcomes(batches), strict=True):
+            if not outcome.is_find:
+                yield from ((batch[0].target, outcome) for _ in batch)
+                continue
+            alone = [[drawn] for drawn in batch]
+            for (drawn,), single in zip(alone, self._outcomes(alone), strict=True):
+                if single.is_find:
+                    keep_seed(drawn)
+                yield drawn.target, single
+
+    def _outcomes(self, batches: list[list[Drawn]]) -> Iterator[Outcome]:
+        return run_cases(lambda batch: check_batch(batch, self._folder / "vault"), batches)
 
 
 CAMPAIGNS: Final[dict[str, Callable[[Path, int], Campaign]]] = {
     "vaults": lambda folder, seed: VaultDamage(folder, seed),
     "hostile": lambda folder, seed: VaultDamage(folder, seed, resealed=True),
+    "inputs": ForeignInputs,
     "large": lambda folder, seed: VaultDamage(folder, seed, chunks=6_000),
 }

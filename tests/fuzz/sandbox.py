@@ -15,8 +15,11 @@ import lamina
 
 MOST_BYTES: Final = 512 << 20
 """What one case may allocate beyond what the process has when it begins."""
+_ROOM: Final = 3
 SECONDS: Final = 20
-"""What one case may take, on a busy machine."""
+"""What one case may take of a processor."""
+_WAITING: Final = 9
+"""So many times longer it may wait, on a busy machine."""
 
 T = TypeVar("T")
 
@@ -75,7 +78,7 @@ def run_cases(act: Callable[[T], dict[str, str]], cases: Sequence[T], seconds: i
         _, status = os.waitpid(child, 0)
         if done < len(cases) and status:
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-            kind = "hang" if number == signal.SIGALRM else "crash"
+            kind = "hang" if number in (signal.SIGALRM, signal.SIGPROF) else "crash"
             yield Outcome(kind, f"signal {number}" if number else f"exit {os.WEXITSTATUS(status)}", {})
             done += 1
 
@@ -86,11 +89,17 @@ def _work(act: Callable[[T], dict[str, str]], cases: Sequence[T], writing: int, 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     for case in cases:
-        # address space, not memory in use: what a case maps and what its threads reserve counts, too
-        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MOST_BYTES, hard))
-        signal.alarm(seconds)
+        # address space holds what a case maps and what its threads reserve, too: its bound is wider
+        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + _ROOM * MOST_BYTES, hard))
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.alarm(_WAITING * seconds)
         outcome = run_case(act, case)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+        if grown > MOST_BYTES:
+            outcome = Outcome("memory", f"{grown >> 20} MiB more than before", {})
         os.write(writing, json.dumps(outcome).encode() + b"\n")
     os._exit(0)
 

@@ -14,7 +14,9 @@ def read(text: str) -> dict[str, Any]:
     """Return what a document says; raises `InvalidConfig` with the line of a mistake."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise InvalidConfig("it is nested too deep") from error
+    except ValueError as error:  # a mistake, or a number of thousands of digits
         raise InvalidConfig(str(error)) from error
 
 

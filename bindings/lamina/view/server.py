@@ -77,7 +77,7 @@ class Viewer:
         path: str = request.scope["path"]
         if request.method not in ("GET", "HEAD"):
             return _refusal(405, "the viewer reads only", request.method, ["GET", "HEAD"])
-        if int(request.headers.get("content-length") or 0) or "transfer-encoding" in request.headers:
+        if (request.headers.get("content-length") or "0") != "0" or "transfer-encoding" in request.headers:
             return _refusal(413, "a request has no body here", None, None)
         if len(request.url.query) + sum(len(a) + len(b) for a, b in request.headers.raw) > _LONGEST_REQUEST:
             return _refusal(431, "the request is too long", None, _LONGEST_REQUEST)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 ORIGIN: Final = "seed"
+_MOST_BYTES: Final = 1 << 24
 _PARTS: Final = ("source", "predicates", "entities", "aliases", "facts", "relations")
 _ENTITY: Final = ("name", "type", "aliases", "facts", "category")
 _FACT: Final = (
@@ -101,9 +102,13 @@ def seed(memory: Memory, path: Path, *, strict: bool = False) -> SeedReport:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = path.read_bytes()
+        content = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
     except OSError as error:
         raise IngestError(f"{path} cannot be read ({error.strerror}); give a seed file in TOML or YAML") from error
+    if content is None:
+        raise InvalidArgument(
+            f"{path} has more than {_MOST_BYTES:,} bytes; a seed file is written by hand: import the rest"
+        )
     try:
         if path.suffix.lower() in (".yaml", ".yml"):
             import yaml
@@ -111,7 +116,9 @@ def _read(path: Path) -> dict[str, Any]:
             document = yaml.safe_load(content.decode())
         else:
             document = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise InvalidArgument(f"{path} is nested too deep; a seed file has lists of plain fields") from error
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise InvalidArgument(f"{path} is not valid TOML: {error}; a YAML file's name ends in .yaml") from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "yaml":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ COLLECTION: Final = "beads"
 _DELETED: Final = "tombstone"
 _TEXTS: Final = ("description", "design", "acceptance_criteria", "notes", "close_reason")
 _KEPT: Final = ("status", "priority", "assignee", "updated_at", "closed_at", "external_ref", "estimated_minutes")
+
+_MOST_BYTES = 1 << 27
+"""A compressed file may unpack to anything."""
 
 
 @dataclass(slots=True)
@@ -78,9 +82,14 @@ def export_of(path: Path) -> Path:
 def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield issues by id; of several lines with one id the last counts."""
     try:
-        content = path.read_bytes()
-        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
-    except (OSError, EOFError) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise IngestError(f"{path} holds more than {_MOST_BYTES:,} bytes; split it")
+        lines = content.split(b"\n")
+    except IngestError:
+        raise
+    except (OSError, EOFError, zlib.error) as error:
         raise IngestError(
             f"{path} cannot be read ({name_cause(error)}); give the issues.jsonl of a Beads folder"
         ) from error
@@ -94,7 +103,7 @@ def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str
             for name in ("created_at", "updated_at"):
                 if issue.get(name) is not None:
                     parse_instant(issue[name], what=name)
-        except (ValueError, InvalidArgument) as error:  # msgspec's own error is a ValueError
+        except (ValueError, InvalidArgument, RecursionError) as error:  # msgspec's own error is a ValueError
             problems.append(Problem(path.name, "record", f"line {number} is not an issue ({error}); skipped"))
         else:
             yield issue["id"], issue

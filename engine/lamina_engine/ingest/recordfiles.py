@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
@@ -35,6 +36,15 @@ LINE_KINDS = frozenset({"jsonl", "csv", "tsv"})
 """Kinds whose rows are lines of their file."""
 MAX_LINE_BYTES = 16 * 2**20
 """Default limit of one line or field; a longer one is skipped without being held in memory."""
+_LINE_CELLS = 8
+"""A line of a CSV file may be so many times longer than one of its cells."""
+_BATCH_BYTES = 8 * 2**20
+"""Texts of a table that are held, and committed, at once."""
+_LONG_BYTES = 1 << 16
+_ROW_BYTES = 1 << 20
+_MOST_UNPACKED = 64 * 2**20
+_MOST_RATIO = 1_000
+"""A table that unpacks to more than both is no table of notes: 600 rows of one text were 3 GB out of some kilobytes."""
 MAX_PROBLEMS = 1000
 """Problems given one by one for a file; the rest are counted, so a file of another format cannot flood the report."""
 
@@ -86,28 +96,90 @@ def read_records(
 
 def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterator[pa.RecordBatch]:
     """Read a Parquet or Arrow file in batches; a damaged or missing one raises `IngestError`."""
+    most = max(_MOST_UNPACKED, path.stat().st_size * _MOST_RATIO) if path.is_file() else 0
+    unpacked = 0
     try:
-        if kind == "parquet":
-            import pyarrow.parquet as pq
-
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(batch_size=batch_rows)
-            return
-        with pa.OSFile(str(path), "rb") as file:
-            head = file.read(6)
-            file.seek(0)
-            if head.startswith(b"FEA1"):
-                raise IngestError(f"{str(path)!r} is Feather 1, which is not supported; rewrite it as Feather 2")
-            reader = pa.ipc.open_file(file) if head == b"ARROW1" else pa.ipc.open_stream(file)
-            batches = map(reader.get_batch, range(reader.num_record_batches)) if head == b"ARROW1" else reader
-            for batch in batches:
-                # offsets out of a foreign file are not trusted: a bad one would crash the process
-                batch.validate(full=True)
-                yield from (batch.slice(start, batch_rows) for start in range(0, batch.num_rows, batch_rows))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        for batch in _read_parquet(path, batch_rows) if kind == "parquet" else _read_arrow(path):
+            for part in _parts(batch, batch_rows, path):
+                unpacked += part.nbytes if batch.num_rows else 0
+                if unpacked > most:
+                    raise IngestError(
+                        f"{str(path)!r} unpacks to more than {most:,} bytes; split it, or unpack it first"
+                    )
+                yield part
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         if isinstance(error, IngestError):
             raise
-        raise IngestError(f"{str(path)!r} cannot be read as {kind} ({str(error).splitlines()[0]})") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise IngestError(f"{str(path)!r} cannot be read as {kind} ({reason})") from error
+
+
+def _read_parquet(path: Path, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    # a text that is there a thousand times is held once, and pages are read as they are needed
+    layout = pq.read_schema(path)
+    repeated = [
+        field.name for field in layout if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
+    with pq.ParquetFile(path, read_dictionary=repeated, buffer_size=1 << 20, pre_buffer=False) as file:
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+        yield from file.iter_batches(batch_size=max(1, min(batch_rows, _BATCH_BYTES // max(widest, 1))))
+
+
+def _parts(batch: pa.RecordBatch, rows: int, path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts of at most `_BATCH_BYTES` of text, repeated texts spelt out."""
+    wide = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        wide += _widths(column)
+    if len(wide) and wide.max() > _ROW_BYTES:
+        raise IngestError(f"{str(path)!r} has a row of {wide.max():,} bytes; a row has at most {_ROW_BYTES:,}: cut it")
+    start = 0
+    ends = _cost(wide).cumsum()
+    while start < batch.num_rows:
+        before = int(ends[start - 1]) if start else 0
+        stop = min(max(int(np.searchsorted(ends, before + _BATCH_BYTES, side="right")), start + 1), start + rows)
+        part = batch.slice(start, stop - start)
+        columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in part.columns]
+        yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+        start = stop
+
+
+def _cost(wide: Any) -> Any:
+    """Return what rows of so many bytes count: of long ones analysis takes a multiple of their text."""
+    return wide + wide * wide // _LONG_BYTES
+
+
+def _widths(column: pa.Array) -> NDArray[np.int64]:
+    """Return bytes of text by row; of what is no text the average."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        if not len(column.dictionary):
+            return np.zeros(len(column), np.int64)
+        codes: NDArray[np.int64] = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.take(_widths(column.dictionary), codes)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        widths: NDArray[np.int64] = (
+            pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
+        return widths
+    return np.full(len(column), column.nbytes // max(len(column), 1), np.int64)
+
+
+def _read_arrow(path: Path) -> Iterator[pa.RecordBatch]:
+    with pa.OSFile(str(path), "rb") as file:
+        head = file.read(6)
+        file.seek(0)
+        if head.startswith(b"FEA1"):
+            raise IngestError(f"{str(path)!r} is Feather 1, which is not supported; rewrite it as Feather 2")
+        reader = pa.ipc.open_file(file) if head == b"ARROW1" else pa.ipc.open_stream(file)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if head == b"ARROW1" else reader
+        for batch in batches:
+            # offsets out of a foreign file are not trusted: a bad one would crash the process
+            batch.validate(full=True)
+            yield batch
 
 
 def _stream_chunks(
@@ -144,7 +216,7 @@ def _chunks(
     convert: Callable[[str, Any], Any] | None = None,
 ) -> Iterator[RecordChunk]:
     """Gather rows and problems into parts."""
-    chunk, reported, unreported = RecordChunk(), 0, 0
+    chunk, reported, unreported, held = RecordChunk(), 0, 0, 0
     for position, row in rows:
         try:
             if isinstance(row, str):
@@ -154,15 +226,16 @@ def _chunks(
                 record = {key: convert(key, value) for key, value in record.items() if value != "" or key == "text"}
             chunk.records.append(record)
             chunk.positions.append(position)
+            held += _cost(sum(len(value) for value in record.values() if isinstance(value, str)))
         except InvalidArgument as error:
             reported += 1
             if reported <= MAX_PROBLEMS:
                 chunk.problems.append(Problem(name, "record", f"{position}: {error}; skipped"))
             else:
                 unreported += 1
-        if len(chunk.records) >= batch_rows:
+        if len(chunk.records) >= batch_rows or held >= _BATCH_BYTES:
             yield chunk
-            chunk = RecordChunk()
+            chunk, held = RecordChunk(), 0
     if unreported:
         chunk.problems.append(Problem(name, "record", f"{unreported} more rows could not be read; skipped"))
     if chunk.records or chunk.problems:
@@ -197,7 +270,7 @@ def _csv_rows(stream: IO[bytes], delimiter: str, mapping: ColumnMapping, source:
     csv.field_size_limit(max(csv.field_size_limit(), limit))
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        reader = csv.reader(_lines(text, limit), delimiter=delimiter, strict=True)
         names: list[str] | None = None
         while True:
             line = reader.line_num + 1
@@ -217,6 +290,16 @@ def _csv_rows(stream: IO[bytes], delimiter: str, mapping: ColumnMapping, source:
                 yield line, _csv_row(names, cells, limit)
     finally:
         text.detach()  # else the wrapper would close a stream that is the caller's
+
+
+def _lines(text: io.TextIOWrapper, limit: int) -> Iterator[str]:
+    """Yield lines; what has none for so long is no table, and is not held to find out."""
+    number, most = 0, _LINE_CELLS * limit
+    while line := text.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise IngestError(f"line {number} has more than {most} characters; nothing after it is read")
+        yield line
 
 
 def _csv_row(names: list[str], cells: list[str], limit: int) -> Row | str:
@@ -284,6 +367,7 @@ class RecordWriter:
         self._identities = _Identities(memory, former)
         self._known_dim: int | None = None
         self._positions: list[int] = []
+        self._pending = 0
         self.ids: list[str] = []
         """Ids of all records written so far, in order."""
         self.positions: list[int] = []
@@ -306,11 +390,13 @@ class RecordWriter:
                 continue
             self._records.append(record)
             self._positions.append(position)
-            if len(self._records) >= GROUP_RECORDS:
+            self._pending += _cost(len(record.text))
+            if len(self._records) >= GROUP_RECORDS or self._pending >= _BATCH_BYTES:
                 self.flush()
 
     def flush(self) -> None:
         """Commit pending records."""
+        self._pending = 0
         records, self._records = self._records, []
         places, self._positions = self._positions, []
         ids: dict[int, str] = {}
