@@ -59,16 +59,16 @@ class VaultDamage(Campaign):
     def __init__(self, folder: Path, seed: int, *, chunks: int = 120, resealed: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._random, self._resealed = Random(seed), resealed
-        self._base, self._place = make_vault(folder / "base", chunks), folder / "damaged"
-        self._files = files_of(self._base)
+        self.base, self._place = make_vault(folder / "base", chunks), folder / "damaged"
+        self.files = files_of(self.base)
         self._expected: Mapping[str, str] = self._read_undamaged()
 
     def run(self, cases: int) -> Iterator[tuple[str, Outcome]]:
-        drawn = [draw_damage(self._base, self._files, self._random, resealed=self._resealed) for _ in range(cases)]
+        drawn = [draw_damage(self.base, self.files, self._random, resealed=self._resealed) for _ in range(cases)]
         yield from self.check(drawn)
 
     def _read_undamaged(self) -> Mapping[str, str]:
-        whole = Damage(self._base, "CURRENT", (self._base / "CURRENT").read_bytes(), False)
+        whole = Damage(self.base, "CURRENT", (self.base / "CURRENT").read_bytes(), False)
         copy_with(whole, self._place)
         return read_all(self._place)
 
