@@ -208,9 +208,9 @@ function show(graph, params, signal) {
       : `${whole}, ${count(edges.length, links ? "link" : "relation")}. `,
       "Drag moves, the wheel zooms, a click shows what a node has to do with."),
     graph.center !== null ? h("p", {}, h("button", { type: "button", onclick: () => change({ center: "", hops: "" }) }, "The whole graph")) : "",
-    h("div", { class: "net" }, canvas, net.buttons, tip),
+    h("div", { class: "drawing" }, h("div", { class: "net" }, canvas, net.buttons, tip), card),
     moments.length > 1 ? h("label", { class: "time" }, slider, said) : "",
-    card, listed, list,
+    listed, list,
   ];
 }
 
