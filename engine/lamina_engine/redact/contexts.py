@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lamina_engine.redact.values import MASK, Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
@@ -64,6 +64,11 @@ _DSN = re.compile(r"@(?:tcp|unix)\(")
 _DSN_USER = re.compile(r"(?<![\w.-])[\w.-]{1,64}:([^\s:@/\"'`]{3,128})\Z")
 _ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{20,16384}={0,2}")
 _CUT_LABELS = tuple(b" PRIVATE KEY"[:size] for size in range(4, 12))
+_COOKIE = re.compile(r"(?:set-)?cookie[\"']?\s{0,3}[:=,]", re.IGNORECASE)
+_COOKIE_PAIR = re.compile(
+    r"[\w.-]{0,40}(?:sess|sid|auth|token|jwt|csrf|xsrf|login|remember|ticket)[\w.-]{0,40}=([\w%.+/:~-]{8,2000}=?)(?=[;\s\"'\\]|\Z)",
+    re.IGNORECASE,
+)
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 
@@ -218,6 +223,15 @@ def driver_address(text: str, at: int) -> list[Span]:
     return [(*match.span(1), "url-password")] if match and not _hidden(match[1]) else []
 
 
+def cookie(text: str, at: int) -> list[Span]:
+    """Find the values by which a server knows who asks, in a Cookie or Set-Cookie header."""
+    match = _COOKIE.match(text, at)
+    if match is None:
+        return []
+    pairs = _COOKIE_PAIR.finditer(text, match.end(), min(len(text), match.end() + 4_000))
+    return [(*pair.span(1), "cookie") for pair in pairs if is_random(pair[1]) and not _hidden(pair[1])]
+
+
 def aws_pair(text: str, at: int) -> list[Span]:
     """Find the secret access key near its key id, as in an exported table."""
     if _AWS_ID.match(text, at) is None:
@@ -258,6 +272,7 @@ CONTEXTS = (
     Context(("logi",), 0, _option(_LOGIN)),
     Context(("fied",), 6, _option(_IDENTIFIED)),
     Context(("@tcp", "@uni"), 0, driver_address),
+    Context(("okie",), 2, cookie),
     Context(("akia", "asia"), 0, aws_pair),
 )
 """All finders, in no particular order."""
@@ -279,14 +294,45 @@ _KEY_NAMES = (
 _PLAIN = (
     ("assw", 1, KeyClass.PASSWORD, r"passw(?:or[dt]|d)"),
     ("assc", 1, KeyClass.PASSWORD, r"passcode"),
+    ("nnwo", 2, KeyClass.PASSWORD, r"kennwort"),
+    ("chtw", 2, KeyClass.PASSWORD, r"wachtwoord"),
+    ("e pa", 5, KeyClass.PASSWORD, r"mot[ ]de[ ]passe"),
+    ("e_pa", 5, KeyClass.PASSWORD, r"mot_de_passe"),
+    ("senh", 0, KeyClass.PASSWORD, r"senha"),
+    ("gang", 2, KeyClass.PASSWORD, r"adgangskode"),
+    ("hesl", 0, KeyClass.PASSWORD, r"heslo"),
+    ("lasa", 2, KeyClass.PASSWORD, r"salasana"),
+    ("sena", 6, KeyClass.PASSWORD, r"contrasena"),
     ("assp", 1, KeyClass.PASSPHRASE, r"passphrase"),
     ("secr", 0, KeyClass.SECRET, r"secret(?:[ _.-]?(?:access[ _.-]?)?key(?:[ _.-]?base)?)?"),
     ("toke", 0, KeyClass.TOKEN, r"token"),
     ("cred", 0, KeyClass.SECRET, r"credentials?"),
     ("mnem", 0, KeyClass.MNEMONIC, r"mnemonic"),
 )
+_WORLD = (
+    # Polish, Romanian, Spanish, Portuguese, Russian, Chinese, Japanese, Korean, Swedish, Czech, Turkish: not all ASCII
+    *(
+        "has\u0142o",
+        "parol\u0103",
+        "contrase\xf1a",
+        "palavra-passe",
+        "l\xf6senord",
+        "\u015fifre",
+        "\u0434\u043e\u0441\u0442\u0443\u043f\u0430",
+    ),
+    *(
+        "\u043f\u0430\u0440\u043e\u043b\u044c",
+        "\u5bc6\u7801",
+        "\u5bc6\u78bc",
+        "\u53e3\u4ee4",
+        "\u30d1\u30b9\u30ef\u30fc\u30c9",
+        "\ube44\ubc00\ubc88\ud638",
+    ),
+)
+"""Words for a password that have letters beyond ASCII; `world_places` finds them."""
 _SHORT = (
     ("pass", KeyClass.PASSWORD),
+    ("pat", KeyClass.TOKEN),
     ("pwd", KeyClass.PASSWORD),
     ("psk", KeyClass.PASSWORD),
     ("auth", KeyClass.TOKEN),
@@ -303,13 +349,16 @@ _AFTER = (
     r"\s{0,3}:\s{0,3}[&'A-Za-z_][\w.]{0,40}(?:\[[\w\[\], .]{0,40}\])?(?:\s?\|\s?[\w.]{1,40}){0,3}"
     r"\s{0,3}(?P<annotated>=)(?=[ \t]{0,4}[a-z]{0,2}[\"'])"
     r"|\s{0,8}(?P<equals>=>|:=|\?=|\+=|=~|={1,3}|!={1,2})"
+    r"|(?P<encoded>%3[AD])"
+    r"|\s{0,4}\{[^{}]{0,300}?\b(?P<block>default\s{0,4}=)"  # variable "db_password" { default = "..." }
     r"|(?:[ \t]\[[^\]\n]{0,40}\])?\s{0,4}(?P<colon>::?|\uff1a)(?!//)"  # aws configure: Secret Access Key [None]:
     r"|(?P<call>\()(?=\\{0,3}[\"'])"
     r"|[ \t]{1,20}(?P<table>\|)(?=[ \t])"
     r"|(?P<xml>>)"
     r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
     r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
-    r"|[ \t]{1,4}(?:is|was|to)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
+    r"|[ \t]{1,4}(?:is|was|to|lautet|ist|est|es|era|\xe9|jest|\xe4r|er)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
+    r"|[ \t]?(?P<east>[\u306f\u662f\u4e3a\u70ba][:\uff1a]?)(?=[^\s])"
     r"|(?P<space>)(?=[ \t])"
     r")[*_]{0,2}"
 )
@@ -325,6 +374,13 @@ _LINE_START = re.compile(
     r"|static|final|private|public|String|string|str|auto)\s|\$env:|-[eDx]|[$@:{\"'`])*+"
 )
 _SHELL = re.compile(r"(?:\$|\b(?:export|env|local|readonly|declare))\s")
+_DOCKER = re.compile(r"[ \t]*(?:ENV|ARG)[ \t]+\Z")
+_PHRASE = re.compile(r"[a-z]{2,12}(?: [a-z]{2,12}){2,11}[ \t]*(?:\n|\Z)")
+_PROGRAM = re.compile(
+    r" (?:sudo|env|exec|nohup|nice|time|borg|restic|duplicity|gpg|openssl|ssh|scp|rsync|rclone|sh|bash|zsh|make|docker|git"
+    r"|npm|npx|yarn|pnpm|node|python|pip|uv|cargo|go|java|mvn|gradle|kubectl|helm|terraform|ansible|pytest|psql|pg|mysql"
+    r"|cryptsetup|age|sops|backup|deploy|curl|wget)\b"
+)
 _COMMAND = re.compile(r";[a-z./_-]+\Z")
 _ENV_FILE = re.compile(r"\w+=\S*|\[.+\]")
 _WALLET = re.compile(r"[ \t]*\\{0,3}[\"'`]?(?P<value>[a-z]{3,8}(?:[ \t]+[a-z]{3,8}){11,23})\b")
@@ -337,7 +393,7 @@ _NOT_TOKENS = re.compile(
 )
 _CUT_QUERY = re.compile(r"[&#]|\\[nrt\"]|%26")
 _CUT_PAIR = re.compile(r";|\\[nrt\"]")
-_CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z")
+_CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z|[\u3001\u3002\uff0c\uff1b]")
 _PAIR_FOLLOWS = re.compile(r"[^\s;]{0,1024};\s?(?:[A-Za-z][\w ]{0,40}=|\Z|[\"'])")
 
 
@@ -360,6 +416,10 @@ class Value(NamedTuple):
     form: Form
 
 
+def _regex(word: str, *, bounded: bool = False, flags: int = re.IGNORECASE | re.ASCII) -> re.Pattern[str]:
+    return re.compile((_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER, flags)
+
+
 def _table() -> dict[str, list[tuple[int, Word]]]:
     table: dict[str, list[tuple[int, Word]]] = {}
 
@@ -367,9 +427,7 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         table.setdefault(literal, []).append((back, word))
 
     def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
-        border = _BOUNDARY if bounded else ""
-        compiled = re.compile(border + regex + _SUFFIX + _AFTER, re.IGNORECASE | re.ASCII)
-        return Word(key, compiled, spoken)
+        return Word(key, _regex(regex, bounded=bounded), spoken)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
@@ -394,10 +452,27 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
 WORDS = _table()
 """Key words by search literal, each with the characters from the word's start to the literal."""
 
+_WORLD_WORDS = tuple(
+    (form, Word(KeyClass.PASSWORD, _regex(word, flags=re.IGNORECASE), True))
+    for word in _WORLD
+    for form in dict.fromkeys((word, word.capitalize(), word.upper()))
+)
+
+
+def world_places(text: str) -> Iterator[tuple[int, Word]]:
+    """Yield where a text that is not ASCII has a word for a password."""
+    for form, word in _WORLD_WORDS:
+        at = text.find(form)
+        while at >= 0:
+            yield at, word
+            at = text.find(form, at + 1)
+
+
 _ENDS = tuple(
     (key, re.compile(rf"{regex}s?{_SUFFIX}\Z", re.IGNORECASE | re.ASCII))
     for key, regex in (
         *((key, regex) for _, _, key, regex in _PLAIN),
+        *((KeyClass.PASSWORD, word) for word in _WORLD),
         *((key, _BOUNDARY + name) for name, key in _SHORT),
         *((key, rf"{_BOUNDARY}(?:{names.replace(' ', '|')})[ _.-]?{last}") for key, names, last in _COMPOUND),
     )
@@ -437,7 +512,7 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
         value = value._replace(stop=following.start())
     readings = [value]
     if word.key is KeyClass.PASSPHRASE and leads:
-        if shell:
+        if shell and not (_PHRASE.match(text, value.start) and not _PROGRAM.match(text, value.stop)):
             readings = [value._replace(form=Form.QUOTED)]  # a shell takes a bare word as it takes a quoted one
         elif not MASK.match(text, value.start):  # the words behind a mask are no phrase
             readings.insert(0, Value(value.start, _line_stop(text, value.stop), Form.LINE))
@@ -465,7 +540,7 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
         if quoted and separator == "comma" and not match["close"]:
             return None
         if quoted:
-            if separator in ("space", "comma", "prose") and text[begin] != "-":
+            if separator in ("space", "comma", "prose", "east") and text[begin] != "-":
                 spoken = separator != "space" or word.spoken or text[begin : match.start() + 4].isupper()
                 return quoted._replace(form=Form.INLINE) if spoken else None
             return quoted
@@ -508,7 +583,8 @@ def _after_space(text: str, begin: int, at: int) -> Value | None:
     start, stop = _trim(text, bare.start("value"), bare.end("value"), begin)
     if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
         return Value(start, stop, Form.QUOTED)
-    if text[begin] == "-" and text[start : start + 1] not in ("-", "|", ""):
+    named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
+    if named and text[start : start + 1] not in ("-", "|", ""):
         return Value(start, stop, Form.LINE)
     return None
 
@@ -534,7 +610,7 @@ def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Val
 def _trim(text: str, start: int, stop: int, begin: int) -> tuple[int, int]:
     """Cut a bare value where its notation ends it: next parameter, next pair, punctuation."""
     before = text[begin - 1 : begin]
-    if before in ("?", "&"):
+    if before in ("?", "&") or text[start - 3 : start].upper() in ("%3D", "%3A"):
         cut = _CUT_QUERY
     elif before == ";" or _PAIR_FOLLOWS.match(text, start):
         cut = _CUT_PAIR

@@ -71,6 +71,8 @@ _CODE_HOSTS = (
 
 _CLOUDS = (
     _prefixed("aws-access-key", "akia asia abia acca", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
+    _prefixed("aws-bedrock-key", "absk", r"ABSK[A-Za-z0-9+/]{24,400}={0,2}"),
+    Pattern("azure-devops-token", ("azdo",), LEFT + r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}" + RIGHT, (76,)),
     _prefixed("google-api-key", "aiza", r"AIza[A-Za-z0-9_-]{35,39}"),
     _prefixed("google-token", "ya29", r"ya29\.[A-Za-z0-9_-]{20,2000}"),
     _prefixed("google-token", "1//0", r"1//0[A-Za-z0-9_-]{20,200}", mixed=True),

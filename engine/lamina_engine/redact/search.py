@@ -13,13 +13,14 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.redact.contexts import CONTEXTS, WORDS, Context, Word, find_assignment
+from lamina_engine.redact.contexts import CONTEXTS, WORDS, Context, Word, find_assignment, world_places
 from lamina_engine.redact.patterns import PATTERNS
 from lamina_engine.redact.values import is_random
 from lamina_kernels._jit import compiled_before, is_ready, warm
@@ -169,6 +170,11 @@ _MIXED_CASE = re.compile(r"[a-z0-9][A-Z][a-z0-9]*[A-Z]")
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
 
 
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Letters that are not seen, and break a token for those who search."""
+_BREAK = re.compile(r"[A-Za-z0-9_.+/=-]{8,400}\r?\n[ \t]*(?=(?P<rest>[A-Za-z0-9_+/=-]{6,200})[ \t]*(?:\r?\n|\Z))")
+
+
 class _Shape(NamedTuple):
     """A row of the pattern table, ready to run."""
 
@@ -209,7 +215,20 @@ def places(text: str) -> list[Place]:
 
 
 def batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
-    """Yield the index and the places of each text that has any, scanning many texts in one pass."""
+    """Yield the index and the places of each text that has any, scanning many texts in one pass.
+
+    Also of those that hold what only a look beyond ASCII can find.
+    """
+    found = dict(_batch_places(texts))
+    beyond = [i for i, text in enumerate(texts) if not text.isascii() and i not in found and _needs_a_look(text)]
+    yield from sorted([*found.items(), *((i, []) for i in beyond)], key=itemgetter(0)) if beyond else found.items()
+
+
+def _needs_a_look(text: str) -> bool:
+    return any(mark in text for mark in _INVISIBLE) or next(world_places(text), None) is not None
+
+
+def _batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first = 0
     while first < len(texts):
@@ -232,6 +251,21 @@ def _group_places(group: Sequence[str], first: int) -> Iterator[tuple[int, list[
 
 def candidates(text: str, at_places: Iterable[Place]) -> Iterator[Span]:
     """Yield the secrets at ascending positions of literals; they may overlap."""
+    yield from _at_literals(text, at_places)
+    if text.isascii():
+        return
+    for at, word in world_places(text):
+        span = find_assignment(text, at, word)
+        if span:
+            yield span
+    if any(mark in text for mark in _INVISIBLE):
+        kept = [i for i, letter in enumerate(text) if letter not in _INVISIBLE]
+        plain = "".join(map(text.__getitem__, kept))
+        for start, stop, kind in candidates(plain, places(plain)):
+            yield kept[start], kept[stop - 1] + 1, kind
+
+
+def _at_literals(text: str, at_places: Iterable[Place]) -> Iterator[Span]:
     passed: dict[int, int] = {}
     for position, number in at_places:
         for back, finder in _FINDERS[number]:
@@ -258,8 +292,10 @@ def _assigned(word: Word, text: str, at: int) -> tuple[int, Span | None]:
 
 def _shaped(shape: _Shape, text: str, at: int) -> tuple[int, Span | None]:
     match = shape.regex.match(text, at)
-    if match is None:
-        return 0, None
+    if match is None or text.startswith("\n", match.end()):
+        broken = _broken(shape, text, at)
+        if broken or match is None:
+            return (broken[1], broken) if broken else (0, None)
     token = match[shape.group]
     # a row of crosses has the shape too; so have words joined by hyphens, where the row says so
     crosses = len(set(token[-12:])) == 1 and token[-1] in "xX*._-#"
@@ -267,3 +303,21 @@ def _shaped(shape: _Shape, text: str, at: int) -> tuple[int, Span | None]:
     if crosses or words:
         return match.end(), None
     return match.end(), (match.start(shape.group), match.end(shape.group), shape.kind)
+
+
+def _broken(shape: _Shape, text: str, at: int) -> Span | None:
+    """Find a token whose rest stands alone on the next line, and is no word."""
+    cut = _BREAK.match(text, at)
+    if cut is None or not (is_random(cut["rest"]) or _MIXED_CASE.search(cut["rest"])):
+        return None
+    head = cut[0].rstrip()
+    joined = text[max(0, at - 40) : at] + head + cut["rest"]  # what stands before it is a token's border
+    begin = min(at, 40)
+    match = shape.regex.match(joined, begin)
+    if match is None or match.end(shape.group) <= begin + len(head):
+        return None
+    return (
+        at + match.start(shape.group) - begin,
+        cut.start("rest") + match.end(shape.group) - begin - len(head),
+        shape.kind,
+    )
