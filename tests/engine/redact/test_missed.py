@@ -1,0 +1,74 @@
+"""Secrets that were missed once, each with what must be left of its text (findings, attack 11)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from lamina_engine.redact.redactor import Redactor
+from tests.acceptance.secret_formats import FORMATS, plant
+
+HEAD, REST = "ghp_a1B2c3D4e5F6g7H8i9J0", "k1L2m3N4o5P6q7R8"
+MISSED = {
+    "AWS_BEARER_TOKEN_BEDROCK=ABSK{}": "AWS_BEARER_TOKEN_BEDROCK=[redacted:aws-bedrock-key]",
+    "AZURE_DEVOPS_PAT={}": "AZURE_DEVOPS_PAT=[redacted:token]",
+    "FROM a\nENV API_TOKEN {}\nRUN b": "FROM a\nENV API_TOKEN [redacted:token]\nRUN b",
+    'variable "db_password" {\n  type = string\n  default = "Tr0ub4dor&3"\n}': 'variable "db_password" {\n  type = string\n  default = "[redacted:password]"\n}',
+    "Set-Cookie: sessionid={}; Path=/": "Set-Cookie: sessionid=[redacted:cookie]; Path=/",
+    "q=a%26password%3Dhunter2xyz%26b%3D1": "q=a%26password%3D[redacted:password]%26b%3D1",
+    f"{HEAD[:12]}\u200b{HEAD[12:]}{REST} x": "[redacted:github-token] x",
+    f"see {HEAD}\n{REST}\nend": "see [redacted:github-token]\nend",
+    "my pass\u200bword: hunter2xx": "my pass\u200bword: [redacted:password]",
+    "BORG_PASSPHRASE=violet pencil orbit canyon": "BORG_PASSPHRASE=[redacted:password]",
+    "BORG_PASSPHRASE=violet borg create here": "BORG_PASSPHRASE=[redacted:password] borg create here",
+}  # fmt: skip
+LANGUAGES = {
+    "Das Passwort lautet: {}": "de", "Kennwort ist {}": "de", "mot de passe : {}": "fr", "la contrase\xf1a es {}": "es",
+    "senha: {}": "pt", "wachtwoord is {}": "nl", "has\u0142o: {}": "pl", "\u043f\u0430\u0440\u043e\u043b\u044c: {}": "ru",
+    "\u041f\u0430\u0440\u043e\u043b\u044c - \u044d\u0442\u043e, \u043f\u0430\u0440\u043e\u043b\u044c: {}": "ru", "\u5bc6\u7801\u662f{}": "zh", "\u5bc6\u7801\uff1a{}": "zh",
+    "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f{}": "ja", "l\xf6senord: {}": "sv", "adgangskode: {}": "da", "heslo: {}": "cs", "salasana: {}": "fi",
+}  # fmt: skip
+PROSE = (
+    "Das Passwort lautet anders als im letzten Jahr.", "Le mot de passe est demand\xe9 \xe0 chaque connexion.",
+    "La contrase\xf1a es obligatoria para todos.", "A senha deve ter oito letras.", "Het wachtwoord is vergeten.",
+    "\u041f\u0430\u0440\u043e\u043b\u044c \u043d\u0443\u0436\u0435\u043d \u0432\u0441\u0435\u043c.", "\u5bc6\u7801\u662f\u5fc5\u9700\u7684\u3002", "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f\u5fc5\u9808\u3067\u3059\u3002",
+    "The path=/usr/lib and pattern=[a-z]+ stay; so does pat: the dog.", "Cookie: theme=dark; lang=en", "ENV API_TOKEN_FILE /run/token",
+    "zero\u200bwidth words stay", 'variable "db_password" {\n  type = string\n}', "see ghp_short\nand the next line of words\n",
+)  # fmt: skip
+
+
+def made(letters: str, size: int) -> str:
+    return "".join(random.Random(letters).choices("abcdefghijkmnpqrstuvwxyzABCDEFGHJKL23456789", k=size))
+
+
+@pytest.mark.parametrize("text", MISSED)
+def test_what_was_missed_is_masked(text: str) -> None:
+    got, _ = Redactor().clean(text.replace("{}", made(text, 52)))
+    assert got == MISSED[text]
+
+
+@pytest.mark.parametrize("text", LANGUAGES)
+def test_ten_languages_say_password(text: str) -> None:
+    got, findings = Redactor().clean(text.replace("{}", "Girasol_2024!"))
+    assert "2024" not in got
+    assert [finding.kind for finding in findings] == ["password"]
+    (changed,) = Redactor().clean_batch(["plain", text.replace("{}", "Girasol_2024!"), "caf\xe9"])
+    assert changed[:2] == (1, got)
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_prose_about_passwords_stays(text: str) -> None:
+    assert Redactor().clean(text) == (text, [])
+
+
+def test_formats_of_strangers_are_masked() -> None:
+    redactor, missed, planted = Redactor(), [], 0
+    for form in FORMATS:
+        for i in range(3):
+            text, hidden = plant(form, random.Random(f"{form}{i}"))
+            planted += 1
+            missed += [form for _ in range(1) if any(part in redactor.clean(text)[0] for part in hidden)]
+    assert len(FORMATS) >= 160
+    assert planted >= 400
+    assert len(missed) <= 0.02 * planted, missed
