@@ -292,7 +292,7 @@ def digest_path(path: str) -> str:
 
 
 def forgotten_sources(everything: Mapping[str, Source], folder: Path, paths: Iterable[str]) -> dict[str, Source]:
-    """Return those of some paths below a folder whose chunks were all forgotten: their bytes bring nothing back."""
+    """Return the sources of paths below a folder whose chunks were all forgotten."""
     names = {source.source: source for source in everything.values() if source.source.startswith(FORGOTTEN)}
     found: dict[str, Source] = {}
     for path in paths if names else ():

@@ -64,7 +64,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def erase(root: Path, identities: Collection[str], names: Collection[str] = ()) -> int:
-    """Remove ids, some names and all vectors from every journal; return the number of lines that had one.
+    """Remove ids, some names and all vectors from every journal; return how many lines changed.
 
     Each file is rewritten and renamed; lines appended by other processes in between are carried over.
     """
