@@ -371,8 +371,8 @@ class Memory:
 
         if self._closed:
             return
-        name_damaged_segments(self.store.snapshot())
-        with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told
+        with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told; a vault may be gone
+            name_damaged_segments(self.store.snapshot())
             found = damaged(self.tables, self.store.snapshot())
             if found and not self._closed:
                 with self.store.pause_writes(), self._view_lock:
