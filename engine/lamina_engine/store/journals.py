@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lamina_engine.real_files import create_file, open_to_append, read_file
+from lamina_engine.real_files import create_file, open_to_append, read_file, remove_file
 from lamina_engine.store.shape import own_files, own_folders
 
 JOURNALS: Final = "journal"
@@ -72,6 +72,10 @@ def erase(root: Path, identities: Collection[str], names: Collection[str] = ()) 
     changed = 0
     kinds = own_folders(root / JOURNALS, _KIND)
     for path in [path for kind in kinds for path in own_files(kind, _NAME)]:
+        if path.stat().st_size > _MOST_BYTES:  # no journal of a session: what it names, nobody reads
+            remove_file(path)
+            changed += 1
+            continue
         with path.open("rb") as old:
             lines, found = _erase_lines(old.read(), gone, words)
             if not found:
