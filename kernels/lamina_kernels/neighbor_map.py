@@ -93,9 +93,18 @@ def _weight_of(rows: I32, weights: F32, i: int, row: int) -> float:
     return 0.0
 
 
-@kernel(examples=[lambda: (np.zeros((2, 1), np.int32), np.ones((2, 1), np.float32), 0.0, np.zeros(3, np.int64))])
-def count_united(rows: I32, weights: F32, least: float, out_indptr: I64) -> None:
-    """Count the entries of each row of `unite`, summed up.
+def _unite_examples() -> tuple[object, ...]:
+    return (
+        np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32), 0.0, np.zeros(3, np.int64),
+        np.zeros(0, np.int32), np.zeros(0, np.float32),
+    )  # fmt: skip
+
+
+@kernel(examples=[_unite_examples])
+def unite(rows: I32, weights: F32, least: float, out_indptr: I64, out_rows: I32, out_weights: F32) -> None:
+    """Write the symmetric graph, a + b − ab for weights a and b of the two directions.
+
+    Called twice: without room for the entries it counts them, and with room it writes them.
 
     Parameters
     ----------
@@ -104,59 +113,33 @@ def count_united(rows: I32, weights: F32, least: float, out_indptr: I64) -> None
     least : float
         Weaker pairs are left out.
     out_indptr : int64 (n + 1,)
-    """
-    n, k = rows.shape
-    out_indptr[:] = 0
-    for i in range(n):
-        for j in range(k):
-            other = rows[i, j]
-            back = _weight_of(rows, weights, other, i)
-            united = weights[i, j] + back - weights[i, j] * back
-            if united >= least:
-                out_indptr[i + 1] += 1
-                if back == 0.0:
-                    out_indptr[other + 1] += 1
-    for i in range(n):
-        out_indptr[i + 1] += out_indptr[i]
-
-
-def _unite_examples() -> tuple[object, ...]:
-    return (
-        np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32), 0.0, np.array([0, 1, 2]),
-        np.zeros(2, np.int32), np.zeros(2, np.float32),
-    )  # fmt: skip
-
-
-@kernel(examples=[_unite_examples])
-def unite(rows: I32, weights: F32, least: float, indptr: I64, out_rows: I32, out_weights: F32) -> None:
-    """Write the symmetric graph, a + b − ab for weights a and b of the two directions.
-
-    Parameters
-    ----------
-    rows : int32 (n, k)
-    weights : float32 (n, k)
-    least : float
-        Weaker pairs are left out.
-    indptr : int64 (n + 1,)
-        Of `count_united`.
+        Written where ``out_rows`` is empty.
     out_rows : int32 (nnz,)
     out_weights : float32 (nnz,)
     """
     n, k = rows.shape
-    at = indptr.copy()
+    counting = out_rows.size == 0
+    at = np.zeros(n, np.int64) if counting else out_indptr[:n].copy()
     for i in range(n):
         for j in range(k):
             other = rows[i, j]
             back = _weight_of(rows, weights, other, i)
             united = weights[i, j] + back - weights[i, j] * back
-            if united >= least:
+            if united < least:
+                continue
+            if not counting:
                 out_rows[at[i]] = other
                 out_weights[at[i]] = united
-                at[i] += 1
-                if back == 0.0:
+            at[i] += 1
+            if back == 0.0:
+                if not counting:
                     out_rows[at[other]] = i
                     out_weights[at[other]] = united
-                    at[other] += 1
+                at[other] += 1
+    if counting:
+        out_indptr[0] = 0
+        for i in range(n):
+            out_indptr[i + 1] = out_indptr[i] + at[i]
 
 
 @kernel

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels.layouts import F32, F64, I32, I64
-from lamina_kernels.neighbor_map import count_united, move_rows, unite, weigh_neighbors
+from lamina_kernels.neighbor_map import move_rows, unite, weigh_neighbors
 
 
 def lists(n: int, k: int, seed: int) -> tuple[I32, F64]:
@@ -26,7 +26,7 @@ def weights_of(distances: F64) -> F32:
 
 def united(rows: I32, weights: F32, least: float = 0.0) -> tuple[I64, I32, F32]:
     indptr = np.full(len(rows) + 1, -1)
-    count_united(rows, weights, least, indptr)
+    unite(rows, weights, least, indptr, np.empty(0, np.int32), np.empty(0, np.float32))
     near, rates = np.full(indptr[-1], -1, np.int32), np.full(indptr[-1], -1, np.float32)
     unite(rows, weights, least, indptr, near, rates)
     return indptr, near, rates

@@ -18,7 +18,7 @@ from lamina_engine.topics.approx.probing import nearest_cells, probe
 from lamina_engine.topics.points import as_points
 from lamina_kernels.hdbscan.packed import fastest, make_frame, pack_others
 from lamina_kernels.layouts import F32, F64, I32, I64
-from lamina_kernels.neighbor_map import count_united, move_rows, unite, weigh_neighbors
+from lamina_kernels.neighbor_map import move_rows, unite, weigh_neighbors
 from lamina_kernels.threads import ThreadTeam
 
 _NEIGHBOURS: Final = 15
@@ -94,7 +94,7 @@ def lay_out(vectors: F32, *, threads: int | None = None, progress: ProgressListe
     del found, points
     steps = _STEPS_OF_FEW if n <= _FEW else _STEPS
     indptr = np.empty(n + 1, np.int64)
-    count_united(rows, weights, 1.0 / steps, indptr)
+    unite(rows, weights, 1.0 / steps, indptr, np.empty(0, np.int32), np.empty(0, np.float32))
     near, rates = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
     unite(rows, weights, 1.0 / steps, indptr, near, rates)
     del rows, weights

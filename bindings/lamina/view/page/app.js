@@ -41,9 +41,10 @@ async function show() {
     view.update?.(params);
   }
   const details = place("details");
-  if (show.chunk !== params.chunk) {
-    show.chunk = params.chunk;
-    await showDetails(details, params.chunk);
+  const chunk = params.chunk && `${params.chunk}\u0000${params.as_of ?? ""}`;
+  if (show.chunk !== chunk) {
+    show.chunk = chunk;
+    await showDetails(details, params.chunk, params.as_of);
   }
 }
 

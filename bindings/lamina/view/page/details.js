@@ -7,12 +7,12 @@ import { kept } from "/static/kept.js";
 import { change, go } from "/static/state.js";
 
 /** Fill the column with a chunk; hide it without one. */
-export async function showDetails(place, id) {
+export async function showDetails(place, id, as_of) {
   place.hidden = !id;
   if (!id) return;
   let content;
   try {
-    content = details(await ask(chunkPath(id)));
+    content = details(await ask(chunkPath(id), { as_of }));
   } catch (error) {
     content = [h("p", { class: "error", role: "alert" }, error.message)];
   }
