@@ -56,7 +56,13 @@ ASKED = {
     "/api/recall": "q=bicycle+tyre", "/api/context": "prompt=What+about+the+bicycle+tyre+pump%3F", "/api/facts": "entity=Ann",
     "/api/ids": "n=5000",
 }  # fmt: skip
-NAMES = {"/api/chunk/": ("n0", "n2", "n4"), "/api/session/": ("s1",), "/api/chain/": ("n1",)}
+NAMES = {
+    "/api/chunk/": ("n0", "n2", "n4"),
+    "/api/session/": ("s1",),
+    "/api/chain/": ("n1",),
+    "/api/causes/": ("n4",),
+    "/api/timeline/": ("n4",),
+}
 OF_THE_FILES = ("snapshot", "took_ms", "path", "bytes", "segments", "indexes", "rows", "explain", "version")
 """What says how a vault lies on disk, or how long an answer took; not what is known."""
 
