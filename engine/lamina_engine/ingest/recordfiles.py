@@ -147,7 +147,7 @@ def _parts(batch: pa.RecordBatch, rows: int, path: Path) -> Iterator[pa.RecordBa
 
 
 def _cost(wide: Any) -> Any:
-    """Return what rows of so many bytes count: of long ones analysis takes a multiple of their text."""
+    """Return the cost of rows by their bytes: analysis of long ones takes a multiple."""
     return wide + wide * wide // _LONG_BYTES
 
 
