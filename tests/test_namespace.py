@@ -19,7 +19,7 @@ from lamina.sessions import Sessions
 from lamina.topics import Topics
 
 PUBLIC = {
-    "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Link", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
+    "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Diff", "Event", "Fact", "Link", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
@@ -33,7 +33,7 @@ METHODS = {
     "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
-    "judge", "why_not", *ACCESSORS,
+    "diff", "judge", "why_not", *ACCESSORS,
 }  # fmt: skip
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
 CANNOT_FAIL = {"close", "now", "path", "tz", *ACCESSORS}

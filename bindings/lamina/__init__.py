@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         VaultUntrusted,
     )
     from lamina_engine.recall.absence import Absence
+    from lamina_engine.recall.diff import Diff
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.results import (
         Answer,
@@ -77,6 +78,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "ChunkExists",
     "ChunkNotFound",
     "Contradiction",
+    "Diff",
     "EmbedderMismatch",
     "EmbeddingError",
     "EndpointEmbedder",
@@ -125,6 +127,7 @@ _RESULTS = "lamina_engine.results"
 _ERRORS = "lamina_engine.errors"
 _LAZY = {
     "Absence": "lamina_engine.recall.absence",
+    "Diff": "lamina_engine.recall.diff",
     **dict.fromkeys(("Answers", "Hits", "Results"), "lamina.results"),
     "Vault": "lamina.vault",
     "open": "lamina.vault",

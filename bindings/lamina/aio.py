@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         OpenMode,
         PathLike,
         ProfileName,
+        RankOptions,
         RecallOptions,
         SourceKind,
         StoryMode,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.report import FreshnessReport
     from lamina_engine.graph.generators import BuildReport
     from lamina_engine.recall.absence import Absence
+    from lamina_engine.recall.diff import Diff
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import (
@@ -433,6 +435,21 @@ class AsyncVault:
         See `Vault.why_not`.
         """
         return await asyncio.to_thread(self.vault.why_not, query, id, **options)
+
+    async def diff(
+        self,
+        query: str | None = None,
+        *,
+        since: Instant,
+        until: Instant | None = None,
+        budget: int | None = None,
+        **options: Unpack[RankOptions],
+    ) -> Diff:
+        """Return what changed between two moments: the hits of a question, or all that the vault learnt.
+
+        See `Vault.diff`.
+        """
+        return await asyncio.to_thread(self.vault.diff, query, since=since, until=until, budget=budget, **options)
 
     async def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).

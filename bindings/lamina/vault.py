@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack, cast
 
 from lamina import location
-from lamina.options import RecallOptions
+from lamina.options import RankOptions, RecallOptions
 from lamina.results import Hits, Results
 from lamina.startup import gc_paused
 from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of, renamed_arguments
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from lamina_engine.graph.generators import BuildReport
     from lamina_engine.memory import Memory
     from lamina_engine.recall.absence import Absence
+    from lamina_engine.recall.diff import Diff
     from lamina_engine.redact.redactor import Redactor
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
@@ -847,6 +848,58 @@ class Vault:
         from lamina_engine.recall.absence import why_not
 
         return why_not(self._memory, query, id, {"syntax": True, **options})
+
+    def diff(
+        self,
+        query: str | None = None,
+        *,
+        since: Instant,
+        until: Instant | None = None,
+        budget: int | None = None,
+        **options: Unpack[RankOptions],
+    ) -> Diff:
+        """Return what changed between two moments: the hits of a question, or all that the vault learnt.
+
+        Parameters
+        ----------
+        query : str, optional
+            The question; without one, what the vault learnt, by project and type.
+        since : date
+            The earlier moment of recorded time.
+        until : date, optional
+            The later one; the present by default.
+        budget : int, optional
+            Most tokens of ``text``; without a question 1,000 by default.
+        **options
+            Options of `recall`: ``k``, ``profile``, ``where``, ``lanes``, ``vector``, ``intent``, ``session``, ``time``, ``tz``,
+            ``syntax``, ``per_source``. Without a question ``where`` and ``tz`` alone.
+
+        Returns
+        -------
+        Diff
+            For each hit that entered, left or moved, the causes, which add up to the difference of its scores.
+
+        Raises
+        ------
+        InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
+
+        Notes
+        -----
+        Two recalls and one comparison. What was forgotten is shown at neither moment; ``forgotten`` says how much there was.
+
+        Examples
+        --------
+        >>> found = vault.diff("which database", since="2020-01-01")
+        >>> found.known_then, found.changes[0].kind, list(found.changes[0].causes)
+        (0, 'entered', ['new'])
+        """
+        _check_options("diff", options, RankOptions)
+        from lamina_engine.recall.diff import diff
+
+        tz = options.get("tz")
+        since_us = self._memory.moment(since, "since", tz)
+        until_us = None if until is None else self._memory.moment(until, "until", tz)
+        return diff(self._memory, query, since_us, until_us, budget, {"syntax": True, **options})
 
     def get(self, id: str) -> Chunk:
         """Return a chunk as it is now, by its id or an unambiguous short id (``#a1b2c3``).

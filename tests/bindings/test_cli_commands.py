@@ -182,6 +182,16 @@ def test_why_a_chunk_is_no_hit_and_what_brings_it_in(run: Run) -> None:
     assert run("recall", "sessions", "--why-not", "nobody").code == 3
 
 
+def test_diff_tells_what_entered_and_what_was_learnt(run: Run) -> None:
+    found = run("diff", "redis sessions", "--since", "2026-03-01T18:00:00Z")
+    assert (found.code, "entered - >" in found.out) == (0, True)
+    document = run("diff", "--since", "2026-03-01T18:00:00Z", "--json").document
+    assert document["counts"] == {"new": 1}
+    assert "api · incident: 1 new" in run("diff", "--since", "2026-03-01T18:00:00Z", "--until", "2026-03-20").out
+    assert run("diff", "--since", "no date").code == 1
+    assert run("diff").code == 2
+
+
 def test_recall_without_a_match_says_so(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--project", "nowhere")
     assert (got.code, got.out.partition(" · ")[0]) == (0, "no hits")

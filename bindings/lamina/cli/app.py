@@ -19,6 +19,7 @@ GROUPS: Final = {
     },
     "Recall and read": {
         "recall": "recalling:recall",
+        "diff": "diff:diff",
         "get": "chunks:get",
         "list": "chunks:list_",
         "history": "chunks:history",

@@ -79,6 +79,21 @@ def answer_recall(vault: lamina.Vault, query: Query, _: str) -> Document:
     }  # fmt: skip
 
 
+def answer_why_not(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return why a chunk is no hit of a question, and what would bring it in."""
+    found = vault.why_not(
+        query.required("q"), query.required("id"), k=query.number("k", 10, 50), profile=query.text("profile"),
+        where=query.filter(), as_of=query.as_of,
+    )  # fmt: skip
+    return {**found.to_dict()}
+
+
+def answer_diff(vault: lamina.Vault, query: Query, _: str) -> Document:
+    """Return what changed in the hits of a question since a moment, as text."""
+    found = vault.diff(query.text("q"), since=query.required("since"), where=query.filter())
+    return {"text": found.text, "left_out": found.left_out}
+
+
 def answer_context(vault: lamina.Vault, query: Query, _: str) -> Document:
     """Return what an agent would be told for a prompt in a new session."""
     prompt = query.required("prompt")
@@ -172,6 +187,8 @@ ROUTES: Final[dict[str, Route]] = {
         answer_recall,
         frozenset({"q", "k", "profile", "project", "type", "collection", "session", "since", "until"}),
     ),
+    "/api/why-not": Route(answer_why_not, frozenset({"q", "id", "k", "profile", "project", "type"})),
+    "/api/diff": Route(answer_diff, frozenset({"q", "since", "project", "type"})),
     "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
     "/api/points": Route(answer_points, frozenset({"project"})),
     "/api/ids": Route(answer_ids, frozenset({"project", "from", "n", "at", "snapshot"})),

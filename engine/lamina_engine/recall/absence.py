@@ -353,9 +353,7 @@ class _Reader:
             return Diagnosis(
                 self._say("source", reason, **fields), ("take any number of hits of a document", {"per_source": None})
             )
-        keeper = (
-            self._near_duplicate(page, position, row) if self._request.profile.diversity.near_duplicate < 1.0 else None
-        )
+        keeper = None if self._request.fill else self._near_duplicate(page, position, row)
         if keeper is not None:
             return self._folded(keeper, "says nearly the same", fields)
         fields |= self._beside(own)
@@ -412,6 +410,8 @@ class _Reader:
 
     def _near_duplicate(self, page: Ranking, position: int, row: int) -> str | None:
         """Return the hit that a candidate nearly repeats; None where it repeats none."""
+        if self._request.profile.diversity.near_duplicate >= 1.0:
+            return None
         # the same choice again, over all candidates: whoever was not reached before the last hit is judged too
         folded: dict[int, list[str]] = {}
         chosen = list(vary(self._view, self._request.profile, page.candidates, page.order, folded))

@@ -198,6 +198,8 @@ def attribute(one: Terms, other: Terms) -> dict[str, float]:
     mixed: dict[str, Any] = dict(one)
     score, found = recompute(mixed), dict[str, float]()
     for part, names in PARTS.items():
+        if all(one.get(name) == other.get(name) for name in names):
+            continue
         for name in names:
             mixed.pop(name, None)
             if name in other:

@@ -138,9 +138,11 @@ def _go(memory: Memory, arguments: Arguments, identity: str, relax: Relax) -> Re
             return None
         text, changes = step
         if all(name in state and state[name] == value for name, value in changes.items()):
-            if stage != "budget":
+            # as it is already: room for all before it was not enough, or the stage stays whatever is asked
+            step = ("set no budget", {"token_budget": None}) if stage == "budget" else relax(state)
+            if step is None:
                 return None
-            text, changes = "set no budget", {"token_budget": None}  # room for all before it was not enough
+            text, changes = step
         state |= changes
         texts[stage if found.fix else "rank"] = text, tuple(changes)
     changed = {name: value for name, value in state.items() if name not in arguments or arguments[name] != value}
@@ -156,6 +158,8 @@ def _smallest(
 ) -> Remedy | None:
     """Return the changes without those not needed, tried once more; None where they fail."""
     for name in list(changed) if len(changed) > 1 else ():
+        if name == "token_budget" and "fill" in changed:
+            continue  # both together are refused
         fewer = {key: value for key, value in changed.items() if key != name}
         if _rank(memory, {**arguments, **fewer}, identity) is not None:
             changed = fewer

@@ -30,6 +30,17 @@ def test_two_moments_show_what_recall_at_these_moments_knows(served: Served, fol
     assert ("pg" in {hit["id"] for hit in got["hits"]}) == (moment > "2026-03")
 
 
+def test_search_says_why_not_and_what_changed(served: Served, folder: Path) -> None:
+    got = served.get("/api/why-not?q=orders&id=pg&type=nothing").json()
+    assert (got["id"], got["stage"]) == ("pg", "filter")
+    assert got["remedies"]
+    assert served.get("/api/why-not?q=orders&id=nobody").status_code == 404
+    text = served.get("/api/diff?q=orders+SQLite&since=2026-03-01").json()["text"]
+    with lamina.open(folder, mode="r") as vault:
+        until = served.get("/api/overview").json()["now"]
+        assert text.split("\n")[1:] == vault.diff("orders SQLite", since="2026-03-01", until=until).text.split("\n")[1:]
+
+
 def test_context_is_shown_and_leaves_no_trace(served: Served, folder: Path) -> None:
     before = sorted(path for path in folder.rglob("*"))
     first, second = (

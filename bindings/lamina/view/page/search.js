@@ -2,11 +2,11 @@
 
 import { ask } from "/static/api.js";
 import { command, count, h, quoted } from "/static/dom.js";
-import { choice, chunkLink, emptiness, meta, number, scope } from "/static/parts.js";
+import { choice, chunkLink, emptiness, field, meta, number, scope } from "/static/parts.js";
 import { go } from "/static/state.js";
 import { legend, scoreBar, termTable } from "/static/terms.js";
 
-const PARAMS = ["q", "k", "profile", "beside", "project", "type", "as_of"];
+const PARAMS = ["q", "k", "profile", "beside", "project", "type", "as_of", "why_not", "since"];
 
 export default {
   name: "search",
@@ -18,6 +18,8 @@ export default {
     choice("Beside it", "beside", overview.profiles, params, "nothing"),
     choice("Hits", "k", ["20", "50"], params, "10"),
     ...scope(params, overview),
+    field("Why not (id or path)", "why_not", params),
+    field("Changed since", "since", params, { type: "date" }),
   ],
 
   async render(params, overview, signal) {
@@ -26,16 +28,27 @@ export default {
     const profiles = [params.profile, ...(params.beside ? [params.beside] : [])];
     const answers = await Promise.all(profiles.map((profile) =>
       ask("/api/recall", { q, k, project, type, as_of, profile }, signal)));
+    const absence = params.why_not && await ask("/api/why-not", { q, k, project, type, as_of, profile: params.profile, id: params.why_not }, signal);
+    const changed = params.since && await ask("/api/diff", { q, since: params.since, project, type, as_of }, signal);
     const lists = answers.map((answer) => column(answer, params));
     return [
       h("h2", {}, q),
       overview.stats.embedding.model ? "" : h("p", { class: "note" }, "This vault has no vectors: words alone are compared. ",
         h("code", {}, "lamina reindex --embedder wordllama"), " brings them."),
+      absence ? why(absence) : "",
+      changed ? h("pre", { "aria-label": "What changed" }, changed.text) : "",
       legend(answers.flatMap((answer) => answer.hits)),
       lists.length > 1 ? h("div", { class: "pair" }, lists) : lists[0],
     ];
   },
 };
+
+/** Why a chunk is no hit, and what brings it in. */
+const why = (absence) => h("section", { "aria-label": "Why not" },
+  h("p", {}, chunkLink(absence.id, absence.id), `: ${absence.reason}`),
+  absence.remedies.length
+    ? h("ul", {}, absence.remedies.map((each) => h("li", {}, `${each.text}: hit ${each.rank}`)))
+    : "");
 
 function column(answer, params) {
   const { hits, explain } = answer;

@@ -1,0 +1,196 @@
+"""Changes of a recall between two moments: its hits then and now, by cause.
+
+Two recalls as of two moments are compared. What a hit scores more or less is attributed to the terms of its score, one after
+the other (`lamina_engine.recall.explain.attribute`), and each term to what changed in the vault: so the causes of a hit add
+up to the whole difference. A chunk that one of the moments did not show is scored there as if a lane had found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from msgspec import Struct
+
+from lamina_engine.clock import utc_datetime
+from lamina_engine.index.state import ARCHIVED, FORGOTTEN, INVALIDATED, REMOVED, SUPERSEDED
+from lamina_engine.recall.explain import attribute
+from lamina_engine.recall.pipeline import Ranked, rank_question
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+    from lamina_engine.results import Hit, Terms
+    from lamina_kernels.layouts import I64
+
+BY_STATUS: Final = {
+    SUPERSEDED: "rewritten", INVALIDATED: "invalidated", REMOVED: "removed", FORGOTTEN: "forgotten", ARCHIVED: "archived",
+}  # fmt: skip
+_TOPIC: Final = "topic"
+
+
+Kind = Literal["entered", "left", "moved", "same"]
+
+
+class HitChange(Struct, frozen=True, kw_only=True):
+    """A hit of either moment, its places and scores in both, with the causes."""
+
+    id: str
+    label: str | None
+    text: str
+    type: str
+    project: str | None
+    kind: Kind
+    rank_then: int | None
+    rank_now: int | None
+    """From 1; None where it is no hit."""
+    score_then: float | None
+    score_now: float | None
+    """Also where it is no hit; None where it may not be returned."""
+    causes: dict[str, float]
+    """What its score gained or lost by each: ``new``, ``rewritten``, ``restored``, ``woken``, ``invalidated``, ``removed``,
+    ``archived``, ``forgotten``, ``snoozed``, ``filter``, ``aged``, ``outdated``, ``statistics``, ``neighbour``, ``link``,
+    ``topic``, ``fact``, ``use``, ``order``. They add up to the whole difference, no score counting as 0."""
+    passed_by: tuple[str, ...]
+    """Hits that stand above it now and did not."""
+    passes: tuple[str, ...]
+    """Hits that stood above it and no longer do."""
+
+
+def compare_recalls(
+    memory: Memory, query: str, since_us: int, until_us: int | None, options: Mapping[str, Any]
+) -> tuple[Ranked, list[HitChange]]:
+    """Return the later recall, and what became of each hit of either moment."""
+    later = None if until_us is None else utc_datetime(until_us)
+    one = rank_question(memory, query, as_of=utc_datetime(since_us), with_facts=True, counted=False, **options)
+    other = rank_question(memory, query, as_of=later, with_facts=True, counted=False, **options)
+    then, now = _Side(one), _Side(other)
+    then.score_others(now.ids - then.ids)
+    now.score_others(then.ids - now.ids)
+    return other, [_change(id_, then, now) for id_ in dict.fromkeys([*now.ranks, *then.ranks])]
+
+
+class _Side:
+    """Hits of one moment, and what other chunks would score there."""
+
+    def __init__(self, ranked: Ranked) -> None:
+        self.ranked, self.view = ranked, ranked.view
+        self.hits: dict[str, Hit] = {hit.id: hit for hit in ranked.hits()}
+        self.ranks = {id_: rank for rank, id_ in enumerate(self.hits, 1)}
+        self.rows = {id_: hit.row for id_, hit in self.hits.items()}
+        self._scored: dict[str, Hit] = {}
+
+    @property
+    def ids(self) -> set[str]:
+        """Ids of the hits."""
+        return set(self.hits)
+
+    def score_others(self, ids: set[str]) -> None:
+        """Score chunks that are no hits here, where they may be returned."""
+        names = sorted(ids)
+        rows = self.view.rows_of_ids(names)
+        self.rows |= dict(zip(names, rows.tolist(), strict=True))
+        page = self.ranked.pages[-1]
+        live = page.selection.live
+        at = np.array([row for row in rows.tolist() if row >= 0 and (live is None or live[row])], np.int64)
+        if not at.size or page.by_time:
+            return
+        for each in self.ranked.pages:
+            held = [int(p) for p in np.flatnonzero(np.isin(each.candidates.rows, at))]
+            self._scored |= {hit.id: hit for hit in each.explain(self.view, self.ranked.request, held)}
+            at = np.setdiff1d(at, each.candidates.rows)
+        if at.size:
+            placed = page.place(self.view, self.ranked.request, at)
+            held = [int(p) for p in np.flatnonzero(np.isin(placed.candidates.rows, at))]
+            self._scored |= {hit.id: hit for hit in placed.explain(self.view, self.ranked.request, held)}
+
+    def hit(self, id_: str) -> Hit | None:
+        """Return a chunk with its score here; None where it may not be returned."""
+        return self.hits.get(id_) or self._scored.get(id_)
+
+    def absence(self, id_: str) -> str:
+        """Return why a chunk may not be returned here, as a cause seen from where it may."""
+        row = self.rows.get(id_, -1)
+        if row < 0:
+            return "new"
+        status = int(self.view.state.status[row])
+        return BY_STATUS.get(status, "snoozed" if row in self.view.state.snoozed else "filter")
+
+    def givers(self, row: int) -> I64:
+        """Return the rows that pass on part of their match to a row: those beside it."""
+        previous, live = self.view.previous, self.ranked.pages[-1].selection.live
+        rows = np.append(np.flatnonzero(previous == row), previous[row : row + 1])
+        return rows if live is None else rows[(rows >= 0) & live[rows]]
+
+
+def _change(id_: str, then: _Side, now: _Side) -> HitChange:
+    """Return what became of one hit."""
+    old, new = then.hit(id_), now.hit(id_)
+    causes = _causes(id_, then, now)
+    rank, rank_now = then.ranks.get(id_), now.ranks.get(id_)
+    above, below = _above(then, id_), _above(now, id_)
+    shown = new or old
+    assert shown is not None
+    kind: Kind = "entered" if rank is None else "left" if rank_now is None else "moved" if rank != rank_now else "same"
+    return HitChange(
+        id=id_, label=shown.label, text=shown.text, kind=kind, type=shown.type, project=shown.project,
+        rank_then=rank, rank_now=rank_now, score_then=None if old is None else old.score,
+        score_now=None if new is None else new.score, causes=causes,
+        passed_by=tuple(each for each in below if each not in above), passes=tuple(each for each in above if each not in below),
+    )  # fmt: skip
+
+
+def _above(side: _Side, id_: str) -> list[str]:
+    """Return the hits above one; all of them where it is none."""
+    ids = list(side.ranks)
+    return ids[: side.ranks[id_] - 1] if id_ in side.ranks else ids
+
+
+def _causes(id_: str, then: _Side, now: _Side) -> dict[str, float]:
+    """Return by cause how much a score changed."""
+    old, new = then.hit(id_), now.hit(id_)
+    if old is None or new is None:
+        if old is not None:
+            cause = now.absence(id_)
+            return {"forgotten" if cause == "new" else cause: -old.score}
+        assert new is not None
+        cause = then.absence(id_)
+        restored = cause in ("invalidated", "removed", "archived", "rewritten")
+        return {"restored" if restored else "woken" if cause == "snoozed" else cause: new.score}
+    found: dict[str, float] = {}
+    for part, value in attribute(old.terms, new.terms).items():
+        cause = _cause(part, old, new, then, now)
+        found[cause] = found.get(cause, 0.0) + value
+    return found
+
+
+def _cause(part: str, old: Hit, new: Hit, then: _Side, now: _Side) -> str:
+    """Return what changed in the vault where a part of a score did."""
+    same = old.row == new.row
+    if part == "links":
+        return _cause_of_link(old.terms, new.terms, then, now, same=same)
+    if part in ("words", "meaning", "formula"):
+        return "statistics" if same else "rewritten"
+    if part == "neighbour":
+        kept = np.array_equal(then.givers(old.row), now.givers(new.row))
+        return "rewritten" if not same else "statistics" if kept else "neighbour"
+    if part == "factor":
+        changed = "invalidated" if new.status == "invalidated" else "restored"
+        return changed if old.status != new.status else "statistics" if same else "rewritten"
+    if part in ("age", "time", "boosts"):
+        # where age orders only what matches, it is counted to the newest of that and not to the present
+        return (
+            ("outdated" if "age" in new.terms else "aged") if same and old.created_at == new.created_at else "rewritten"
+        )
+    return {"facts": "fact", "composite": "use", "ceiling": "order"}[part]
+
+
+def _cause_of_link(old: Terms, new: Terms, then: _Side, now: _Side, *, same: bool) -> str:
+    before, after = old.get("path", []), new.get("path", [])
+    if any(step["relation"] == _TOPIC for step in (*before, *after)):
+        return _TOPIC
+    if [*before] != [*after]:
+        return "link"
+    starts = [step["source"] for step in after[:1]] + [step["target"] for step in after[:1]]
+    kept = np.array_equal(then.view.rows_of_ids(starts), now.view.rows_of_ids(starts))
+    return "statistics" if kept and same else "neighbour" if same else "rewritten"
