@@ -1,4 +1,4 @@
-"""The gate: prompts and folders that are left alone. It needs no import, and most end here."""
+"""The gate: prompts and folders that are left alone. It needs next to no import, and most end here."""
 
 from __future__ import annotations
 
@@ -13,20 +13,6 @@ _SHORTEST = 8
 _FEWEST_WORDS = 2
 _NOT_TYPED = ("/", "!", "<task-notification>")
 """Beginnings of commands, and of messages by which Claude Code tells that a helper has ended."""
-_ACKNOWLEDGEMENTS = frozenset(
-    " ".join(phrase.split())
-    for phrase in """
-    ok thanks,okay thanks,thank you,thanks a lot,many thanks,ok great,ok good,sounds good,looks good,looks good to me,very good,
-    well done,good job,nice work,great work,go ahead,please continue,continue please,go on,keep going,carry on,try again,
-    once more,yes please,no thanks,do it,just do it,yes do it,ok do it,all good,got it,i see,makes sense,that works,it works,
-    works now,never mind,stop it,please stop,wait a moment,commit this,commit it,push it,ship it,run it,run it again,
-    run the tests,fix it,hello there,good morning,danke schön,vielen dank,ja bitte,weiter so,mach weiter,sehr gut,alles klar,
-    merci beaucoup,très bien,d'accord merci,muchas gracias,muy bien,sí por favor,de acuerdo,grazie mille,va bene,molto bene,
-    muito obrigado,muito bem,спасибо большое,очень хорошо,всё понятно,ありがとう ございます,谢谢 你
-    """.replace("\n", " ").split(",")
-)
-"""Whole prompts that ask nothing of a memory."""
-
 
 def is_off() -> bool:
     """Return True where the user has switched hooks off."""
@@ -45,7 +31,9 @@ def skips_prompt(prompt: str, source: str) -> bool:
     words = text.split()
     if len(words) < _FEWEST_WORDS and text.isascii():
         return True
-    return " ".join(words).strip(" .!?,;:…。！？").casefold() in _ACKNOWLEDGEMENTS
+    from lamina.prompts import needs_context  # the one list of words that name nothing
+
+    return not needs_context(text)
 
 
 def is_private(prompt: str) -> bool:
