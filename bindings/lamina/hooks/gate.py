@@ -14,6 +14,7 @@ _FEWEST_WORDS = 2
 _NOT_TYPED = ("/", "!", "<task-notification>")
 """Beginnings of commands, and of messages by which Claude Code tells that a helper has ended."""
 
+
 def is_off() -> bool:
     """Return True where the user has switched hooks off."""
     return os.environ.get(SWITCH, "").strip().lower() in ("off", "0", "false", "no")
