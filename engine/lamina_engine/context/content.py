@@ -160,13 +160,15 @@ _OTHER = _words(
     можешь ли же бы для из к о об по у за от до то тот этот эта эти мой твой наш evet hayır tamam teşekkürler
     devam et tekrar dene lütfen ne oldu bu şu o mı mi çalıştır testleri düzelt hata göster neden nasıl bir daha
     ve ja nej tack fortsätt igen prova kör testerna vad hände varför det är inte bra och jag du den som på fixa
-    felet snälla acuerdo mille muchas gracias muito большое очень понятно takk takker fortsett prøv igjen kjør hva skjedde ikke jeg nei hvad kør tak prøv fejl kyllä ei
+    felet snälla takk takker fortsett prøv igjen kjør hva skjedde ikke jeg nei hvad kør tak prøv fejl kyllä ei
     kiitos jatka uudelleen
+    acuerdo mille muchas большое очень понятно
     """
 )
 _PHRASES = _words(
     """
-    ございます 继续 好的 好 再试一次 再试 试试 一次 一下 谢谢 谢了 多谢 是的 不是 是 不 对 对的 可以 提交 运行 测试 修复 修正 错误 报错 为什么
+    ございます
+    继续 好的 好 再试一次 再试 试试 一次 一下 谢谢 谢了 多谢 是的 不是 是 不 对 对的 可以 提交 运行 测试 修复 修正 错误 报错 为什么
     怎么 什么 怎么回事 这个 那个 这 那 解释 看看 看 帮我 请 吧 吗 呢 了 的 把 没问题 问题 没有 没 完成 现在 几点 下一步 代码 文件
     撤销 删除 重试 重新 开始 停止 停 等等 你好 早上好 再见 你 我 他 它 们 在 有 很 都 也 还 就 要 做 说 跑 改 写 上 下 来 去
     行 嗯 哦 更新 合并 推送 はい いいえ 続けて 続き ください お願いします お願い ありがとうございます ありがとう もう一度 もう一回 試して
