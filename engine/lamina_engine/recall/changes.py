@@ -59,15 +59,15 @@ class HitChange(Struct, frozen=True, kw_only=True):
 
 def compare_recalls(
     memory: Memory, query: str, since_us: int, until_us: int | None, options: Mapping[str, Any]
-) -> tuple[Ranked, list[HitChange]]:
-    """Return the later recall, and what became of each hit of either moment."""
+) -> tuple[Ranked, Ranked, list[HitChange]]:
+    """Return both recalls, and what became of each hit of either moment."""
     later = None if until_us is None else utc_datetime(until_us)
     one = rank_question(memory, query, as_of=utc_datetime(since_us), with_facts=True, counted=False, **options)
     other = rank_question(memory, query, as_of=later, with_facts=True, counted=False, **options)
     then, now = _Side(one), _Side(other)
     then.score_others(now.ids - then.ids)
     now.score_others(then.ids - now.ids)
-    return other, [_change(id_, then, now) for id_ in dict.fromkeys([*now.ranks, *then.ranks])]
+    return one, other, [_change(id_, then, now) for id_ in dict.fromkeys([*now.ranks, *then.ranks])]
 
 
 class _Side:

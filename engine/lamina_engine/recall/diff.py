@@ -113,8 +113,8 @@ def diff(
         raise InvalidArgument(f"budget={budget!r} must be a whole number of tokens from {_LEAST_BUDGET} up, or None")
     if query is None:
         return _learnt(memory, since_us, until_us, end_us, BUDGET if budget is None else budget, options)
-    ranked, changes = compare_recalls(memory, query, since_us, until_us, options)
-    known = View(ranked.view.snapshot, ranked.view.tables, as_of_us=since_us).rows
+    earlier, ranked, changes = compare_recalls(memory, query, since_us, until_us, options)
+    known = earlier.view.rows
     counts = dict(Counter(str(change.kind) for change in changes))
     head = _head(since_us, end_us, known, [f"{counts.get(kind, 0)} {word}" for kind, word in _KINDS.items()])
     names = {change.id: _label(change.label, change.text) for change in changes}
