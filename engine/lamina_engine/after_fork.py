@@ -1,4 +1,4 @@
-"""Forks beside threads: locks are released in the child, objects reset there, imports finished before.
+"""Forks beside threads: locks released in the child, imports finished before.
 
 A thread of the parent that held a lock does not exist in the child, and what it was changing may be half done. So if any
 lock was held, all in-memory state these locks guard is reset; the log and its mapped segments never change and are kept.
