@@ -218,6 +218,7 @@ def test_a_moment_before_the_vault_and_what_was_forgotten_are_said(diary: Vault,
     assert (document["since"], document["query"]) == (since, QUERY)
 
 
+@pytest.mark.slow
 def test_a_comparison_costs_little_more_than_its_two_recalls(diary: Vault, clock: FixedClock) -> None:
     since = moment(clock)
     diary.add("The billing database was moved again", id="again")
