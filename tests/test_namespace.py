@@ -19,7 +19,7 @@ from lamina.sessions import Sessions
 from lamina.topics import Topics
 
 PUBLIC = {
-    "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Diff", "Event", "Fact", "Link", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
+    "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Diff", "Event", "Fact", "Link", "NamedScope", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",

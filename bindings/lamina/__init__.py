@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Fact,
         Hit,
         Link,
+        NamedScope,
         Neighbor,
         Project,
         Reconstruction,
@@ -95,6 +96,7 @@ __all__ = [  # noqa: RUF022 - as sorted() has them
     "LaminaError",
     "Link",
     "MissingExtra",
+    "NamedScope",
     "Neighbor",
     "Project",
     "Reconstruction",
@@ -141,7 +143,7 @@ _LAZY = {
     "SystemClock": "lamina_engine.clock",
     **dict.fromkeys(
         (
-            "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "Neighbor", "Project",
+            "Answer", "Cause", "Chunk", "Contradiction", "Event", "Fact", "Hit", "Link", "NamedScope", "Neighbor", "Project",
             "Reconstruction", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
         ),
         _RESULTS,

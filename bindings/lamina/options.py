@@ -18,6 +18,7 @@ ProfileName: TypeAlias = Literal["default", "lexical", "temporal", "task", "caus
 """Profiles that ship with Lamina."""
 Lane: TypeAlias = Literal["lexical", "vector", "facts"]
 TimeMode: TypeAlias = Literal["prefer", "filter", "off"]
+ScopeMode: TypeAlias = Literal["prefer", "filter", "off"]
 Intent: TypeAlias = Literal["why", "when", "entity", "what"]
 OnConflict: TypeAlias = Literal["version", "skip", "error", "overwrite"]
 OpenMode: TypeAlias = Literal["r", "w"]
@@ -57,6 +58,7 @@ class RankOptions(TypedDict, total=False):
     intent: Intent | None
     session: str | None
     time: TimeMode | None
+    scope: ScopeMode | None
     tz: str | None
     syntax: bool
     per_source: int | None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.facts.questions import AnswerSet
 
     # Answer is the type of a base class, as text
-    from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, Snippet, WindowTrace  # noqa: F401
+    from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, NamedScope, Snippet, WindowTrace  # noqa: F401
 
 _HTML_ROWS = 50
 
@@ -204,6 +204,11 @@ class Hits(Results["Hit"]):
         time = cast("WindowTrace | None", self._trace.get("time"))
         return None if time is None else time["read_as"]
 
+    @property
+    def scope(self) -> tuple[NamedScope, ...]:
+        """Projects, people and folders that the question names; empty where none were read."""
+        return cast("tuple[NamedScope, ...]", self._trace.get("scope", ()))
+
     def scoring(self, least: float) -> Hits:
         """Return the hits that score at least so much, with what else is known of the recall."""
         found = copy(self)
@@ -218,7 +223,8 @@ class Hits(Results["Hit"]):
     def explain(self) -> Explanation:
         """Return the parameters of the recall, the counts of each stage and the terms of each hit."""
         hits = [{"rank": i + 1, "id": hit.id, "score": hit.score, "terms": hit.terms} for i, hit in enumerate(self)]
-        return cast("Explanation", {"query": self.query, "profile": self.profile, **self._trace, "hits": hits})
+        scope = {"scope": [each.to_dict() for each in self.scope]} if self.scope else {}
+        return cast("Explanation", {"query": self.query, "profile": self.profile, **self._trace, **scope, "hits": hits})
 
     def to_dict(self, *, brief: bool = False) -> dict[str, JSONValue]:
         """Return the document of ``lamina recall --json``; ``brief`` leaves texts and terms out."""
@@ -231,7 +237,8 @@ class Hits(Results["Hit"]):
         return {
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
             "took_ms": round(self.took_ms, 3), "confidence": round(self.confidence, 4),
-            "time": cast("JSONValue", self._trace.get("time")), "hits": hits,
+            "time": cast("JSONValue", self._trace.get("time")), "scope": [each.to_dict() for each in self.scope],
+            "hits": hits,
         }  # fmt: skip
 
 

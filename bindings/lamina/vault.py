@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         OpenMode,
         PathLike,
         ProfileName,
+        ScopeMode,
         SourceKind,
         StoryMode,
         Tier,
@@ -706,6 +707,7 @@ class Vault:
         intent: Intent | None = None,
         session: str | None = None,
         time: TimeMode | None = None,
+        scope: ScopeMode | None = None,
         tz: str | None = None,
         syntax: bool = True,
         offset: int = 0,
@@ -748,6 +750,10 @@ class Vault:
             Treatment of a time that the question names ("last Tuesday", "before the migration"): preferred, required
             where that gives k hits, or ignored. By default ``default`` and ``temporal`` prefer it, and every profile
             filters by it where the question is nothing else; ``since`` and ``until`` replace it.
+        scope : {"prefer", "filter", "off"}, optional
+            Treatment of a project, a person or a folder that the question names ("Anna's deploy notes"): preferred,
+            required where the name is sure (a confidence of 0.5), or ignored. By default ``default``, ``temporal``,
+            ``causal``, ``entity`` and ``episodic`` prefer it; `Hits.scope` tells what was understood.
         tz : str, optional
             Time zone of naive dates in this call; the vault's by default.
         syntax : bool
@@ -802,7 +808,7 @@ class Vault:
             outcome = recall(
                 self._memory, query, k=k, profile=profile, where=where, since=since, until=until, as_of=as_of, now=now,
                 token_budget=token_budget, lanes=None if lanes is None else tuple(lanes), vector=vector, intent=intent,
-                session=session, time=time, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
+                session=session, time=time, scope=scope, tz=tz, syntax=syntax, offset=offset, fill=fill, per_source=per_source,
                 min_confidence=min_confidence, candidates=candidates, with_facts=True,
             )  # fmt: skip
         return Hits(

@@ -122,6 +122,7 @@ class Terms(_Terms, total=False):
     corrected: dict[str, list[str]]
     role: str
     turn: TurnTerms
+    scope: ScopeTerms
     by_time: bool
     facts_share: float
     fact: float
@@ -160,6 +161,15 @@ class HitTrace(TypedDict):
     terms: Terms
 
 
+class ScopeTerms(TypedDict):
+    """Scopes of the question that a hit is in and outside of, such as ``project shop``."""
+
+    inside: list[str]
+    outside: list[str]
+    factor: float
+    """Part of ``factor``."""
+
+
 class _Explanation(TypedDict):
     query: str
     profile: str
@@ -181,8 +191,43 @@ class Explanation(_Explanation, total=False):
     """Ids of candidates that the caller brought and the vault does not have."""
 
     time: WindowTrace
+    scope: list[JSONValue]
+    """What `NamedScope.to_dict` returns of each."""
     operators: list[str]
     corrected: dict[str, list[str]]
+
+
+class NamedScope(Struct, frozen=True):
+    """Projects, people or folders that a question names."""
+
+    words: str
+    """The words of the question; empty for the project of the session that asks."""
+    names: tuple[str, ...]
+    """What they name, each with its kind: ``project shop``, ``agent anna``, ``folder docs/borg``."""
+    confidence: float
+    """That this is meant, in [0, 1]."""
+    weight: float
+    """Share of its score that a chunk outside loses."""
+    chunks: int
+    """Chunks inside, of any state."""
+    filtered: bool
+    """True where only chunks inside were recalled."""
+
+    @property
+    def is_shared(self) -> bool:
+        """True where several have the name: then all of them are inside."""
+        return len(self.names) > 1
+
+    def to_dict(self) -> dict[str, JSONValue]:
+        """Return it as JSON values."""
+        return {
+            "words": self.words,
+            "names": list(self.names),
+            "confidence": self.confidence,
+            "weight": self.weight,
+            "chunks": self.chunks,
+            "filtered": self.filtered,
+        }
 
 
 _EXCERPT_CHARS = 60

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from lamina.options import Lane
     from lamina.results import Hits
     from lamina_engine.recall.absence import Absence
-    from lamina_engine.results import Hit, Snippet
+    from lamina_engine.results import Hit, NamedScope, Snippet
 
 _SNIPPET_LINES: Final = 3
 _SHORT_LINES: Final = 2
 _INDENT: Final = 4
+_MOST_NAMES: Final = 3
 
 
 @command(
@@ -63,6 +64,11 @@ _INDENT: Final = 4
     "--time",
     metavar="MODE",
     help="Use of a time named in the question: prefer, filter or off. [default: set by the profile]",
+)
+@click.option(
+    "--scope",
+    metavar="MODE",
+    help="Use of a project, person or folder named in the question: prefer, filter or off. [default: set by the profile]",
 )
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 @click.option("--token-budget", type=int, metavar="N", help="Maximum number of tokens in all texts together.")
@@ -144,6 +150,8 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
         yield dim(
             f'"{printable(time["phrase"])}" read as {hits.read_as}{", nothing else is shown" if time["filter"] else ""}'
         )
+    for scope in hits.scope:
+        yield dim(_scope_line(scope))
     if explain:
         trace = {key: value for key, value in hits.explain().items() if key not in ("query", "profile", "hits")}
         yield from _wrapped_terms(trace, "")
@@ -161,6 +169,17 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     if left_out:
         yield ""
         yield dim(f"{count_of(left_out, 'more chunk')} of these documents; --all-chunks shows them")
+
+
+def _scope_line(scope: NamedScope) -> str:
+    """Return what a name was taken for: ``"borg" read as folder borg (0.97), preferred``."""
+    shown = ", ".join(map(printable, scope.names[:_MOST_NAMES]))
+    if len(scope.names) > _MOST_NAMES:
+        shown = f"{shown} and {len(scope.names) - _MOST_NAMES} more"
+    whose = f'"{printable(scope.words)}" read as' if scope.words else "this session's"
+    shared = f", one name of {len(scope.names)}" if scope.is_shared else ""
+    how = "nothing else is shown" if scope.filtered else "preferred"
+    return f"{whose} {shown} ({scope.confidence:.2f}{shared}), {how}"
 
 
 def _absence_lines(absence: Absence) -> Iterator[str]:

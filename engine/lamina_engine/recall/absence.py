@@ -289,6 +289,10 @@ class _Reader:
         if window is not None and window.strict and not window.start_us <= created < window.end_us:
             clauses.append(f'the time "{window.phrase}"')
             fixes["time"] = "off"
+        for scope in request.scopes:
+            if scope.named.filtered and not scope.inside[row]:
+                clauses.append(f'the scope "{scope.named.words}"')
+                fixes["scope"] = "off"
         failed = page.operators.failed_by(row) if page.operators is not None else []
         if failed:
             clauses += [name_of(clause) for clause in failed]

@@ -63,21 +63,26 @@ def recompute_turn(terms: Mapping[str, Any]) -> float:
 
 def named_agents(view: View, text: str) -> frozenset[int]:
     """Return the codes of the agents that a question names, by a name or a short form of it."""
+    return frozenset[int]().union(*agents_by_word(view, text).values())
+
+
+def agents_by_word(view: View, text: str) -> dict[str, set[int]]:
+    """Return the codes of the agents that each word of a question names."""
     view.categories.column(view.snapshot, "agent")  # reads the names
     names = view.categories.values("agent")
     if not names:
-        return frozenset()
+        return {}
     # a capital at the beginning says nothing
     asked = {fold(word): place > 0 and word[0].isupper() for place, word in enumerate(_WORD.findall(text))}
     asked = {word: upper for word, upper in asked.items() if word not in STOP_WORDS}
     known = _words_of_agents(view, names)
-    found = {code for word in asked for code in known.get(word, ())}
+    found = {word: set(known[word]) for word in asked if word in known}
     for word, upper in asked.items():
         if upper and len(word) >= _LEAST_LETTERS and word not in known:
             for name, codes in known.items():
                 if len(name) >= _LEAST_LETTERS and (name.startswith(word) or word.startswith(name)):
-                    found.update(codes)
-    return frozenset(found)
+                    found.setdefault(word, set()).update(codes)
+    return found
 
 
 def count_names(view: View, words: Iterable[str]) -> int:

@@ -14,6 +14,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
+from lamina_engine.recall.whose import scope_term
 from lamina_engine.results import Hit, Terms
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def explain(
             record["role"] = chunk["role"]
         if turn is not None and not by_time:
             record["turn"] = turn
+        if request.scopes:
+            record["scope"] = scope_term(request.scopes, int(c.rows[position]))
         if corrections:
             record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
         if boost is not None:

@@ -7,6 +7,7 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -60,6 +61,38 @@ class Selection(Struct, frozen=True):
     """True where these facets and the live status are the only conditions."""
 
 
+class PreferredRows:
+    """Rows that a question prefers, added to every lane so that they are candidates.
+
+    A lane that has ``enough`` of them already is not searched twice: what most rows are costs nothing.
+    """
+
+    def __init__(self, live: Mask, selection: Selection, enough: int) -> None:
+        self._live, self._selection, self._enough = live, selection, enough
+
+    def complete(self, lane: Lane, search: Callable[[Selection], Lane]) -> Lane:
+        """Return a lane with the rows that it finds inside the window; scores are the same in both."""
+        if np.count_nonzero(self._live[lane.rows]) >= self._enough:
+            return lane
+        other = search(self._rows)
+        new = ~np.isin(other.rows, lane.rows)
+        if not new.any():
+            return lane
+        rows = np.concatenate([lane.rows, other.rows[new]])
+        return rank_rows(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
+
+    def near(self) -> I64:
+        """Return the rows in or near the window that may be returned, ascending."""
+        live = self._selection.live
+        return np.flatnonzero(self._live if live is None else self._live & live)
+
+    @cached_property
+    def _rows(self) -> Selection:
+        allowed = self._selection
+        live = self._live if allowed.live is None else self._live & allowed.live
+        return Selection(live, int(np.count_nonzero(live)), allowed.must, must_is_all=False)
+
+
 class Bonus(NamedTuple):
     """Constant that rows gain in the lexical lane by matching an optional operator."""
 
@@ -75,7 +108,15 @@ class Words:
     # The result equals a scan of every row, bit for bit, however many rows stand in inverted lists: these are exact
     # behind any mask and below any row, and so is the scan of the rows behind them.
 
-    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = ()) -> None:
+    def __init__(
+        self,
+        view: View,
+        terms: list[QueryTerm],
+        bm25: Bm25,
+        bonuses: Sequence[Bonus] = (),
+        common: Mapping[int, int] | None = None,
+    ) -> None:
+        # ``common``: rows to count by the hash of a stem, where fewer hold it; what a name says, its scope says already
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         self._stems = [term_hash(term.stem) for term in self._terms]
         others = [term_hash(stem) for term in self._terms for stem in term.others]
@@ -106,10 +147,12 @@ class Words:
             else sum([rows_of[term_hash(s)] for s in (term.stem, *term.others)])
             for term, asked, key in zip(found, self._terms, self._stems, strict=True)
         ]
-        self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
-        self._postings = postings.only(self.query.hashes)
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
+        if common:
+            counts = [max(rows, common.get(stem, 0)) for rows, stem in zip(counts, self._stems, strict=True)]
+        self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
+        self._postings = postings.only(self.query.hashes)
         self._counts = counts
         most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
         self.ceiling = (most - self.query.again + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)

@@ -33,12 +33,13 @@ from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_s
 from lamina_engine.recall.explain import explain
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
-from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, Selection, Words, cosines, vector_lane
+from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, PreferredRows, Selection, Words, cosines, vector_lane
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, find_window
+from lamina_engine.recall.whose import common_names, find_scopes, preferred_rows, require_scopes
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
@@ -289,6 +290,7 @@ def _read_request(
         view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
     if profile.dialogue.named:
         request = msgspec.structs.replace(request, named=named_agents(view, request.text))
+    request = msgspec.structs.replace(request, scopes=find_scopes(view, request, request.scope))
     window = find_window(view, request)
     if window is None:
         return view, request
@@ -326,6 +328,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     if request.window is not None and (page.within or (request.window.alone and request.window.strict)):
         window = request.window.start_us, request.window.end_us
     selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
+    selection = require_scopes(selection, request.scopes)
     operators, linkable = None, selection
     if request.parsed is not None:
         from lamina_engine.recall.clauses import apply_operators  # in few questions
@@ -478,6 +481,8 @@ def _trace(view: View, request: Request, ranked: Ranking) -> dict[str, Any]:
         "intent": ranked.intent,
         "left_out": len(ranked.passed),
     }
+    if request.scopes:
+        trace["scope"] = tuple(scope.named for scope in request.scopes)
     if request.candidates is not None:
         trace["unknown"] = list(ranked.unknown)
     if any(ranked.facts):
@@ -555,12 +560,13 @@ def _ask_lanes(
     """
     bm25, asked = bm25_of(request.profile.lexical), "lexical" in request.lanes
     terms = _analyzer().query(request.text, view.languages)
-    words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
+    common = common_names(view, request.scopes)
+    words = Words(view, terms if asked else [], bm25, bonuses if asked else (), common)
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
         from lamina_engine.recall.spelling import corrected_terms
 
-        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses)
+        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses, common)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     later: Future[Lane] | None = None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
@@ -570,11 +576,15 @@ def _ask_lanes(
         nearest = later.result()
     else:
         nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
+    preferred: list[PreferredRows] = []
     if request.window is not None:
-        near = WindowCandidates(view, selection, request.window, enough=depth // 5)
+        preferred.append(WindowCandidates(view, selection, request.window, enough=depth // 5))
+    if request.scopes:
+        preferred.append(PreferredRows(preferred_rows(request.scopes), selection, depth // 5))
+    around = query
+    for near in preferred:
         lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
-        if query is not None:
-            around = query
+        if around is not None:
             nearest = near.complete(nearest, lambda rows: vector_lane(view, around, rows, depth))
     return words, (lexical, nearest), query, corrections
 
@@ -589,7 +599,7 @@ def _query_vector(
         embedder = memory.embedder_for(view.snapshot.space)
         if _is_word_table(view):
             if "lexical" not in request.lanes:
-                words = Words(view, terms, words.bm25)
+                words = Words(view, terms, words.bm25, common=common_names(view, request.scopes))
             vector = _weigh_words(embedder, request.text, words, corrections)
         vector = embedder.embed_query(request.text) if vector is None else vector
     return vector if vector.any() else None

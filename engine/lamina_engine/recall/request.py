@@ -15,6 +15,8 @@ from lamina_engine.profiles import Profile, check_intent
 from lamina_engine.recall.filters import Node, Where, parse_filter
 from lamina_engine.recall.operators import ParsedQuery, parse_query
 from lamina_engine.recall.time_window import TimeWindow, check_mode
+from lamina_engine.recall.whose import PreferredScope
+from lamina_engine.recall.whose import check_mode as check_scope_mode
 
 PER_SOURCE = 2
 """Hits of one file, unless the caller says otherwise: an index or a long page must not fill the list."""
@@ -88,6 +90,9 @@ class Request(Struct, frozen=True):
     """Hits of one file, at most; None for any number."""
     named: frozenset[int] = frozenset()
     """Codes of the agents that the question names, set once the vault is open."""
+    scope: str | None = None
+    scopes: tuple[PreferredScope, ...] = ()
+    """Projects, people and folders that the question names, set once the vault is open."""
 
     @property
     def aged_us(self) -> int:
@@ -113,6 +118,7 @@ def make_request(
     identity: str | None = None,
     session: str | None = None,
     time: str | None = None,
+    scope: str | None = None,
     syntax: bool = False,
     fill: bool = False,
     offset: int = 0,
@@ -168,6 +174,7 @@ def make_request(
         identity=identity,
         session=_session(session),
         time=check_mode(time),
+        scope=check_scope_mode(scope),
         parsed=parsed,
         fill=fill,
         offset=offset,

@@ -21,6 +21,7 @@ from msgspec import Struct
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant, utc_datetime
 from lamina_engine.index.state import INVALIDATED
 from lamina_engine.recall.dialogue import turn_factors
+from lamina_engine.recall.whose import scope_factors
 from lamina_kernels import scoring
 from lamina_kernels.layouts import BOOL, F64, I64
 from lamina_kernels.scoring import Formula
@@ -142,6 +143,7 @@ def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) 
     factors: F64 = by_role[roles]  # code -1, content, is the last
     as_turns = turn_factors(view, profile, rows, request.named) if turns else None
     factors = factors if as_turns is None else factors * as_turns
+    factors = factors * scope_factors(request.scopes, rows) if request.scopes else factors
     if view.all_active:
         return factors
     invalidated = view.state.status[rows] == INVALIDATED

@@ -7,9 +7,8 @@ as without this module.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import select_rows
-from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
+from lamina_engine.recall.lanes import PreferredRows, Selection, Words
 from lamina_engine.time.lexicon import may_mention_time
 from lamina_kernels.layouts import F64, I64
 
@@ -134,41 +133,15 @@ def _is_only_time(view: View, request: Request, phrase: str, start_us: int, end_
     return request.profile.vector_share != 0.0 and bool(within.any())
 
 
-class WindowCandidates:
-    """Rows in or near a window, added to every lane so that the preferred rows are candidates.
-
-    A lane that has ``enough`` of them already is not searched twice: wide windows cost nothing.
-    """
+class WindowCandidates(PreferredRows):
+    """Rows in or near a window, added to every lane."""
 
     def __init__(self, view: View, selection: Selection, window: TimeWindow, *, enough: int) -> None:
         before, after = (0.0, 0.0) if window.strict else (window.before_days, window.after_days)
         first = max(window.start_us - round(before * US_PER_DAY), EARLIEST_US)
         stop = min(window.end_us + round(after * US_PER_DAY), LATEST_US)
         created = view.created_us
-        self._live = (created >= first) & (created < stop)
-        self._selection, self._enough = selection, enough
-
-    def complete(self, lane: Lane, search: Callable[[Selection], Lane]) -> Lane:
-        """Return a lane with the rows that it finds inside the window; scores are the same in both."""
-        if np.count_nonzero(self._live[lane.rows]) >= self._enough:
-            return lane
-        other = search(self._rows)
-        new = ~np.isin(other.rows, lane.rows)
-        if not new.any():
-            return lane
-        rows = np.concatenate([lane.rows, other.rows[new]])
-        return rank_rows(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))
-
-    def near(self) -> I64:
-        """Return the rows in or near the window that may be returned, ascending."""
-        live = self._selection.live
-        return np.flatnonzero(self._live if live is None else self._live & live)
-
-    @functools.cached_property
-    def _rows(self) -> Selection:
-        allowed = self._selection
-        live = self._live if allowed.live is None else self._live & allowed.live
-        return Selection(live, int(np.count_nonzero(live)), allowed.must, must_is_all=False)
+        super().__init__((created >= first) & (created < stop), selection, enough)
 
 
 def outside_days(created_us: I64, window: TimeWindow) -> F64:

@@ -1,0 +1,371 @@
+"""Whose a question is: projects, people and folders that it names, preferred or required.
+
+In a vault that pools several, "Anna's deploy notes" means Anna's. Each name of the question is looked up among the names that
+the vault holds: projects, agents, the folders and roots of its files, and aliases of those. A chunk outside loses a share of its
+score: the profile's weight times the confidence. That is how much more of the chunks inside than of those outside hold the word;
+a name that is a common word of the texts counts little. A question that names nothing is scored as without this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.analysis import STOP_WORDS, Analyzer, fold, term_hash
+from lamina_engine.index.row_columns import NO_VALUE
+from lamina_engine.recall.dialogue import agents_by_word
+from lamina_engine.recall.lanes import Selection
+from lamina_engine.results import NamedScope
+from lamina_kernels.layouts import BOOL, F64, I64
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.recall.request import Request
+
+MODES: Final = ("prefer", "filter", "off")
+SURE: Final = 0.5
+"""Confidence from which on ``filter`` requires a scope; below it is only preferred."""
+SESSION_CONFIDENCE: Final = 0.5
+"""Confidence that a question which names nothing, or what several share, is about the project of the session that asks."""
+_FORM: Final = 0.8
+"""Confidence in a longer or shorter form of a name: sqla, supervisord."""
+_LEAST_OF_FORM: Final = 0.9
+"""A form that is more of a word of other texts than so is none: wait for waitress."""
+_UNSPOKEN: Final = 0.05
+"""Share of its chunks that belong to a name without holding it, at least."""
+_LEAST_CONFIDENCE: Final = 0.1
+_REQUESTED_WEIGHT: Final = 0.5
+"""Weight where the caller wants a preference and the profile has none."""
+_LONGEST: Final = 3
+"""Words of a name, at most."""
+_LEAST_FORM: Final = 4
+"""Letters of a shorter form, or of a name within a longer one; three in capitals."""
+_MOST_ADDED: Final = 6
+_DEEPEST: Final = 3
+"""Folders within folders that hold nothing else are names too, so deep."""
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class Place(NamedTuple):
+    """Something that owns chunks."""
+
+    kind: str
+    """``project``, ``agent``, ``folder``, ``root``, or ``session``."""
+    name: str
+
+
+class PreferredScope(NamedTuple):
+    """A scope of a question, with its rows."""
+
+    named: NamedScope
+    inside: BOOL
+    """bool (rows,)"""
+    share: float = 0.0
+    """Share of its chunks that hold the words."""
+
+
+def check_mode(mode: object) -> str | None:
+    """Validate a caller's scope mode; None stays None."""
+    if mode is not None and mode not in MODES:
+        raise InvalidArgument(f"scope={mode!r} must be one of {', '.join(MODES)}, or None to go by the profile")
+    return mode if isinstance(mode, str) else None
+
+
+def find_scopes(view: View, request: Request, mode: str | None) -> tuple[PreferredScope, ...]:
+    """Return the scopes that a question names, or that of the asking session. O(words)."""
+    weight = request.profile.scope or (_REQUESTED_WEIGHT if mode else 0.0)
+    if mode == "off" or not weight or not view.rows:
+        return ()
+    found = []
+    for words, places, certainty in _match_names(view, request.text):
+        inside = _rows_of(view, places)
+        confidence, share = _measure(view, words, inside)
+        if confidence < (_LEAST_CONFIDENCE if certainty == 1.0 else _LEAST_OF_FORM) or inside.all():
+            continue
+        scope = _scope(view, places, words, certainty * confidence, weight, inside, required=mode == "filter")
+        found.append(scope._replace(share=share))
+    asking = _scope_of_session(view, request.session, weight) if request.session is not None else None
+    shared = [scope.inside & asking.inside for scope in found] if asking is not None else []
+    if asking is not None and all(
+        scope.named.is_shared and both.any() for scope, both in zip(found, shared, strict=True)
+    ):
+        found.append(asking)  # of several Johns that of the asking project
+    return tuple(found)
+
+
+def _scope(
+    view: View, places: tuple[Place, ...], words: str, confidence: float, weight: float, inside: BOOL, *, required: bool
+) -> PreferredScope:
+    names = tuple(name for place in places for name in _names_of(view, place))
+    named = NamedScope(
+        words, names, confidence, weight * confidence,
+        int(np.count_nonzero(inside)), filtered=required and confidence >= SURE,
+    )  # fmt: skip
+    return PreferredScope(named, inside)
+
+
+def _names_of(view: View, place: Place) -> list[str]:
+    """Return what a place is called; a person once for each project she speaks in."""
+    if place.kind == "agent":
+        agents = view.categories.column(view.snapshot, "agent")[: view.rows]
+        spoken = agents == view.categories.code("agent", place.name)
+        codes = view.categories.column(view.snapshot, "project")[: view.rows][spoken]
+        projects = sorted(str(view.categories.value("project", code)) for code in set(codes.tolist()) - {NO_VALUE})
+        if projects:
+            return [f"agent {place.name} in {project}" for project in projects]
+    return [f"{place.kind} {place.name}"]
+
+
+def _measure(view: View, words: str, inside: BOOL) -> tuple[float, float]:
+    """Return how much more common a name is inside, a / (a + b) of shares of chunks, and a."""
+    stems, count = _stems(view, words), int(np.count_nonzero(inside))
+    if not count or not stems:
+        return 0.0, 0.0
+    held = inside[view.rows_with_all(np.unique(np.array(stems, np.uint32)))]
+    within = int(np.count_nonzero(held))
+    here, there = max(within / count, _UNSPOKEN), (len(held) - within) / max(view.rows - count, 1)
+    return here / (here + there), within / count
+
+
+def _stems(view: View, words: str) -> list[int]:
+    return [term_hash(term.stem) for term in Analyzer().query(words, view.languages)]
+
+
+# ---------------------------------------------------------------------- names of a question
+
+
+def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], float]]:
+    """Return (words, places, certainty of the form) of the names in a text, longest first."""
+    names = known_names(view)
+    if len(names) == 0:
+        return []
+    words = _WORD.findall(text)
+    free = [True] * len(words)
+    found: dict[tuple[Place, ...], tuple[str, float]] = {}
+    for length in range(_LONGEST, 0, -1):
+        for start in range(len(words) - length + 1):
+            if not all(free[start : start + length]):
+                continue
+            part = words[start : start + length]
+            places = names.get(fold("".join(part)))
+            if places and not (length == 1 and fold(part[0]) in STOP_WORDS):
+                free[start : start + length] = [False] * length
+                found.setdefault(places, (" ".join(part), 1.0))
+    for word in [word for word, is_free in zip(words, free, strict=True) if is_free]:
+        places = _place_of_form(names, word)
+        if places:
+            found.setdefault(places, (word, _FORM))
+    for word, codes in agents_by_word(view, text).items():
+        values = view.categories.values("agent")
+        places = tuple(Place("agent", values[code]) for code in sorted(codes))
+        if not any(set(places) <= set(known) for known in found):
+            found.setdefault(places, (word, 1.0))
+    return [(written, places, share) for places, (written, share) in found.items()]
+
+
+def _place_of_form(names: Mapping[str, tuple[Place, ...]], word: str) -> tuple[Place, ...]:
+    """Return the only place whose name is longer or shorter than a word: jinja, supervisord."""
+    least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
+    form = fold(word)
+    if len(form) < least or form in STOP_WORDS:
+        return ()
+    found = {
+        places
+        for name, places in names.items()
+        if name.startswith(form)
+        or (len(name) >= _LEAST_FORM and form.startswith(name) and len(form) - len(name) <= _MOST_ADDED)
+    }
+    return found.pop() if len(found) == 1 else ()
+
+
+def known_names(view: View) -> Mapping[str, tuple[Place, ...]]:
+    """Return what each folded name of a vault stands for. O(rows) once a version."""
+    return view.cached("scope names", lambda: _read_names(view))
+
+
+def _read_names(view: View) -> dict[str, tuple[Place, ...]]:
+    found: dict[str, set[Place]] = {}
+    codes = view.categories.column(view.snapshot, "project")[: view.rows][view.state.active()]
+    values = view.categories.values("project")
+    projects = [Place("project", values[code]) for code in np.unique(codes).tolist() if code != NO_VALUE]
+    for place in (*projects, *_folders(view)):
+        found.setdefault(_key(place.name.rpartition("/")[2]), set()).add(place)
+    found.pop("", None)
+    for names in _aliases(view):
+        known = set[Place]().union(*(found.get(_key(name), ()) for name in names))
+        known |= {Place("agent", name) for name in view.categories.values("agent") if _key(name) in map(_key, names)}
+        if known:
+            for name in names:
+                found.setdefault(_key(name), set()).update(known)
+    return {name: tuple(sorted(places)) for name, places in found.items()}
+
+
+def _key(name: str) -> str:
+    return fold("".join(_WORD.findall(name)))
+
+
+def _aliases(view: View) -> Iterable[tuple[str, ...]]:
+    """Yield the names of each entity that has more than one."""
+    if not view.snapshot.rows("aliases"):
+        return
+    from lamina_engine.facts.view import fact_view
+
+    facts = fact_view(view)
+    entities = {facts.root(row) for s in view.snapshot.segments("aliases") for row in s.column("entity").to_pylist()}
+    for row in sorted(entities):
+        if row < facts.entity_rows:
+            entity = facts.entity(row)
+            yield (entity.name, *entity.aliases)
+
+
+def _folders(view: View) -> list[Place]:
+    """Return roots, where there are several, and first folders; of mere folders, the next."""
+    rows = view.snapshot.rows("sources")
+    if view.as_of_us is not None:
+        rows = view.snapshot.watermark("sources", view.as_of_us)
+    known = view.tables.peek_cached("scope folders")
+    if known is None or known[0] != rows:
+        known = view.tables.put_cached("scope folders", (rows, _read_folders(view, rows)))
+    found: list[Place] = known[1]
+    return found
+
+
+def _read_folders(view: View, rows: int) -> list[Place]:
+    parts: set[tuple[str, ...]] = set()
+    roots: set[str] = set()
+    for segment in view.snapshot.segments("sources"):
+        count = min(segment.rows, rows - segment.start)
+        if count > 0:
+            sources = segment.column("source").slice(0, count).to_pylist()
+            parts.update(tuple(str(source).split("/")[:-1][: _DEEPEST + 1]) for source in sources)
+            roots.update(map(str, segment.column("root").slice(0, count).unique().to_pylist()))
+    found = [Place("root", root) for root in sorted(roots)] if len(roots) > 1 else []
+    for depth in range(1, _DEEPEST + 1):
+        at = sorted({each[:depth] for each in parts if len(each) >= depth})
+        found += [Place("folder", "/".join(each)) for each in at if not parts & _parents(each)]
+    return found
+
+
+def _parents(folder: tuple[str, ...]) -> set[tuple[str, ...]]:
+    return {folder[:depth] for depth in range(1, len(folder))}
+
+
+# ---------------------------------------------------------------------- from places to rows
+
+
+def _rows_of(view: View, places: tuple[Place, ...]) -> BOOL:
+    """Return the rows of some places, bool (rows,)."""
+
+    def make() -> BOOL:
+        found = np.zeros(view.rows, np.bool_)
+        for place in places:
+            found |= _READ[place.kind](view, place.name)
+        return found
+
+    return view.cached(("scope rows", places), make)
+
+
+def _rows_of_project(view: View, name: str) -> BOOL:
+    codes = view.categories.column(view.snapshot, "project")[: view.rows]
+    found: BOOL = codes == view.categories.code("project", name)
+    return found
+
+
+def _rows_of_agent(view: View, name: str) -> BOOL:
+    """Return the rows of all projects, else sessions, in which somebody speaks."""
+    agents = view.categories.column(view.snapshot, "agent")[: view.rows]
+    found: BOOL = agents == view.categories.code("agent", name)
+    for field in ("project", "session"):
+        codes = view.categories.column(view.snapshot, field)[: view.rows]
+        homes = np.unique(codes[found])
+        if len(homes) and homes[0] != NO_VALUE:
+            return np.isin(codes, homes)
+    return found
+
+
+def _rows_of_folder(view: View, name: str) -> BOOL:
+    import pyarrow.compute as pc
+
+    found = np.zeros(view.rows, np.bool_)
+    for segment in view.snapshot.segments("chunks"):
+        below = pc.fill_null(pc.starts_with(segment.column("source"), f"{name}/"), False)
+        stop = min(segment.start + segment.rows, view.rows)
+        found[segment.start : stop] = below.to_numpy(zero_copy_only=False)[: max(stop - segment.start, 0)]
+    return found
+
+
+def _rows_of_root(view: View, name: str) -> BOOL:
+    found = np.zeros(view.rows, np.bool_)
+    for segment in view.snapshot.segments("sources"):
+        for root, ids in zip(segment.column("root").to_pylist(), segment.column("chunks").to_pylist(), strict=True):
+            if root == name:
+                rows = view.rows_of_ids(ids)
+                found[rows[rows >= 0]] = True
+    return found
+
+
+_READ: Final[Mapping[str, Callable[[View, str], BOOL]]] = {
+    "project": _rows_of_project,
+    "agent": _rows_of_agent,
+    "folder": _rows_of_folder,
+    "root": _rows_of_root,
+}
+
+
+def _scope_of_session(view: View, session: str, weight: float) -> PreferredScope | None:
+    """Return the project of the session that asks, where the vault has others."""
+    sessions = view.categories.column(view.snapshot, "session")[: view.rows]
+    rows = np.flatnonzero(sessions == view.categories.code("session", session))
+    codes = view.categories.column(view.snapshot, "project")[: view.rows]
+    if not rows.size or codes[rows[-1]] == NO_VALUE:
+        return None
+    place = Place("project", str(view.categories.value("project", int(codes[rows[-1]]))))
+    inside = _rows_of(view, (place,))
+    return None if inside.all() else _scope(view, (place,), "", SESSION_CONFIDENCE, weight, inside, required=False)
+
+
+# ---------------------------------------------------------------------- selection and score
+
+
+def preferred_rows(scopes: tuple[PreferredScope, ...]) -> BOOL:
+    """Return the rows in all scopes, or in any where no row is in all."""
+    every: BOOL = np.logical_and.reduce([scope.inside for scope in scopes])
+    some: BOOL = np.logical_or.reduce([scope.inside for scope in scopes])
+    return every if every.any() else some
+
+
+def require_scopes(selection: Selection, scopes: tuple[PreferredScope, ...]) -> Selection:
+    """Return the selected rows of the scopes that are required."""
+    required = tuple(scope for scope in scopes if scope.named.filtered)
+    if not required:
+        return selection
+    inside = preferred_rows(required)
+    live = inside if selection.live is None else inside & selection.live
+    return replace(selection, live=live, count=int(np.count_nonzero(live)), must_is_all=False)
+
+
+def common_names(view: View, scopes: tuple[PreferredScope, ...]) -> dict[int, int]:
+    """Return rows to count for the stems of names: as many as if all were like their scope."""
+    # in Anna's notes her name tells nothing apart, however rare it is elsewhere
+    return {stem: round(s.share * view.rows) for s in scopes if s.share for stem in _stems(view, s.named.words)}
+
+
+def scope_factors(scopes: tuple[PreferredScope, ...], rows: I64) -> F64:
+    """Return the product of 1 − weight over the scopes that a row is outside of, float64 (n,)."""
+    found = np.ones(len(rows))
+    for scope in scopes:
+        found *= np.where(scope.inside[rows], 1.0, 1.0 - scope.named.weight)
+    return found
+
+
+def scope_term(scopes: tuple[PreferredScope, ...], row: int) -> dict[str, Any]:
+    """Return the explanation term ``scope`` of a hit."""
+    factor = float(scope_factors(scopes, np.array([row]))[0])
+    inside = [name for scope in scopes if scope.inside[row] for name in scope.named.names]
+    outside = [name for scope in scopes if not scope.inside[row] for name in scope.named.names]
+    return {"inside": inside, "outside": outside, "factor": factor}
