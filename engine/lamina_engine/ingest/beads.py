@@ -100,7 +100,7 @@ def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str
             issue = msgspec.json.decode(line)
             if not isinstance(issue, dict) or not _text(issue.get("id")) or not _text(issue.get("title")):
                 raise ValueError("no object with an id and a title")
-            if not isinstance(issue.get("labels") or [], list):
+            if type(issue.get("labels") or []) is not list:
                 raise ValueError("labels are no list")
             for name in ("created_at", "updated_at"):
                 if issue.get(name) is not None:
