@@ -36,11 +36,11 @@ class Injection(Struct, frozen=True):
     quality_weight: _Share = 0.5
     density_weight: _Share = 0.3
     drift_weight: _Share = 0.2
-    confidence_threshold: _Share = 0.5
-    hard_floor: _Share = 0.4
-    threshold_conventions: _Share = 0.55
-    threshold_code_patterns: _Share = 0.45
-    threshold_discussions: _Share = 0.5
+    confidence_threshold: _Share = 0.6
+    hard_floor: _Share = 0.45
+    threshold_conventions: _Share = 0.65
+    threshold_code_patterns: _Share = 0.55
+    threshold_discussions: _Share = 0.60
     score_gap_threshold: Annotated[float, Meta(ge=0.5, le=0.95)] = 0.7
     max_retrievals: Annotated[int, Meta(ge=1, le=50)] = 10
 

@@ -22,14 +22,14 @@ def read(**environ: str) -> Settings:
 ROWS = [
     ("INJECTION_ENABLED", "enabled", True, [("true", True), ("no", False)], ["maybe", "2"]),
     ("BOOTSTRAP_TOKEN_BUDGET", "bootstrap_token_budget", 2500, [("500", 500), ("5000", 5000)], ["499", "5001", "2.5"]),
-    ("INJECTION_CONFIDENCE_THRESHOLD", "confidence_threshold", 0.5, [("0", 0.0), ("1", 1.0)], ["-0.01", "1.01", "nan"]),
+    ("INJECTION_CONFIDENCE_THRESHOLD", "confidence_threshold", 0.6, [("0", 0.0), ("1", 1.0)], ["-0.01", "1.01", "nan"]),
     ("INJECTION_BUDGET_FLOOR", "budget_floor", 500, [("100", 100), ("1500", 1500)], ["99", "2001"]),
     ("INJECTION_BUDGET_CEILING", "budget_ceiling", 1500, [("500", 500), ("5000", 5000)], ["499", "5001"]),
     ("INJECTION_SCORE_GAP_THRESHOLD", "score_gap_threshold", 0.7, [("0.5", 0.5), ("0.95", 0.95)], ["0.49", "0.96"]),
-    ("INJECTION_HARD_FLOOR", "hard_floor", 0.4, [("0", 0.0), ("1", 1.0)], ["-1", "1.1"]),
-    ("INJECTION_THRESHOLD_CONVENTIONS", "threshold_conventions", 0.55, [("0", 0.0), ("1", 1.0)], ["2"]),
-    ("INJECTION_THRESHOLD_CODE_PATTERNS", "threshold_code_patterns", 0.45, [("0", 0.0), ("1", 1.0)], ["x"]),
-    ("INJECTION_THRESHOLD_DISCUSSIONS", "threshold_discussions", 0.5, [("0", 0.0), ("1", 1.0)], ["-0.1"]),
+    ("INJECTION_HARD_FLOOR", "hard_floor", 0.45, [("0", 0.0), ("1", 1.0)], ["-1", "1.1"]),
+    ("INJECTION_THRESHOLD_CONVENTIONS", "threshold_conventions", 0.65, [("0", 0.0), ("1", 1.0)], ["2"]),
+    ("INJECTION_THRESHOLD_CODE_PATTERNS", "threshold_code_patterns", 0.55, [("0", 0.0), ("1", 1.0)], ["x"]),
+    ("INJECTION_THRESHOLD_DISCUSSIONS", "threshold_discussions", 0.6, [("0", 0.0), ("1", 1.0)], ["-0.1"]),
     ("MAX_RETRIEVALS", "max_retrievals", 10, [("1", 1), ("50", 50)], ["0", "51"]),
 ]  # fmt: skip
 

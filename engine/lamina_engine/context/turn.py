@@ -39,6 +39,8 @@ _SENTENCES: Final = 8
 """Sentences that are looked at for a question that a fact answers, and for the wish to go on."""
 _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
+_STEEP: Final = 1.6
+"""An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
 _EQUAL: Final = 0.95
 """Results with so much of the best one's score count as its equals: the newer comes first."""
 
@@ -112,7 +114,7 @@ def _inject(
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
         if mode in _OPEN:
-            kept = cut_score_gap([result.score for result in results], settings.score_gap_threshold)
+            kept = cut_score_gap([result.score**_STEEP for result in results], settings.score_gap_threshold)
             fill.take((results[i].item for i in kept), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(

@@ -12,9 +12,9 @@ DEFAULTS = Injection()
 @pytest.mark.parametrize(
     ("best", "collection", "ref"),
     [
-        (0.35, "discussions", "hard_skip"), (0.42, "discussions", "soft_skip"), (0.47, "discussions", "soft_gate"),
-        (0.60, "discussions", "full"), (0.47, "code-patterns", "full"), (0.52, "conventions", "soft_gate"),
-        (0.56, "conventions", "full"), (0.47, "github", "soft_gate"), (0.51, "notes", "full"), (0.0, "", "hard_skip"),
+        (0.40, "discussions", "hard_skip"), (0.50, "discussions", "soft_skip"), (0.57, "discussions", "soft_gate"),
+        (0.70, "discussions", "full"), (0.57, "code-patterns", "full"), (0.62, "conventions", "soft_gate"),
+        (0.66, "conventions", "full"), (0.57, "github", "soft_gate"), (0.61, "notes", "full"), (0.0, "", "hard_skip"),
     ],
 )  # fmt: skip
 def test_thresholds_go_by_the_collection_of_the_best(best: float, collection: str, ref: str) -> None:
