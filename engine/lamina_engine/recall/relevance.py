@@ -68,8 +68,9 @@ def rate_rows(
         match = (1.0 - share) * match + share * np.maximum(near, 0.0)
     exact, others = _weigh_unknown(view, words, names, guessed)
     strange = exact + others
-    asked = (ceiling + strange) ** 2
-    match = match * (ceiling / max(ceiling + strange, 1e-9)) * asked / (asked + _SLIGHT)
+    asked, size = (ceiling + strange) ** 2, view.statistics.rows
+    slight = _SLIGHT * (size / (size + _SMALL)) ** 2  # in a vault of few chunks most words are in most of them
+    match = match * (ceiling / max(ceiling + strange, 1e-9)) * asked / max(asked + slight, 1e-9)
     match = np.maximum(match, (near - _ALONE) * ceiling / max(ceiling + exact, 1e-9) if exact else near - _ALONE)
     length = np.log(np.maximum(view.forward.words(rows), 1) / _USUAL)
     found: F64 = 1.0 / (1.0 + np.exp(-(_START + _SLOPE * match - _BRIEF * length)))

@@ -54,7 +54,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Ser
 
 ASKED = {
     "/api/recall": "q=bicycle+tyre", "/api/context": "prompt=What+about+the+bicycle+tyre+pump%3F", "/api/facts": "entity=Ann",
-    "/api/ids": "n=5000",
+    "/api/ids": "n=5000", "/api/why-not": "q=bicycle+tyre&id=n0", "/api/diff": "since=2025-01-01",
 }  # fmt: skip
 NAMES = {
     "/api/chunk/": ("n0", "n2", "n4"),
