@@ -448,7 +448,7 @@ class AsyncVault:
         budget: int | None = None,
         **options: Unpack[RankOptions],
     ) -> Diff:
-        """Return what changed between two moments: the hits of a question, or all that the vault learnt.
+        """Return what changed between two moments: hits of a question, or all that was learnt.
 
         See `Vault.diff`.
         """

@@ -1,4 +1,4 @@
-"""The gate: prompts and folders that are left alone. It needs next to no import, and most end here."""
+"""Prompts and folders that are left alone; needs next to no import, and most end here."""
 
 from __future__ import annotations
 

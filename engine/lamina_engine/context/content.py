@@ -222,7 +222,7 @@ def asks(prompt: str) -> bool:
 
 
 def subject_words(prompt: str) -> list[str]:
-    """Return the words of a prompt that name a subject: no talk, and no work at hand unless it is ours."""
+    """Return the words of a prompt that name a subject: no talk, no work at hand but ours."""
     words = content_words(prompt)
     return words if _ASKS_OURS.search(prompt) is not None else [word for word in words if word not in _WORK]
 

@@ -1,4 +1,4 @@
-"""Evidence that memories are about a prompt: whether it asks enough, and the confidence of what a recall of it finds.
+"""Evidence that memories are about a prompt: its subject, and the confidence of a recall.
 
 The confidence is the one that every recall has (`lamina_engine.recall.relevance`): that a chunk is about the words of a question.
 It cannot tell that they are a question. "Hurry up" and "put it in a table with two columns" are met by many a vault in full, better
@@ -70,7 +70,7 @@ NOTHING: Final = Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), None,
 def gather_evidence(
     memory: Memory, prompt: str, where: Mapping[str, Any], now_us: int, *, meaning: bool = True
 ) -> Evidence:
-    """Return the candidates of a prompt, each with its confidence; none where it asks too little.
+    """Return the candidates of a prompt with their confidence; none where it asks too little.
 
     Raises
     ------

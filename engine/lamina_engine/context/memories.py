@@ -121,7 +121,7 @@ _LEAST_PART: Final = 400
 
 
 def choose_part(item: Item, stems: Mapping[str, float], most: int) -> Item | None:
-    """Return the part of an item that holds most of some words, within so many tokens; None where too little fits."""
+    """Return the part of an item that holds most of some words; None where too little fits."""
     from lamina_engine.recall.snippets import cut_snippet  # most items are told whole
 
     note = f"\n[… a part; all of it: lamina get {item.id}]"

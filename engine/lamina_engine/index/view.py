@@ -188,7 +188,7 @@ class View(Cache):
 
     @property
     def previous(self) -> NDArray[np.int64]:
-        """Row of the turn that gives each short turn its context, int64 (rows,); -1: none, and for what is no turn."""
+        """Row of the turn that gives each short turn its context, int64 (rows,); -1 without one."""
         return self.tables.previous.of(self.snapshot)[: self.rows]
 
     @cached_property

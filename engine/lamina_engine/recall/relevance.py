@@ -1,4 +1,4 @@
-"""Confidence that rows are about a question, on one scale for vaults, profiles and kinds of chunks.
+"""Confidence that rows are about a question, on one scale for all vaults and profiles.
 
 A rank says which hit is the best, never that it is good. The confidence of a row is its match, words and cosine in the shares
 that the embedder asks for, times the share of the question that the vault knows at all: of "backup of the zyxomat quorvex" a
@@ -78,7 +78,7 @@ def rate_rows(
 
 
 def _weigh_unknown(view: View, words: Words, names: int, guessed: Sequence[str]) -> tuple[float, float]:
-    """Return the weight of unknown numbers, and of unknown words but ``names`` of them, guessed ones by half."""
+    """Return the weights of unknown numbers and of unknown words, guessed ones by half."""
     # the fewer chunks, the less it says that none of them has a word; a number is a number in any vault
     size = view.statistics.rows
     unknown = [*dict.fromkeys([*(term.surfaces[0] for term in words.unknown), *guessed])]

@@ -1,4 +1,4 @@
-"""Whose a question is: projects, people and folders that it names, preferred or required.
+"""Scopes of a question: projects, people and folders that it names, preferred or required.
 
 In a vault that pools several, "Anna's deploy notes" means Anna's. Each name of the question is looked up among the names that
 the vault holds: projects, agents, the folders and roots of its files, and aliases of those. A chunk outside loses a share of its

@@ -247,7 +247,7 @@ def test_what_cannot_be_read_is_named(memory: Memory) -> None:
         writing.add_events(
             transaction, generation.KIND, [""], np.array([-1]), transaction.stamps(1), [None], ["{}"]
         )  # fmt: skip
-    with pytest.raises(VaultCorrupt, match="not a clustering"):
+    with pytest.raises(VaultCorrupt, match="`generation`"):
         topics(memory)
 
 
