@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
 MEMBERS: Final = 200
 """Chunks of a session or of a topic that the page lists."""
+_LINE: Final = 160
+"""Characters of a line that stands for a text."""
 
 
 def answer_sessions(vault: lamina.Vault, query: Query, _: str) -> Document:
@@ -101,4 +102,8 @@ def name_chunk(chunk: lamina.Chunk) -> str:
 
 def line_of(text: str) -> str:
     """Return the beginning of a text as one line."""
-    return re.sub(r"\s+", " ", text[:400]).strip()[:160]
+    line = " ".join(text[:400].split())
+    if len(line) <= _LINE:
+        return line
+    cut = line[: _LINE - 1]
+    return f"{cut.rpartition(' ')[0] or cut}…"
