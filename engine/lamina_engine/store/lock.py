@@ -96,7 +96,8 @@ class _Turn:
     def count_before(self) -> int:
         """Return the number of those who came before and still wait."""
         if self._descriptor is None:
-            self._folder.mkdir(exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # not exist_ok: it raises where the folder goes meanwhile
+                self._folder.mkdir()
             with contextlib.suppress(FileNotFoundError):  # the last to leave has just removed the folder
                 self._descriptor = _try(self._path(self._name))
         names = _turns(self._folder)

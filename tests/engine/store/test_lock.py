@@ -67,6 +67,31 @@ def test_a_writer_that_comes_again_at_once_waits_behind_one_that_was_there(tmp_p
     assert not (tmp_path / TURNS).exists()
 
 
+def test_a_folder_that_goes_while_it_is_made_fails_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, times = Path.mkdir, [0]
+
+    def gone(folder: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        times[0] += 1
+        if times[0] == 1:  # there when it is made, and gone when one looks
+            raise FileExistsError(17, "File exists")
+        make(folder, mode, parents, exist_ok)
+
+    monkeypatch.setattr(Path, "mkdir", gone)
+    with write_lock(tmp_path):
+        thread = threading.Thread(target=lambda: got.append(_taken(tmp_path)))
+        got: list[bool] = []
+        thread.start()
+        while times[0] < 2 and thread.is_alive():
+            time.sleep(0.001)
+    thread.join()
+    assert got == [True]
+
+
+def _taken(root: Path) -> bool:
+    with write_lock(root, 60):
+        return True
+
+
 def test_turns_are_in_order_of_coming(tmp_path: Path) -> None:
     got: list[int] = []
 
