@@ -229,7 +229,7 @@ class Round:
             with lamina.open(self.root, lock_timeout_s=_PATIENCE_S) as vault:
                 self.ledger.judge(observe(vault))
                 if self.damaged:  # `verify` says so, and that is right
-                    vault.verify(repair=True)
+                    vault.verify(repair=True, deep=True)
                     self.damaged = False
                 vault.add("the judge was here")  # sweeps what the killed have left
                 for hit in vault.recall("kafka gateway redis", k=20):

@@ -395,7 +395,7 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
     for name, record in snapshot.manifest.indexes.items():
         if name not in readers:
             named = [folder / str(value) for value in record.values() if isinstance(value, str)]
-            damaged += _check_seals([path for path in named if path.is_file()], report) if deep else []
+            damaged += _check_seals([path for path in named if path.is_file()], report, deep=deep)
             continue
         fields, log, read = readers[name]
         for key in fields:
@@ -405,12 +405,11 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
             if wrong is not None:
                 report.add("index", f"{folder.name}/{path.name}", wrong, _ADVICE)
                 damaged.append(path)
-    if deep:
-        damaged += _check_seals(sorted(folder.glob("map-*.places")), report)
+    damaged += _check_seals(sorted(folder.glob("map-*.places")), report, deep=deep)
     return damaged + _check_terms(folder, snapshot, report, deep=deep)
 
 
-def _check_seals(paths: list[Path], report: VerifyReport) -> list[Path]:
+def _check_seals(paths: list[Path], report: VerifyReport, *, deep: bool) -> list[Path]:
     """Check sealed files by their checksums alone; return those that are damaged."""
     from lamina_engine.index.sealed import check_seal
 
@@ -418,7 +417,7 @@ def _check_seals(paths: list[Path], report: VerifyReport) -> list[Path]:
     for path in paths:
         report.checked["indexes"] += 1
         try:
-            check_seal(path)
+            check_seal(path, payload=deep)
         except OSError as error:
             report.add("index", f"{INDEX}/{path.name}", str(error).removeprefix(f"{path}: "), _ADVICE)
             damaged.append(path)

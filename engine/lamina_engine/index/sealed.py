@@ -132,8 +132,8 @@ class SealDamaged(LaminaError, OSError):
     """Sealed file of whatever kind that is torn or altered."""
 
 
-def check_seal(path: Path) -> None:
-    """Compare the checksums of a sealed file of any kind. O(bytes).
+def check_seal(path: Path, *, payload: bool) -> None:
+    """Compare the checksums of a sealed file of any kind. O(bytes) with ``payload``, else O(1).
 
     Raises
     ------
@@ -150,10 +150,10 @@ def check_seal(path: Path) -> None:
         if not ALIGNMENT <= length <= 64 * ALIGNMENT or length % ALIGNMENT:
             raise SealDamaged(f"{path}: it is torn: its header says that it holds {size} bytes beside the header")
         header = start + file.read(length - len(start))
-        payload = 0
-        while part := file.read(1 << 20):
-            payload = zlib.crc32(part, payload)
-    if _CRC.pack(zlib.crc32(header[: -_CRC.size])) != header[-_CRC.size :] or payload != crc:
+        found_crc = crc if not payload else 0
+        while payload and (part := file.read(1 << 20)):
+            found_crc = zlib.crc32(part, found_crc)
+    if _CRC.pack(zlib.crc32(header[: -_CRC.size])) != header[-_CRC.size :] or found_crc != crc:
         raise SealDamaged(f"{path}: it does not match its checksum")
 
 

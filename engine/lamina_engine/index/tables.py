@@ -243,7 +243,7 @@ class Tables(Cache):
         log = snapshot.vector_log
         found = self._vectors
         if found is None or found[0] != log:
-            read = RowColumn(lambda _, segment: columns.vectors(segment.column("vector")), log)
+            read = RowColumn(Snapshot.vectors, log)
             found = self._vectors = (log, read)
         joined: NDArray[np.float32] = found[1].of(snapshot)
         return joined
@@ -462,10 +462,10 @@ def _has_vector(snapshot: Snapshot, begin: int, end: int) -> NDArray[np.bool_]:
     """Return bool (end - begin,): False where the vector is all zero."""
     last = snapshot.segments(snapshot.vector_log)[-1]
     if begin >= last.start:  # what has just been written, as a rule
-        matrix = columns.vectors(last.column("vector"))[begin - last.start : end - last.start]
+        matrix = snapshot.vectors(last)[begin - last.start : end - last.start]
         return np.asarray(matrix.any(axis=1), np.bool_)
     found = np.empty(end - begin, np.bool_)
     for segment, positions, offsets in snapshot.groups(snapshot.vector_log, np.arange(begin, end, dtype=np.int64)):
-        matrix = columns.vectors(segment.column("vector"))
+        matrix = snapshot.vectors(segment)
         found[positions] = matrix[offsets[0] : offsets[-1] + 1].any(axis=1)
     return found

@@ -168,7 +168,7 @@ class View(Cache):
         if len(segments) > 1 and self.rows <= SMALL_ROWS:
             arrays = [self.tables.joined_vectors(self.snapshot)]
         else:
-            arrays = [columns.vectors(s.column("vector")) for s in segments]
+            arrays = [self.snapshot.vectors(s) for s in segments]
         return VectorBlocks(arrays, space.dim if space else 1)
 
     @cached_property

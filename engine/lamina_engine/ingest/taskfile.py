@@ -93,14 +93,17 @@ def read_task_file(data: bytes) -> TaskFile:
             found.problems.append(f"node {name!r} is not a task ({error}); skipped")
     for text in edges:
         try:
+            edge, written = None, bytes(text).decode()
             edge = _edge(text)
+        except UnicodeDecodeError as error:
+            found.problems.append(f"invalid edge ({error}); skipped")
+            continue
         except (ValueError, InvalidArgument) as error:
             found.problems.append(f"invalid edge ({error}); kept as written")
-            edge = None
         if edge is not None and edge.source in found.nodes and edge.target in found.nodes:
             found.edges.append(edge)
         else:
-            found.loose.append(bytes(text).decode())
+            found.loose.append(written)
             if edge is not None:
                 message = (
                     f"edge {edge.source!r} {edge.relation} {edge.target!r} has a missing end; kept, but not followed"

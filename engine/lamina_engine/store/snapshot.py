@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import columns
 from lamina_engine.columns import Reader
+from lamina_engine.errors import VaultCorrupt
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.segments import Segment
@@ -63,6 +65,16 @@ class Snapshot:
     def segments(self, log: str) -> tuple[Segment, ...]:
         """Return a log's segments in row order."""
         return self._segments.get(log, ())
+
+    def vectors(self, segment: Segment) -> NDArray[np.float32]:
+        """View a segment of that log as float32 (rows, d); d is the dimension of the space."""
+        matrix = columns.vectors(segment.column("vector"))
+        if self.space is None or matrix.shape[1] != self.space.dim:
+            raise VaultCorrupt(
+                f"{segment.path} has vectors of {matrix.shape[1]} numbers where the space {self.manifest.space!r} has "
+                f"{self.space.dim if self.space else 'none'}; `lamina verify` names what can be saved"
+            )
+        return matrix
 
     def watermark(self, log: str, as_of_us: int) -> int:
         """Return the number of rows of a log recorded by a moment. O(log n)."""

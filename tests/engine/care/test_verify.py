@@ -326,6 +326,21 @@ def test_a_flipped_link_graph_is_found_and_its_repair_keeps_the_links(
     assert [link.target for link in links.links_of(opened(tmp_path / "v").view(), "id1", direction="out")] == ["id2"]
 
 
+def test_torn_names_are_found_without_reading_them_whole(tmp_path: Path) -> None:
+    """A find of chaos: a repair that was not deep left them, and nothing rebuilt them."""
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as opened_vault:
+        opened_vault.add(
+            [{"id": f"n{i}", "text": f"The Kafka Gateway {i}, see Kafka Gateway {i + 1}"} for i in range(9)]
+        )
+        opened_vault.build_links(kinds=["mention"])
+    [names] = (tmp_path / "v" / "index").glob("mentions-*.names")
+    names.write_bytes(names.read_bytes()[:-9])
+    report = verify(tmp_path / "v", repair=True)
+    assert [problem.where for problem in report.problems] == [f"index/{names.name}"]
+    assert not names.exists()
+    assert verify(tmp_path / "v", deep=True).ok
+
+
 @pytest.mark.parametrize("log", ["chunks", "vectors.default", "events"])
 @pytest.mark.parametrize("letter", [b"x", b"\xff"])
 def test_a_flip_in_the_name_of_a_column_is_damage(vault: Path, log: str, letter: bytes) -> None:

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+import lamina
 from lamina_engine.clock import FixedClock
+from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
 from tests.engine.store.appends import add_events, commit_links
 from tests.engine.store.faults import Quick
@@ -63,3 +66,17 @@ def test_events_appended_out_of_order_are_kept_by_time(store: Store) -> None:
     rows = np.arange(5, dtype=np.int64)
     assert snapshot.values("events", "kind", rows) == ["a", "d", "b", "c", "e"]
     assert [snapshot.watermark("events", first + i) for i in range(3)] == [2, 3, 5]
+
+
+def test_vectors_are_as_wide_as_their_space(tmp_path: Path) -> None:
+    """A find of the fuzzer: a segment of other width, with digests that fit, was an untyped error of NumPy."""
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.add("kafka")
+    good = Store(tmp_path / "vault").snapshot()
+    (segment,) = good.segments(good.vector_log)
+    assert good.space is not None
+    assert good.vectors(segment).shape == (1, good.space.dim)
+    spaces = {good.manifest.space: msgspec.structs.replace(good.space, dim=5)}
+    wrong = Snapshot(msgspec.structs.replace(good.manifest, spaces=spaces), {good.vector_log: (segment,)})
+    with pytest.raises(lamina.VaultCorrupt, match="where the space 'default' has 5"):
+        wrong.vectors(segment)
