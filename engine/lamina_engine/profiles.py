@@ -336,8 +336,9 @@ HOPS: Final = Graph(intents=INTENTS, relations=NAMING, anchors=3, depth=1, least
 NO_DIALOGUE: Final = Dialogue(answers=0.0, length=0.0, named=0.0)
 FILE_ROLE_FACTORS: Final = {role: factor for role, factor in ROLE_FACTORS.items() if role != "question"}
 
-SCOPE_WEIGHT: Final = 0.5
-"""From here on no question that names one of 22 pooled projects was answered from another (0.2: six of 60 were)."""
+SCOPE_WEIGHT: Final = 0.2
+"""Least at which no question that names one of 22 pooled projects was answered from another; from 0.3 on, notes whose
+folders are mere topics lose answers."""
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (

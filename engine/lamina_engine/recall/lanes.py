@@ -108,15 +108,7 @@ class Words:
     # The result equals a scan of every row, bit for bit, however many rows stand in inverted lists: these are exact
     # behind any mask and below any row, and so is the scan of the rows behind them.
 
-    def __init__(
-        self,
-        view: View,
-        terms: list[QueryTerm],
-        bm25: Bm25,
-        bonuses: Sequence[Bonus] = (),
-        common: Mapping[int, int] | None = None,
-    ) -> None:
-        # ``common``: rows to count by the hash of a stem, where fewer hold it; what a name says, its scope says already
+    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = ()) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         self._stems = [term_hash(term.stem) for term in self._terms]
         others = [term_hash(stem) for term in self._terms for stem in term.others]
@@ -149,8 +141,6 @@ class Words:
         ]
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
-        if common:
-            counts = [max(rows, common.get(stem, 0)) for rows, stem in zip(counts, self._stems, strict=True)]
         self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
         self._postings = postings.only(self.query.hashes)
         self._counts = counts

@@ -39,7 +39,7 @@ from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, find_window
-from lamina_engine.recall.whose import common_names, find_scopes, preferred_rows, require_scopes
+from lamina_engine.recall.whose import find_scopes, preferred_rows, require_scopes
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
@@ -560,13 +560,12 @@ def _ask_lanes(
     """
     bm25, asked = bm25_of(request.profile.lexical), "lexical" in request.lanes
     terms = _analyzer().query(request.text, view.languages)
-    common = common_names(view, request.scopes)
-    words = Words(view, terms if asked else [], bm25, bonuses if asked else (), common)
+    words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
         from lamina_engine.recall.spelling import corrected_terms
 
-        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses, common)
+        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     later: Future[Lane] | None = None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
@@ -599,7 +598,7 @@ def _query_vector(
         embedder = memory.embedder_for(view.snapshot.space)
         if _is_word_table(view):
             if "lexical" not in request.lanes:
-                words = Words(view, terms, words.bm25, common=common_names(view, request.scopes))
+                words = Words(view, terms, words.bm25)
             vector = _weigh_words(embedder, request.text, words, corrections)
         vector = embedder.embed_query(request.text) if vector is None else vector
     return vector if vector.any() else None

@@ -9,7 +9,8 @@ a name that is a common word of the texts counts little. A question that names n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer, fold, term_hash
 from lamina_engine.index.row_columns import NO_VALUE
+from lamina_engine.profiles import SCOPE_WEIGHT
 from lamina_engine.recall.dialogue import agents_by_word
 from lamina_engine.recall.lanes import Selection
 from lamina_engine.results import NamedScope
@@ -39,8 +41,6 @@ _LEAST_OF_FORM: Final = 0.9
 _UNSPOKEN: Final = 0.05
 """Share of its chunks that belong to a name without holding it, at least."""
 _LEAST_CONFIDENCE: Final = 0.1
-_REQUESTED_WEIGHT: Final = 0.5
-"""Weight where the caller wants a preference and the profile has none."""
 _LONGEST: Final = 3
 """Words of a name, at most."""
 _LEAST_FORM: Final = 4
@@ -59,14 +59,20 @@ class Place(NamedTuple):
     name: str
 
 
+class Names(NamedTuple):
+    """Folded names of a vault, with what each stands for."""
+
+    places: Mapping[str, tuple[Place, ...]]
+    ordered: Sequence[str]
+    """The names, ascending."""
+
+
 class PreferredScope(NamedTuple):
     """A scope of a question, with its rows."""
 
     named: NamedScope
     inside: BOOL
     """bool (rows,)"""
-    share: float = 0.0
-    """Share of its chunks that hold the words."""
 
 
 def check_mode(mode: object) -> str | None:
@@ -78,17 +84,16 @@ def check_mode(mode: object) -> str | None:
 
 def find_scopes(view: View, request: Request, mode: str | None) -> tuple[PreferredScope, ...]:
     """Return the scopes that a question names, or that of the asking session. O(words)."""
-    weight = request.profile.scope or (_REQUESTED_WEIGHT if mode else 0.0)
+    weight = request.profile.scope or (SCOPE_WEIGHT if mode else 0.0)
     if mode == "off" or not weight or not view.rows:
         return ()
     found = []
     for words, places, certainty in _match_names(view, request.text):
         inside = _rows_of(view, places)
-        confidence, share = _measure(view, words, inside)
+        confidence = _measure(view, words, inside)
         if confidence < (_LEAST_CONFIDENCE if certainty == 1.0 else _LEAST_OF_FORM) or inside.all():
             continue
-        scope = _scope(view, places, words, certainty * confidence, weight, inside, required=mode == "filter")
-        found.append(scope._replace(share=share))
+        found.append(_scope(view, places, words, certainty * confidence, weight, inside, required=mode == "filter"))
     asking = _scope_of_session(view, request.session, weight) if request.session is not None else None
     shared = [scope.inside & asking.inside for scope in found] if asking is not None else []
     if asking is not None and all(
@@ -121,19 +126,16 @@ def _names_of(view: View, place: Place) -> list[str]:
     return [f"{place.kind} {place.name}"]
 
 
-def _measure(view: View, words: str, inside: BOOL) -> tuple[float, float]:
-    """Return how much more common a name is inside, a / (a + b) of shares of chunks, and a."""
-    stems, count = _stems(view, words), int(np.count_nonzero(inside))
+def _measure(view: View, words: str, inside: BOOL) -> float:
+    """Return how much more common a name is inside: a / (a + b) of the shares of chunks that hold it."""
+    stems = [term_hash(term.stem) for term in Analyzer().query(words, view.languages)]
+    count = int(np.count_nonzero(inside))
     if not count or not stems:
-        return 0.0, 0.0
+        return 0.0
     held = inside[view.rows_with_all(np.unique(np.array(stems, np.uint32)))]
     within = int(np.count_nonzero(held))
     here, there = max(within / count, _UNSPOKEN), (len(held) - within) / max(view.rows - count, 1)
-    return here / (here + there), within / count
-
-
-def _stems(view: View, words: str) -> list[int]:
-    return [term_hash(term.stem) for term in Analyzer().query(words, view.languages)]
+    return here / (here + there)
 
 
 # ---------------------------------------------------------------------- names of a question
@@ -142,7 +144,7 @@ def _stems(view: View, words: str) -> list[int]:
 def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], float]]:
     """Return (words, places, certainty of the form) of the names in a text, longest first."""
     names = known_names(view)
-    if len(names) == 0:
+    if not names.ordered:
         return []
     words = _WORD.findall(text)
     free = [True] * len(words)
@@ -152,7 +154,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
             if not all(free[start : start + length]):
                 continue
             part = words[start : start + length]
-            places = names.get(fold("".join(part)))
+            places = names.places.get(fold("".join(part)))
             if places and not (length == 1 and fold(part[0]) in STOP_WORDS):
                 free[start : start + length] = [False] * length
                 found.setdefault(places, (" ".join(part), 1.0))
@@ -168,27 +170,27 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
     return [(written, places, share) for places, (written, share) in found.items()]
 
 
-def _place_of_form(names: Mapping[str, tuple[Place, ...]], word: str) -> tuple[Place, ...]:
+def _place_of_form(names: Names, word: str) -> tuple[Place, ...]:
     """Return the only place whose name is longer or shorter than a word: jinja, supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
     form = fold(word)
     if len(form) < least or form in STOP_WORDS:
         return ()
-    found = {
-        places
-        for name, places in names.items()
-        if name.startswith(form)
-        or (len(name) >= _LEAST_FORM and form.startswith(name) and len(form) - len(name) <= _MOST_ADDED)
-    }
+    shorter = (form[:length] for length in range(max(len(form) - _MOST_ADDED, _LEAST_FORM), len(form)))
+    found = {names.places[name] for name in shorter if name in names.places}
+    for at in range(bisect_left(names.ordered, form), len(names.ordered)):
+        if not names.ordered[at].startswith(form) or len(found) > 1:
+            break
+        found.add(names.places[names.ordered[at]])
     return found.pop() if len(found) == 1 else ()
 
 
-def known_names(view: View) -> Mapping[str, tuple[Place, ...]]:
-    """Return what each folded name of a vault stands for. O(rows) once a version."""
+def known_names(view: View) -> Names:
+    """Return the names of a vault. O(rows) once a version."""
     return view.cached("scope names", lambda: _read_names(view))
 
 
-def _read_names(view: View) -> dict[str, tuple[Place, ...]]:
+def _read_names(view: View) -> Names:
     found: dict[str, set[Place]] = {}
     codes = view.categories.column(view.snapshot, "project")[: view.rows][view.state.active()]
     values = view.categories.values("project")
@@ -202,7 +204,7 @@ def _read_names(view: View) -> dict[str, tuple[Place, ...]]:
         if known:
             for name in names:
                 found.setdefault(_key(name), set()).update(known)
-    return {name: tuple(sorted(places)) for name, places in found.items()}
+    return Names({name: tuple(sorted(places)) for name, places in found.items()}, sorted(found))
 
 
 def _key(name: str) -> str:
@@ -347,12 +349,6 @@ def require_scopes(selection: Selection, scopes: tuple[PreferredScope, ...]) -> 
     inside = preferred_rows(required)
     live = inside if selection.live is None else inside & selection.live
     return replace(selection, live=live, count=int(np.count_nonzero(live)), must_is_all=False)
-
-
-def common_names(view: View, scopes: tuple[PreferredScope, ...]) -> dict[int, int]:
-    """Return rows to count for the stems of names: as many as if all were like their scope."""
-    # in Anna's notes her name tells nothing apart, however rare it is elsewhere
-    return {stem: round(s.share * view.rows) for s in scopes if s.share for stem in _stems(view, s.named.words)}
 
 
 def scope_factors(scopes: tuple[PreferredScope, ...], rows: I64) -> F64:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import lamina
 from bench.talks import make_dialogues
 from lamina import FixedClock, Hits, InvalidArgument, NamedScope, Vault
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.whose import Names, Place, _place_of_form
 from tests.conftest import NOW
 
 DEPLOYS = [
@@ -241,3 +243,25 @@ def test_a_pool_of_dialogues_keeps_whose_they_are(tmp_path: Path) -> None:
             hits = vault.recall(f"What did {name} start doing?", scope="filter")
             assert {hit.project for hit in hits} <= projects
             assert len(scope_of(hits).names) == len(projects)
+
+
+def test_the_preference_is_a_factor_and_nothing_else(vault: Vault) -> None:
+    question = "When do the shop's deploys go out?"
+    plain = {hit.id: hit.score for hit in vault.recall(question, k=60, scope="off")}
+    for hit in vault.recall(question, k=60, scope="prefer"):
+        assert hit.score == pytest.approx(plain[hit.id] * hit.terms["scope"]["factor"], abs=1e-9)
+
+
+def test_a_form_is_that_of_the_only_name_that_begins_it_or_begins_with_it() -> None:
+    rng = random.Random(3)
+    names = ["".join(rng.choices("ab", k=rng.randint(3, 12))) for _ in range(300)]
+    places = {name: (Place("project", name),) for name in names} | {"abba": (Place("folder", "x"),)}
+    known = Names(places, sorted(places))
+    for _ in range(3_000):
+        word = "".join(rng.choices("ab", k=rng.randint(3, 14)))
+        found = {
+            place for name, place in places.items()
+            if len(word) >= 4 and (name.startswith(word) or (len(name) >= 4 and word.startswith(name) and len(word) - len(name) <= 6))
+        }  # fmt: skip
+        if word not in places:  # a name itself is none of its forms
+            assert _place_of_form(known, word) == (found.pop() if len(found) == 1 else ()), word
