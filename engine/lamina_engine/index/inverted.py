@@ -7,6 +7,7 @@ own beside its forward lists, of which they are a function; the builder behind t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -108,6 +109,16 @@ class InvertedSegment:
             count = code_lengths(self.block.lengths, weights, codes, values)
             found = self._lengths[key] = (codes, values[:count].copy())
         return found
+
+
+class _Room(threading.local):
+    """A thread's room for sums, which every call leaves 0: half a megabyte of fresh pages costs more than most terms."""
+
+    def __init__(self) -> None:
+        self.sums = np.zeros(MOST_ROWS)
+
+
+_room = _Room()
 
 
 class _Part(NamedTuple):
@@ -227,7 +238,7 @@ class TermPostings:
         return rows[found], scores[found]
 
     def _best(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
-        rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), np.zeros(MOST_ROWS)
+        rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), _room.sums
         weights = bm25.weights
         for segment, stop, spans in reversed(self._parts):
             first = segment.start
