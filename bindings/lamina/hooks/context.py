@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import lamina
 from lamina.cli import use_one_thread
 from lamina.hooks import events
+from lamina.startup import gc_paused
 
 _STARTS = {"resume": "resume", "fork": "resume", "compact": "compact", "clear": "clear"}
 _FLOOR = 500
@@ -31,7 +32,7 @@ class Request:
 def context_of(request: Request) -> str:
     """Return the block for an event; empty where nothing fits."""
     use_one_thread()
-    with lamina.open(request.vault, lock_timeout_s=0.0) as vault:
+    with gc_paused(), lamina.open(request.vault, lock_timeout_s=0.0) as vault:  # the process ends with its answer
         if request.event == events.SESSION_START:
             return vault.bootstrap(
                 request.session, repo=request.folder,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lamina.mcp")
 
 _MESSAGE: Final = 600
+_COMMAND: Final = re.compile(r"`lamina \w+`")
 _ADVICE: Final = (
-    (lamina.VaultNotFound, "`lamina init` makes one in this folder"),
+    (lamina.VaultNotFound, "tell the user to run `lamina init`"),
     (lamina.VaultLocked, "another program is writing; try again in a moment"),
     (lamina.VaultUntrusted, "tell the user to read it and to run `lamina trust`"),
     (lamina.VaultCorrupt, "tell the user to run `lamina verify`"),
@@ -65,4 +67,6 @@ def answer_call(access: VaultAccess, tool: Tool, arguments: Mapping[str, Any] | 
 def failure(message: str, advice: str = "") -> Answer:
     """Return an answer that says what went wrong."""
     shown = one_line(message, _MESSAGE)
-    return Answer(f"{shown}; {advice}" if advice else shown, {"error": shown, "do": advice}, failed=True)
+    said = advice in shown or any(command in shown for command in _COMMAND.findall(advice))
+    text = shown if said or not advice else f"{shown}; {advice}"
+    return Answer(text, {"error": shown, "do": advice}, failed=True)

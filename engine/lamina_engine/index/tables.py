@@ -281,7 +281,7 @@ class Tables(Cache):
                 first = [int(lists.inverted.rows[start]) if start < stop else _NO_ROW for start, stop in spans]
             else:
                 rows = self.terms(snapshot, segment)
-                entries = np.flatnonzero(np.isin(rows.hashes, _MARKS))
+                entries = np.flatnonzero((rows.hashes[:, np.newaxis] == _MARKS).any(axis=1))  # np.isin imports numpy.ma
                 at = np.searchsorted(rows.indptr, entries, side="right") - 1
                 marks = rows.hashes[entries]
                 first = [int(at[marks == mark][0]) if mark in marks else _NO_ROW for mark in _MARKS]

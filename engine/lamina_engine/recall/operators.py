@@ -16,6 +16,7 @@ sign before one letter or a number (``git commit -m``, ``-5 degrees``), two sign
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection
 from typing import Final, Literal
@@ -28,17 +29,23 @@ Kind = Literal["word", "phrase", "prefix", "typo"]
 Need = Literal["must", "may", "not"]
 
 _END = r"(?=[\s.,;:!?)]|\Z)"
-_CLAUSE: Final = re.compile(
-    rf"(?<!\S)(?P<sign>[+-]?)(?:(?P<field>{'|'.join(FIELDS)}):)?"
-    rf'(?:"(?P<straight>[^"]*)"{_END}'  # a phrase
-    rf"|“(?P<curly>[^”]*)”{_END}"
-    rf"|(?P<stem>\w[\w.'-]*)(?P<suffix>\*|~[12]?){_END}"  # a prefix or a typo
-    r'|(?P<bare>[^\s"*~+-][^\s"]*)(?!\S))'  # a word
-)
+_MARK: Final = re.compile(r'["“*~:]|(?<!\S)[+-]')
+"""Every operator has one: a cold process compiles the whole pattern only for such queries, which takes 6 ms."""
 _WORD: Final = re.compile(r"\w")
 _FLAG: Final = re.compile(r"\w|\d[\d.,]*%?")
 """What a sign stands before in a flag or a number, and not in an operator."""
 _ENDING: Final = ".,;:!?)"
+
+
+@functools.cache
+def _clause() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<!\S)(?P<sign>[+-]?)(?:(?P<field>{'|'.join(FIELDS)}):)?"
+        rf'(?:"(?P<straight>[^"]*)"{_END}'  # a phrase
+        rf"|“(?P<curly>[^”]*)”{_END}"
+        rf"|(?P<stem>\w[\w.'-]*)(?P<suffix>\*|~[12]?){_END}"  # a prefix or a typo
+        r'|(?P<bare>[^\s"*~+-][^\s"]*)(?!\S))'  # a word
+    )
 
 
 class Clause(Struct, frozen=True):
@@ -72,11 +79,13 @@ def parse_query(query: str) -> ParsedQuery:
     >>> parse_query("git commit -m 'fix' --force").clauses
     ()
     """
+    if not _MARK.search(query):
+        return ParsedQuery(query)
     clauses: list[Clause] = []
     text: list[str] = []
     between: list[str] = []
     at = 0
-    for match in _CLAUSE.finditer(query):
+    for match in _clause().finditer(query):
         clause = _clause_of(match)
         if clause is None:
             continue
@@ -97,7 +106,7 @@ def drop_clauses(query: str, clauses: Collection[Clause]) -> str:
     """Return a query with some of its operators as plain words, and without what they exclude."""
     kept: list[str] = []
     at = 0
-    for match in _CLAUSE.finditer(query):
+    for match in _clause().finditer(query):
         clause = _clause_of(match)
         if clause in clauses and clause is not None:
             is_word = clause.need != "not" and clause.field in (None, "title")

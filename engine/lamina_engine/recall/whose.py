@@ -194,7 +194,8 @@ def _read_names(view: View) -> Names:
     found: dict[str, set[Place]] = {}
     codes = view.categories.column(view.snapshot, "project")[: view.rows][view.state.active()]
     values = view.categories.values("project")
-    projects = [Place("project", values[code]) for code in np.unique(codes).tolist() if code != NO_VALUE]
+    used = np.flatnonzero(np.bincount(codes[codes != NO_VALUE]))  # np.unique would import numpy.ma
+    projects = [Place("project", values[code]) for code in used.tolist()]
     for place in (*projects, *_folders(view)):
         found.setdefault(_key(place.name.rpartition("/")[2]), set()).add(place)
     found.pop("", None)

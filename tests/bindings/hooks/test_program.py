@@ -330,6 +330,18 @@ def test_what_is_known_of_a_file_is_said_when_it_is_read(project: Path) -> None:
     assert hook("tool", {**payload, "tool_name": "Bash"}, PATIENT).out == b"{}\n"
 
 
+def test_a_told_prompt_imports_nothing_that_it_does_not_need(project: Path) -> None:
+    code = (
+        "import sys\n"
+        "from lamina.hooks.context import Request, context_of\n"
+        f"request = Request('prompt', {str(project / '.lamina')!r}, 's', {str(project)!r}, {PROMPT!r}, '', '', False)\n"
+        "assert 'write locks' in context_of(request)\n"
+        "print(*sorted({'numpy.ma', 'numba', 'click', 'rich', 'lamina_engine.write'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def check_together(project: Path, hooks: int, writers: int, adds: int, seconds: float) -> None:
     vault = project / ".lamina"
     end = time.monotonic() + seconds
