@@ -1,7 +1,7 @@
 """Indexer: syncs the derived indexes after each commit, under the writer's lock.
 
-Forward lists, vector codes and keys are written by the call that commits; the inverted lists and the text index follow
-on a thread of their own (`lamina_engine.index.textbuilder`).
+Forward lists of small segments, vector codes and keys are written by the call that commits; forward lists of large
+ones, inverted lists and the text index follow on a thread of their own (`lamina_engine.index.textbuilder`).
 What an index lacks is read from the log, so no answer depends on how far one is.
 """
 
@@ -12,11 +12,12 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.errors import VaultLocked, VaultReadOnly
-from lamina_engine.index import nodes, textbuilder
+from lamina_engine.index import inverted, nodes, textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
@@ -36,7 +37,7 @@ from lamina_engine.index.view import View
 from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
-from lamina_engine.store.segments import MERGE_FACTOR
+from lamina_engine.store.segments import MERGE_FACTOR, Segment
 from lamina_engine.store.shape import INDEX_NAME, TERMS_NAME, own_files, own_folders
 from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
@@ -197,7 +198,11 @@ class Indexer:
                     if not self._tables.trusts(name):
                         raise TermsDamaged(f"{path} was found damaged")
                     rows = open_terms(path, verify=False)
-                except TermsDamaged:  # missing as a rule: the segment is new
+                except TermsDamaged as error:  # missing as a rule: the segment is new
+                    if segment.rows >= inverted.LEAST_ROWS and not self._is_analysed(segment):
+                        if path.exists():
+                            self._tables.distrust(name, error)
+                        continue  # the builder's
                     with contextlib.suppress(FileNotFoundError):  # they may be those of damaged forward lists
                         remove_file(folder / lists_name(segment))
                     write_terms(path, self._assemble(snapshot, segment.start, segment.start + segment.rows))
@@ -213,10 +218,23 @@ class Indexer:
             with contextlib.suppress(OSError):
                 remove_file(folder / name)
 
+    def _is_analysed(self, segment: Segment) -> bool:
+        """Return True if the forward lists of all of a segment's rows are in memory."""
+        at = segment.start
+        for first, rows in self._known():
+            if first <= at:
+                at = max(at, first + len(rows.lengths))
+        return at >= segment.start + segment.rows
+
+    def _known(self) -> list[tuple[int, TermRows]]:
+        """Return (first row, forward lists) of what is in memory, by first row."""
+        known = [*self._tables.known_terms(), *((s.first, s.rows) for s in self._staged)]
+        return sorted(known, key=itemgetter(0))
+
     def _assemble(self, snapshot: Snapshot, start: int, stop: int) -> TermRows:
         parts: list[TermRows] = []
         at = start
-        known = [*self._tables.known_terms(), *((s.first, s.rows) for s in self._staged)]
+        known = self._known()
         while at < stop:
             found = next(((first, rows) for first, rows in known if first <= at < first + len(rows.lengths)), None)
             if found is None:
@@ -249,7 +267,11 @@ class Indexer:
         known = self._tables.text(snapshot)
         waiting = snapshot.rows("chunks") - (0 if known is None else known.rows)
         behind = waiting >= (_WAITING_ROWS if hint.more else textbuilder.BLOCK_ROWS)
-        if behind or not self._tables.trusts(name) or (not hint.more and self._tables.lacks_lists(snapshot)):
+        if (
+            behind
+            or not self._tables.trusts(name)
+            or (not hint.more and (self._tables.lacks_terms(snapshot) or self._tables.lacks_lists(snapshot)))
+        ):
             self.text.wake(name)
 
     # ------------------------------------------------------------------ vectors and keys

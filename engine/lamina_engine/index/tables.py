@@ -19,12 +19,12 @@ from lamina_engine.index.cache import Cache
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
+from lamina_engine.index.log_analysis import analyse_rows, make_analyzers
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.tail import Tail, TailWords
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, open_terms, slice_terms, surface_texts
+from lamina_engine.index.terms import TermsDamaged, open_terms, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
-from lamina_engine.index.zones import zones_of
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.inverted import invert
@@ -135,6 +135,8 @@ class Tables(Cache):
         self._tail = Tail(0)
         self._tail_words = TailWords(0)
         self._analyzer = Analyzer()
+        self._analyzers: list[Analyzer] = []
+        """Of the threads that analyse the log's rows; see `forget_words`."""
         self._text: _OpenText | None = None
         self._quantised: tuple[str, QuantisedIndex] | None = None
         self._distrusted = set(distrusted)
@@ -142,6 +144,7 @@ class Tables(Cache):
         self._vectors: tuple[str, RowColumn] | None = None
         self._lock = after_fork.make_rlock()
         self._codes_lock = after_fork.make_lock()
+        self._terms_lock = after_fork.make_lock()
 
     def text(self, snapshot: Snapshot) -> TextIndex | None:
         """Return a version's text index, as far as built; None if none is readable.
@@ -216,6 +219,7 @@ class Tables(Cache):
                 "index %s is damaged (%s); the log is read in its place, the next write makes it again", name, error
             )
         self._distrusted.add(name)
+        self._terms.pop(name.removesuffix(".terms") + ".arrow", None)
         if self._text is not None and self._text.name == name:
             self._text = None
         self._segment_lists.clear()  # opened again where they are sound
@@ -256,7 +260,7 @@ class Tables(Cache):
         """Return a segment's forward lists from memory, their file, or else the log."""
         found = self._terms.get(segment.ref.name)
         if found is None:
-            with self._lock:
+            with self._terms_lock:  # one of its own: ids are looked up while many rows are analysed
                 found = self._terms.get(segment.ref.name)
                 if found is None:
                     try:
@@ -266,8 +270,8 @@ class Tables(Cache):
                         if len(rows.lengths) != segment.rows:
                             raise TermsDamaged("another number of rows")
                     except TermsDamaged:
-                        zones = zones_of(snapshot, segment.start, segment.start + segment.rows)
-                        rows = build_term_rows(*zones, analyzer=self._analyzer)
+                        self._analyzers = self._analyzers or make_analyzers()
+                        rows = analyse_rows(snapshot, segment.start, segment.start + segment.rows, self._analyzers)
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
@@ -345,6 +349,16 @@ class Tables(Cache):
         with self._lock:
             return [segment for segment in large if self._open_lists(snapshot, segment) is None]
 
+    def lacks_terms(self, snapshot: Snapshot) -> list[Segment]:
+        """Return the segments whose forward lists the builder writes, and which have no file or a damaged one."""
+        large = (segment for segment in snapshot.segments("chunks") if segment.rows >= inverted.LEAST_ROWS)
+        return [s for s in large if not (self.trusts(terms_name(s)) and terms_path(self.folder, s).exists())]
+
+    def forget_words(self) -> None:
+        """Free what analysing many rows has left in memory."""
+        with self._terms_lock:
+            self._analyzers = []
+
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, rows)
@@ -361,6 +375,9 @@ class Tables(Cache):
         tail = self._tail
         if tail.first == first and tail.stop >= snapshot.rows("chunks"):
             return tail
+        for segment in snapshot.segments("chunks"):  # before the lock is taken: they may have to be analysed
+            if segment.start + segment.rows > first:
+                self.terms(snapshot, segment)
         with self._lock:
             if self._tail.first != first:
                 self._tail = Tail(first)

@@ -107,8 +107,8 @@ def build_term_rows(
 
 def _kernels_ready() -> bool:
     """Tell whether the kernels of bulk analysis have been loaded; asking loads nothing."""
-    wordtable = sys.modules.get("lamina_engine.index.wordtable")
-    return wordtable is not None and all(map(is_ready, wordtable.KERNELS))
+    kernels = getattr(sys.modules.get("lamina_engine.index.wordtable"), "KERNELS", None)  # or a thread is importing it
+    return kernels is not None and all(map(is_ready, kernels))
 
 
 def _kernels_at_hand(rows: int) -> bool:

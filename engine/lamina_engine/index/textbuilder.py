@@ -27,7 +27,7 @@ from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.inverted import write_lists
 from lamina_engine.index.row_columns import FIELDS, facet
 from lamina_engine.index.tables import Tables, lists_name, lists_path, terms_name, terms_path
-from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts
+from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts, write_terms
 from lamina_engine.index.textindex import (
     PART_NAME,
     Documents,
@@ -40,9 +40,11 @@ from lamina_engine.index.textindex import (
 )
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
+from lamina_engine.store.segments import Segment
 from lamina_engine.store.shape import own_folders
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.inverted import invert
+from lamina_kernels.layouts import TermRows
 
 if TYPE_CHECKING:
     from lamina_engine.store.store import Store
@@ -166,25 +168,41 @@ def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: F
 
 
 def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
-    """Write the inverted lists of the segments of a version that lack them.
+    """Write the forward and the inverted lists of the large segments of a version that lack them.
 
-    Raises
-    ------
-    TermsDamaged
-        When forward lists cannot be believed; the next write makes them again.
+    Forward lists of all of them come first: other processes can scan by these.
     """
+    for segment in tables.lacks_terms(snapshot):
+        _write_forward(tables, snapshot, segment, stopped)
+    tables.forget_words()
     for segment in tables.lacks_lists(snapshot):
-        if stopped():
-            raise Stopped
         try:
             rows = open_terms(terms_path(tables.folder, segment), verify=True)
             if len(rows.lengths) != segment.rows:
                 raise TermsDamaged("another number of rows")
         except TermsDamaged as error:
             tables.distrust(terms_name(segment), error)
-            raise
+            rows = _write_forward(tables, snapshot, segment, stopped)
+        if stopped():
+            raise Stopped
         write_lists(lists_path(tables.folder, segment), segment.rows, invert(rows))
         tables.trust(lists_name(segment))
+
+
+def _write_forward(tables: Tables, snapshot: Snapshot, segment: Segment, stopped: Any) -> TermRows:
+    """Write the forward lists of a segment; return them as their file has them."""
+    rows = tables.terms(snapshot, segment)
+    if stopped():
+        raise Stopped
+    path = terms_path(tables.folder, segment)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # a function of what is written next
+        remove_file(lists_path(tables.folder, segment))
+    write_terms(path, rows)
+    mapped = open_terms(path, verify=False)
+    tables.put_terms(segment, mapped)
+    tables.trust(terms_name(segment))
+    return mapped
 
 
 def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> None:
@@ -192,8 +210,9 @@ def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> No
     names = {segment.ref.name for segment in newest.segments("chunks")}
     for segment in built.segments("chunks"):
         if segment.ref.name not in names:
-            with contextlib.suppress(FileNotFoundError):
-                remove_file(lists_path(tables.folder, segment))
+            for path in (terms_path(tables.folder, segment), lists_path(tables.folder, segment)):
+                with contextlib.suppress(FileNotFoundError):
+                    remove_file(path)
 
 
 def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:

@@ -9,11 +9,13 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import indexer, inverted
+from lamina_engine.index import indexer, inverted, log_analysis, textbuilder
+from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.row_columns import facet
-from lamina_engine.index.terms import write_terms
+from lamina_engine.index.terms import build_term_rows, write_terms
+from lamina_engine.index.zones import zones_of
 from tests.conftest import NOW
-from tests.engine.index.building import build_at_once
+from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
 
 
@@ -64,12 +66,14 @@ def test_a_write_stands_where_its_indexes_fail_and_the_next_one_catches_up(
         vault.add(given[20:])
         ref = answers(vault)
     with lamina.open(tmp_path / "got", create=True, clock=FixedClock(NOW), embedder="none") as vault:
-        monkeypatch.setattr(indexer, "write_terms", full)
+        for room in (indexer, textbuilder):
+            monkeypatch.setattr(room, "write_terms", full)
         with caplog.at_level(logging.WARNING):
             assert len(vault.add(given[:20])) == 20
         assert "behind" in caplog.text
         assert answers(vault) == middle
-        monkeypatch.setattr(indexer, "write_terms", write_terms)
+        for room in (indexer, textbuilder):
+            monkeypatch.setattr(room, "write_terms", write_terms)
         vault.add(given[20:])
         assert answers(vault) == ref
         assert vault.stats()["indexes"]["lexical"]["rows"] == 32
@@ -105,6 +109,40 @@ def test_a_damaged_index_is_not_believed(tmp_path: Path, name: str, how: str) ->
         vault.pin(ids[0])  # any write repairs
     with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:
         assert answers(vault) == ref
+
+
+def test_many_rows_are_found_before_their_forward_lists_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a process that dies right after a large add has written no list of it
+    root = tmp_path / "vault"
+    with monkeypatch.context() as patch:
+        never_build(patch)
+        with lamina.open(root, create=True, clock=FixedClock(NOW), embedder="none") as vault:
+            vault.add(records(40))
+            assert files(vault, "terms") == set()
+            ref = answers(vault)
+        with lamina.open(root, clock=FixedClock(NOW), embedder="none", mode="r") as vault:
+            assert answers(vault) == ref
+            assert files(vault, "terms") == set()  # readers never write
+    with lamina.open(root, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.pin(vault.list(limit=1)[0].id)  # any write goes on with it
+        assert sorted(name.rpartition(".")[2] for name in files(vault, "terms")) == ["lists", "terms"]
+        assert answers(vault) == ref
+
+
+def test_forward_lists_do_not_depend_on_how_rows_are_dealt_out(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_analysis, "_AT_ONCE", 7)
+    lexical_vault.add(records(50))
+    snapshot = lexical_vault._memory.view().snapshot
+    one, three = (
+        log_analysis.analyse_rows(snapshot, 3, 50, [Analyzer() for _ in range(threads)]) for threads in (1, 3)
+    )
+    ref = build_term_rows(*zones_of(snapshot, 3, 50))
+    for got in (one, three):
+        assert [array.tobytes() for array in got] == [array.tobytes() for array in ref]
 
 
 def test_what_was_staged_for_a_failed_write_is_forgotten(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
