@@ -27,7 +27,7 @@ def make_analyzers() -> list[Analyzer]:
 
 
 def analyse_rows(snapshot: Snapshot, start: int, stop: int, analyzers: Sequence[Analyzer]) -> TermRows:
-    """Return the forward lists of rows ``start`` to ``stop``; an analyzer serves one call at a time."""
+    """Return the forward lists of some rows; an analyzer serves one call at a time."""
     spans = [(at, min(at + _AT_ONCE, stop)) for at in range(start, stop, _AT_ONCE)]
     found: dict[int, TermRows] = {}
 

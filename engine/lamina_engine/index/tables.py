@@ -350,7 +350,7 @@ class Tables(Cache):
             return [segment for segment in large if self._open_lists(snapshot, segment) is None]
 
     def lacks_terms(self, snapshot: Snapshot) -> list[Segment]:
-        """Return the segments whose forward lists the builder writes, and which have no file or a damaged one."""
+        """Return the large segments whose forward lists have no file, or a damaged one."""
         large = (segment for segment in snapshot.segments("chunks") if segment.rows >= inverted.LEAST_ROWS)
         return [s for s in large if not (self.trusts(terms_name(s)) and terms_path(self.folder, s).exists())]
 

@@ -168,7 +168,7 @@ def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: F
 
 
 def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
-    """Write the forward and the inverted lists of the large segments of a version that lack them.
+    """Write the forward and inverted lists that large segments of a version lack.
 
     Forward lists of all of them come first: other processes can scan by these.
     """
