@@ -994,7 +994,7 @@ class AsyncFacts:
         identity: str | None = None,
         fuzzy: bool = False,
     ) -> Answers:
-        """Answer a question from the facts alone, best first.
+        """Answer a question from the facts, best first, else from a sentence that states it.
 
         See `Facts.ask`.
         """

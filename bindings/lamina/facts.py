@@ -77,7 +77,7 @@ class Facts:
         identity: str | None = None,
         fuzzy: bool = False,
     ) -> Answers:
-        """Answer a question from the facts alone, best first.
+        """Answer a question from the facts, best first, else from a sentence that states it.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Facts:
         >>> vault.facts.ask("what port does Keystone run on?")[0].object
         '3055'
         """
-        from lamina_engine.facts.questions import ask
+        from lamina_engine.recall.statements import ask
 
         found = ask(
             self._memory, question, k=k, valid_at_us=self._instant(valid_at, "valid_at"),

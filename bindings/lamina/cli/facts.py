@@ -235,9 +235,9 @@ def entity(call: Call, name: str, fuzzy: bool) -> None:
 @click.option("--fuzzy", is_flag=True, help="Also match prefixes and names that differ by one letter.")
 @click.option("--related", is_flag=True, help="Also print facts that are related and do not answer.")
 def ask(call: Call, question: str, related: bool, **options: Any) -> None:
-    """Answer a question from the facts alone.
+    """Answer a question from the facts, or from a sentence that states the answer.
 
-    Where no fact answers it, the exit code is 1 and nothing is guessed. In JSON, "answered" says so, and "asked" of an
+    Where none does, the exit code is 1 and nothing is guessed. In JSON, "answered" says so, and "asked" of an
     answer that it is what was asked for.
     """
     with call.open(mode="r") as vault:

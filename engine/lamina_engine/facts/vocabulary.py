@@ -104,6 +104,23 @@ UNITS: Final = frozenset(
 )
 """Units of time: a value that has them is not for that what is counted."""
 
+QUESTION_WORDS: Final = _words("who whom whose what which when where why how")
+_GRAMMAR: Final = (
+    BEING | HELPERS | HAVING | QUESTION_WORDS | ARTICLES
+    | _words(
+        """be been being had having of for to in on at by with from into onto us i me you they them his her its it he she this that these
+        those and or not no there here as than then so too if up out any some much many more one ones get gets got please exactly just still
+        now today currently nowadays use uses used using about per via let need needs want name named kind sort type roughly ever also both
+        each every these days under within right actually again allowed able we"""
+    )
+)  # fmt: skip
+
+
+def is_grammar(word: str) -> bool:
+    """Return whether a word of a question or a sentence says nothing by itself."""
+    return word in _GRAMMAR
+
+
 # ---------------------------------------------------------------------- parts of predicates
 
 PRESENT: Final = _words("current latest present best own exact usual")

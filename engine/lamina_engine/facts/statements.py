@@ -1,0 +1,373 @@
+"""Statements: sentences of texts that answer a question no fact does.
+
+Prose states facts without naming predicates: "Login for riders is handled by Auth0". A sentence is the answer where it accounts for
+every word of the question that asks for something, holds a value of the kind asked for that the question does not hold, and
+neither denies nor only considers it. One word that is left makes it another question, as with facts (`coverage`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from lamina_engine.facts import vocabulary
+from lamina_engine.facts.values import IDENTIFIER, Kind, find_values, is_name
+from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LEAST: Final = 0.5
+"""Likeness from which on a word of a sentence says a word of a question."""
+_SAID_BEFORE: Final = 0.8
+"""The same of a word of an earlier sentence."""
+_BACK: Final = 2
+"""Sentences before one in which its subject may be named."""
+_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot expensive late heavy")
+_SORTS: Final = _words(
+    """company firm vendor supplier provider tool program product app library framework service system agency software thing person
+    colleague people partner team solution package platform city town country place village region number"""
+)
+_UNSAID: Final = _words("number name names digits amount address")
+"""Nouns that a value shows by its form."""
+_PLACED: Final = _words("lie lies find stored kept located stand stands put store keep")
+_TIMED: Final = _words("take takes took happen happens happened last hold planned scheduled made begin")
+_IMPLIED: Final[dict[Kind, frozenset[str]]] = {
+    "where": _PLACED, "when": _TIMED - {"last"}, "duration": _TIMED, "frequency": _words("happen happens take place"),
+}  # fmt: skip
+"""Verbs that the kind of value says already: "where is it kept"."""
+_PAST: Final = _words("before formerly previously earlier former previous originally")
+_ASKING: Final = _words("after off down else")
+"""Function words that make it another question."""
+_RUNNING: Final = _words("run runs")
+"""Verbs that ask for something where a person does it."""
+_WAS: Final = re.compile(
+    r"\b(?:before|formerly|previously|earlier|used to|was|were|until|old|former|from|last|moved|instead|replaced|went|switched|ended)\b",
+    re.IGNORECASE,
+)
+_NO_LONGER: Final = re.compile(r"\b(?:formerly|previously|used to|no longer)\b|\bbefore\s*(?:[.,;)]|$)", re.IGNORECASE)
+_DENIED: Final = re.compile(
+    r"\b(?:not|never|nobody|none|no|without|rejected|dropped|declined|refused|considered|considering|cancelled|thought about|looked at|"
+    r"ideas?|plans?|maybe|perhaps|might|wish|wanted|wants|talks|discussion|gone|killed|removed|deleted|torn|proposed|proposal)\b|"
+    r"n['’]t\b|\b(?:is|was|are|were|switched|turned) off\b",
+    re.IGNORECASE,
+)
+_NUMERO: Final = re.compile(r"\bno\. ?(?=\d)", re.IGNORECASE)
+_CLAUSE: Final = re.compile(r"[;:,()–—]|\bbut\b")
+_REFERRING: Final = _words("it its it's he she they her his their there that this these those them then him the")
+_GENERAL: Final = re.compile(
+    r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
+)
+_SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
+_END: Final = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+|\n+")
+_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
+"""Break within a sentence."""
+_ITEM: Final = re.compile(r"^[\s>#*+-]+")
+
+
+class Sentence(NamedTuple):
+    """Sentence of a text, with its words."""
+
+    text: str
+    words: tuple[str, ...]
+    lower: tuple[str, ...]
+
+
+class Missing(NamedTuple):
+    """Word of a question that a sentence does not say."""
+
+    place: int
+    word: str
+    named: bool
+
+
+class Asking(Struct, frozen=True):
+    """Question, read for the sentences that answer it."""
+
+    kind: Kind
+    words: tuple[str, ...]
+    """All of them, in lower case."""
+    noun: tuple[int, ...]
+    """Positions of the words after "which" or "how many", or of the thing asked for."""
+    content: tuple[tuple[int, str], ...]
+    names: tuple[tuple[int, str], ...]
+    is_copular: bool
+    """True for "which company is our edge": the sentence must say that the one is the other."""
+    is_passive: bool
+    """True for "who was hired": not who did it is asked for."""
+    is_past: bool
+    is_denied: bool
+
+
+def split_text(text: str) -> list[Sentence]:
+    """Return the sentences of a text outside of fenced code; questions are none."""
+    found: list[Sentence] = []
+    fenced = False
+    for line in _WRAP.sub(" ", text).splitlines():
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and not line.startswith(("    ", "\t")):
+            for piece in _END.split(line):
+                said = _ITEM.sub("", piece).strip()
+                if said and not said.endswith("?"):
+                    words = tuple(tokens(said))
+                    found.append(Sentence(said, words, tuple(word.lower() for word in words)))
+    return found
+
+
+def read_question(text: str) -> Asking | None:
+    """Return a question as read, or None where it asks for no value that one sentence can hold."""
+    words = tokens(_SHORT.sub(r"\1 is", text))
+    lower = [word.lower() for word in words]
+    at = next((i for i, word in enumerate(lower) if word in vocabulary.QUESTION_WORDS), None)
+    if _GENERAL.match(text.strip()) or not lower or lower[0] in vocabulary.BEING | vocabulary.HELPERS:
+        return None
+    found = _read_kind(words, lower, at)
+    if found is None:
+        return None
+    kind, skipped, noun = found
+    content, names = [], []
+    for i, word in enumerate(words):
+        if i in skipped or not word:
+            continue
+        if _is_name_of_question(words, i):
+            names.append((i, word))
+        elif lower[i] in _PAST:
+            continue  # `_is_stated` asks for it
+        elif not vocabulary.is_grammar(lower[i]) or lower[i] in _ASKING or (kind == "who" and lower[i] in _RUNNING):
+            content.append((i, lower[i]))
+    after = (at or 0) + len(noun) + 1
+    copular = (
+        kind == "which"
+        and lower[after : after + 1] in (["is"], ["are"])
+        and not any(i > after + 1 and word.endswith(("ed", "ing")) for i, word in content)
+    )
+    return Asking(
+        kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
+        _DENIED.search(text) is not None,
+    )  # fmt: skip
+
+
+def _is_passive(lower: Sequence[str], at: int | None) -> bool:
+    after = lower[at + 1 :] if at is not None else []
+    return len(after) > 1 and after[0] in vocabulary.BEING and after[1].endswith(("ed", "en"))
+
+
+def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tuple[Kind, set[int], list[int]] | None:
+    """Return the kind of value asked for, the words that say so, and the noun asked about."""
+    if at is None:
+        return "what", set(), _noun_phrase(words, lower, 0)
+    word, after = lower[at], lower[at + 1] if at + 1 < len(lower) else ""
+    if word == "how":
+        skipped = {at, at + 1}
+        if after in {"many", "much"}:
+            return ("count" if after == "many" else "amount"), skipped, _noun_phrase(words, lower, at + 2)
+        if after in {"long", "often"}:
+            return ("duration" if after == "long" else "frequency"), skipped, []
+        return ("measure", skipped, [at + 1]) if after in _DEGREES else None
+    if word in {"which", "what"}:
+        if after in {"time", "day", "days", "date", "year", "month", "weekday"}:
+            return "when", {at, at + 1}, []
+        if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
+            begin = at + 2
+            while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
+                begin += 1
+            return "what", {at}, _noun_phrase(words, lower, begin) if after in vocabulary.BEING else []
+        noun = _without_verb(words, lower, _noun_phrase(words, lower, at + 1))
+        return ("which" if noun else "what"), {at}, noun
+    kinds: dict[str, Kind] = {"when": "when", "where": "where", "why": "why"}
+    return kinds.get(word, "who"), {at}, []
+
+
+def _noun_phrase(words: Sequence[str], lower: Sequence[str], begin: int) -> list[int]:
+    """Return the positions of a noun and what stands before it."""
+    found: list[int] = []
+    for i in range(begin, min(begin + 4, len(lower))):
+        if vocabulary.is_grammar(lower[i]):
+            break
+        found.append(i)
+    return found
+
+
+def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -> list[int]:
+    """Return the noun of "which agency sells space", without the verb."""
+    end = noun[-1] + 1 if noun else 0
+    if noun and end < len(lower) and lower[end] in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
+        return noun
+    verb = next(
+        (n for n in range(len(noun) - 1, -1, -1) if words[noun[n]].islower() and lower[noun[n]].endswith(("s", "ed"))),
+        None,
+    )
+    return noun if verb is None else noun[:verb]
+
+
+def _is_name_of_question(words: Sequence[str], i: int) -> bool:
+    word = words[i]
+    if word.lower() in vocabulary.QUESTION_WORDS or vocabulary.is_grammar(word.lower()):
+        return False
+    if IDENTIFIER.search(word) or word.isdigit():
+        return not (word.islower() and word.replace("-", "").isalpha())
+    return word[:1].isupper() and (i > 0 or is_name(words, 0) or (len(word) > 1 and word.isupper()))
+
+
+def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str = "") -> float | None:
+    """Return how well a sentence of a text answers a question; None where it does not.
+
+    ``year`` is the year of the text: a question of another one is answered only where the sentence names that.
+    """
+    sentence = said[at]
+    hits: dict[int, int] = {}
+    missing: list[Missing] = []
+    for i, name in asking.names:
+        place = next((k for k, word in enumerate(sentence.lower) if _is_called(name.lower(), word)), None)
+        if place is not None:
+            hits[i] = place
+        elif name != year:
+            missing.append(Missing(i, name.lower(), True))
+    likely = _pair_words(asking, sentence, hits)
+    missing += [Missing(i, word, False) for i, word in asking.content if i not in hits]
+    missing = [each for each in missing if not _is_implied(asking, each)]
+    near = [
+        k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
+    ]
+    back = _count_back(said, at, hits, missing)
+    if back is None and len(missing) == 1 and not missing[0].named and len(hits) > 1:
+        i, word, _ = missing[0]
+        place = next((k for k in near if is_near(word, sentence.lower[k])), None)
+        if place is None:
+            return None
+        hits[i], back = place, 0
+    if not hits or back is None or not _is_stated(asking, sentence, hits):
+        return None
+    noun = [asking.words[i] for i in asking.noun]
+    if asking.kind == "who" and not asking.is_passive and _lacks_agent(asking, sentence, hits):
+        return None
+    alone = len(asking.content) + len(asking.names) == 1
+    if alone and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
+        return None
+    if not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
+        return None
+    if asking.is_copular and not all(i in hits for i in asking.noun) and not _links_name(sentence, hits):
+        return None
+    return likely / max(1, len(asking.content)) + 0.3 * len(hits) - 0.2 * back
+
+
+def _is_called(name: str, word: str) -> bool:
+    """Return whether a word of a sentence is a name of a question."""
+    return name in parts(word) or (len(name) > 3 and name.rstrip("s") == word.rstrip("s"))
+
+
+def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> float:
+    """Add the places that say the question's words, each at most one; return their likeness."""
+    pairs: list[tuple[float, int, int]] = []
+    named = set(hits.values())
+    for i, word in asking.content:
+        for k, said in enumerate(sentence.lower):
+            if k in named or (said != word and vocabulary.is_grammar(said) and not in_family(said)):
+                continue
+            if "-" in word:
+                like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
+            else:
+                like = max((likeness(word, part) for part in parts(said)), default=0.0)
+            if like >= _LEAST:
+                pairs.append((-like, i, k))
+    taken: set[int] = set()
+    sum = 0.0
+    for like, i, k in sorted(pairs):
+        if i not in hits and (k not in taken or "-" in sentence.words[k]):
+            hits[i] = k
+            taken.add(k)
+            sum -= like
+    return sum
+
+
+def _is_implied(asking: Asking, missing: Missing) -> bool:
+    """Return whether the form of a value says a word of the question."""
+    i, word, named = missing
+    if named:
+        return False
+    if i in asking.noun:
+        return word in _UNSAID or (asking.kind == "which" and len(asking.noun) == 1 and word in _SORTS)
+    return word in _IMPLIED.get(asking.kind, ())
+
+
+def _count_back(said: Sequence[Sentence], at: int, hits: dict[int, int], missing: Sequence[Missing]) -> int | None:
+    """Return how far back the words are that a sentence leaves out; None where they are nowhere."""
+    words, count = said[at].lower, 0
+    refers = not _REFERRING.isdisjoint(words) or (bool(words) and 0 in hits.values())
+    for _, word, named in missing:
+        for back in range(1, _BACK + 1):
+            if at < back or not refers:
+                return None
+            earlier = said[at - back].lower
+            if any(_is_called(word, each) if named else likeness(word, each) >= _SAID_BEFORE for each in earlier):
+                count += back
+                break
+        else:
+            return None
+    return count
+
+
+def _is_stated(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a sentence states what it says, of the time that is asked about."""
+    if asking.is_past:
+        if not _WAS.search(sentence.text):
+            return False
+    elif _NO_LONGER.search(sentence.text):
+        return False
+    if asking.is_denied:
+        return True
+    text = _NUMERO.sub("", sentence.text)
+    if not _DENIED.search(text):
+        return True
+    return not any(
+        _DENIED.search(clause) and any(sentence.words[k] in clause for k in hits.values())
+        for clause in _CLAUSE.split(text)
+    )
+
+
+def _defines(sentence: Sentence, k: int) -> bool:
+    """Return whether a sentence says that one word is something: "CI: GitLab"."""
+    word = re.escape(sentence.words[k])
+    return re.search(rf"(?<![\w-]){word}(?:\s*[:=(]|,? (?:is|are)\b)", sentence.text) is not None
+
+
+def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a sentence says that something was done, and not by whom."""
+    words = sentence.lower
+    done = {hits[i] for i, _ in asking.content if i in hits}
+    is_done = any(
+        words[k].endswith(("ed", "en", "ilt", "ade", "old"))
+        and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k])
+        for k in done
+    )
+    return is_done and not any(
+        word in {"by", "with", "from"} and any(is_name(sentence.words, j) for j in range(i + 1, min(i + 4, len(words))))
+        for i, word in enumerate(words)
+    )
+
+
+def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a sentence says that what is asked about is a name: "the edge is Fastly"."""
+    for i, word in enumerate(sentence.lower):
+        if (
+            word in {"is", "are", "="}
+            and 0 < i < len(sentence.words) - 1
+            and any(is_name(sentence.words, k) for k in (i - 1, i + 1))
+        ):
+            return True
+    return False
+
+
+def sentences_of(asking: Asking, text: str, year: str = "") -> Iterator[tuple[float, str]]:
+    """Yield the sentences of a text that answer a question, with how well they do."""
+    said = split_text(text)
+    for at, sentence in enumerate(said):
+        rating = rate_sentence(asking, said, at, year)
+        if rating is not None:
+            yield rating, sentence.text

@@ -1,0 +1,161 @@
+"""Values in sentences: the places at which one can say who, when, where, why or how much.
+
+A sentence answers a question only where it holds a value of the kind asked for that the question does not hold itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal
+
+from lamina_engine.facts import vocabulary
+
+Kind = Literal["who", "when", "where", "why", "duration", "frequency", "count", "amount", "measure", "which", "what"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_MONTH: Final = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|"
+    r"dec(?:ember)?"
+)
+_WEEKDAY: Final = r"mon(?:day)?s?|tue(?:s(?:day)?)?s?|wed(?:nesday)?s?|thu(?:rs(?:day)?)?s?|fri(?:day)?s?|sat(?:urday)?s?|sun(?:day)?s?"
+_COUNT: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|half|dozen"
+_UNIT: Final = r"(?:s|ms|secs?|mins?|h|hrs?|d|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?)"
+_DAY: Final = re.compile(rf"(?:{_MONTH}|{_WEEKDAY})", re.IGNORECASE)
+PATTERNS: Final[dict[str, re.Pattern[str]]] = {
+    "when": re.compile(
+        rf"\b(?:{_MONTH}|{_WEEKDAY})\b|\b(?:19|20)\d\d\b|\b\d\d?:\d\d\b|\bweek \d|\b\d+ ?{_UNIT} (?:after|before|later|ago|in)\b|"
+        r"\b(?:noon|midnight|mornings?|evenings?|nightly|weekends?|yesterday|tomorrow|christmas|easter|spring|summer|autumn|winter)\b",
+        re.IGNORECASE,
+    ),
+    "duration": re.compile(
+        rf"(?:\d|\b(?:{_COUNT}|an?)\b)[\d.,–½-]*\s*-?{_UNIT}\b|\buntil\b|\bforever\b", re.IGNORECASE
+    ),
+    "frequency": re.compile(
+        r"\b(?:every|each|daily|weekly|monthly|hourly|yearly|nightly|quarterly|once|twice|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b|"
+        r"\b(?:per|an?|times an?) (?:minute|hour|day|week|month|year)\b",
+        re.IGNORECASE,
+    ),
+    "why": re.compile(
+        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|until|too|in order|to (?:save|avoid|keep))\b|→",
+        re.IGNORECASE,
+    ),
+}  # fmt: skip
+"""Kinds of value that a phrase shows."""
+_NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{_COUNT}", re.IGNORECASE)
+_MEASURES: Final = _words(
+    """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
+    january february march april may june july august september october november december"""
+)
+_AFTER_COUNT: Final = _MEASURES | _words("% € $ £ euros euro francs dollars percent and or in at for to on per by")
+_AGE: Final = re.compile(
+    r"\d[ -](?:year|month|week|day)s?[ -]old\b|\baged? \d|\bborn\b|\bturn(?:s|ed) \d", re.IGNORECASE
+)
+_SECRETS: Final = _words("code password passphrase pin key id serial")
+_FIGURES: Final = _SECRETS | _words(
+    """port version number ip extension channel plate amount limit size capacity rate share percentage temperature quota budget price cost
+    fee rent salary height weight length speed age digits minimum maximum factor excess discount fine bonus release"""
+)
+_MONEY: Final = _words(
+    "price cost costs fee rent budget salary earn earns premium fine excess bonus deposit pay charge charges"
+)
+_PLACES: Final = _words("city town country countries place village region")
+_BEFORE_PLACES: Final = _words("in at on to from near under behind with into via inside through above beside")
+_ARTICLES: Final = _words("the a an our my your their its host room")
+_FINITE: Final = _words("is are was were has had will can = does did wants")
+IDENTIFIER: Final = re.compile(r"[a-z][A-Z]|\w[._/-]\w|\d[A-Za-z]|[A-Za-z]\d")
+_ADDRESS: Final = re.compile(r"[/#]\w|\w\.\w{2,}")
+
+
+def find_values(
+    kind: Kind, text: str, words: Sequence[str], hits: Mapping[int, int], noun: Collection[str], heads: Collection[int]
+) -> bool:
+    """Return whether a sentence holds a value of a kind.
+
+    ``words`` are the sentence's, ``hits`` the places of the question's words among them by their places in the question, ``noun``
+    the words after "which" or "how many", ``heads`` their places in the question.
+    """
+    if kind in PATTERNS:
+        return PATTERNS[kind].search(text) is not None
+    taken = set(hits.values())
+    left = [i for i, word in enumerate(words) if i not in taken and not vocabulary.is_grammar(word.lower())]
+    numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
+    if kind == "who":
+        return any(is_name(words, i) and words[i - 1].lower() not in {"in", "at", "near"} for i in left)
+    if kind == "where":
+        return any(_is_place(words, i) for i in left)
+    if kind == "count":
+        counted = {hits[i] for i in heads if i in hits} or taken
+        return any(_counts(words, i, counted) for i in numbers)
+    if kind == "amount":
+        return any(
+            i + 1 == len(words) or words[i + 1].lower() not in _MEASURES or not _MONEY.isdisjoint(noun) for i in numbers
+        )
+    if kind == "measure":
+        return bool(numbers) if "old" not in noun else _AGE.search(text) is not None
+    return _says_what(kind, words, hits, noun, heads, left, numbers)
+
+
+def _says_what(
+    kind: Kind, words: Sequence[str], hits: Mapping[int, int], noun: Collection[str], heads: Collection[int],
+    left: Sequence[int], numbers: Sequence[int],
+) -> bool:  # fmt: skip
+    """Return whether a sentence holds what "which port" or "what code" asks for."""
+    if not _SECRETS.isdisjoint(noun):
+        places = [hits[i] for i in heads if i in hits]
+        return any(re.search(r"\d", words[i]) and any(0 < i - at <= 3 for at in places) for i in left)
+    if "port" in noun:
+        return any(re.fullmatch(r"\d{2,5}", words[i]) for i in numbers)
+    if not _FIGURES.isdisjoint(noun):
+        return bool(numbers) or any(re.search(r"\d", words[i]) and not _is_day(words, i) for i in left)
+    if not {"mail", "email", "e-mail"}.isdisjoint(noun):
+        return any("@" in words[i] for i in left)
+    names = [i for i in left if is_name(words, i)]
+    if not _PLACES.isdisjoint(noun) or "name" in noun:
+        return bool(names)
+    return bool(names or numbers or left) if kind == "which" else bool(left)
+
+
+def is_name(words: Sequence[str], i: int) -> bool:
+    """Return whether a word of a sentence is a name, or part of one."""
+    word = words[i]
+    if _DAY.fullmatch(word) or not re.search(r"[^\W\d_]", word):
+        return False
+    if not word[:1].isupper():
+        return IDENTIFIER.search(word) is not None
+    if i:
+        return True
+    after = words[1] if len(words) > 1 else ""
+    return after[:1].isupper() or after.lower() in _FINITE or after.endswith(("s", "ed"))
+
+
+def _is_day(words: Sequence[str], i: int) -> bool:
+    """Return whether a number is a day of a month."""
+    return any(_DAY.fullmatch(words[k]) for k in (i - 1, i + 1) if 0 <= k < len(words))
+
+
+def _is_place(words: Sequence[str], i: int) -> bool:
+    """Return whether a word is an address, a name, or what follows a preposition of place."""
+    word = words[i]
+    if _ADDRESS.search(word) or is_name(words, i):
+        return True
+    before = i - 1
+    while before >= 0 and words[before].lower() in _ARTICLES:
+        before -= 1
+    return before >= 0 and words[before].lower() in _BEFORE_PLACES and word.isalpha() and not _DAY.fullmatch(word)
+
+
+def _counts(words: Sequence[str], i: int, counted: Collection[int]) -> bool:
+    """Return whether a number counts one of some words: "nine vans", "vans: nine"."""
+    for k in range(i + 1, min(i + 4, len(words))):
+        if k in counted:
+            return True
+        if words[k].lower() in _AFTER_COUNT:
+            break
+    if i + 1 < len(words) and words[i + 1].lower() in _AFTER_COUNT - {"in", "at", "and"}:
+        return False
+    return i - 1 in counted or (i > 1 and words[i - 1].lower() in {"=", "is", "are", "of"} and i - 2 in counted)

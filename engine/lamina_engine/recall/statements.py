@@ -1,0 +1,90 @@
+"""Answers to questions of facts: a fact, or a sentence that states what is asked.
+
+A sentence is looked for only where no fact answers, among the texts that share most words with the question. Nothing of it
+is stored: a text that changes or is withdrawn changes the answer at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from lamina_engine.clock import MISSING_US, utc_datetime
+from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
+from lamina_engine.facts.questions import ask as ask_facts
+from lamina_engine.facts.statements import read_question, sentences_of
+from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.view import View
+from lamina_engine.recall.filters import All, select_rows
+from lamina_engine.recall.lanes import Words
+from lamina_engine.results import Answer
+
+if TYPE_CHECKING:
+    from lamina_engine.memory import Memory
+
+METHOD: Final = "sentence"
+"""Method of an answer that is a sentence of a text."""
+STATES: Final = "states"
+"""Its predicate; the subject is the text."""
+_CODE: Final = "implementation"
+_LOOKED_AT: Final = 24
+"""Texts that are read for one question."""
+_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at")
+
+
+def ask(
+    memory: Memory,
+    question: str,
+    *,
+    k: int = K,
+    valid_at_us: int | None = None,
+    as_of_us: int | None = None,
+    identity: str | None = None,
+    fuzzy: bool = False,
+) -> AnswerSet:
+    """Answer a question from the facts, else from the texts; see that room's `ask`."""
+    found = ask_facts(memory, question, k=k, valid_at_us=valid_at_us, as_of_us=as_of_us, identity=identity, fuzzy=fuzzy)
+    if found.answered:
+        return found
+    view = memory.view()
+    if as_of_us is not None:
+        view = View(view.snapshot, view.tables, as_of_us=as_of_us)
+    stated = find_statement(view, question, as_of_us if valid_at_us is None else valid_at_us)
+    return found if stated is None else AnswerSet(found.question, (stated, *found[: k - 1]), answered=True)
+
+
+def find_statement(view: View, question: str, until_us: int | None = None) -> Answer | None:
+    """Return the sentence, of texts up to a moment, that answers a question best, or None."""
+    asking = read_question(question)
+    if asking is None or not view.rows:
+        return None
+    selection = select_rows(view, All(()), None, None if until_us is None else until_us + 1, invalidated=False)
+    asked = " ".join(word for _, word in (*asking.names, *asking.content))
+    words = Words(view, _analyzer().query(asked), Bm25())
+    rows = words.lane(selection, _LOOKED_AT).rows
+    best: tuple[float, int, int] | None = None
+    answer: Answer | None = None
+    for row, record in zip(rows.tolist(), view.snapshot.records("chunks", rows, _FIELDS), strict=True):
+        if record["type"] == _CODE:
+            continue
+        created = record["created_at"]
+        dated = utc_datetime(created)
+        for rating, sentence in sentences_of(asking, record["text"], str(dated.year) if dated else ""):
+            place = rating, MISSING_US if created is None else created, row
+            if best is None or place > best:
+                best, answer = place, _answer(record["title"], record["source"], record["id"], created, sentence)
+    return answer
+
+
+def _answer(title: str | None, source: str | None, chunk: str, created_us: int | None, sentence: str) -> Answer:
+    subject = title or source or chunk
+    return Answer(
+        subject, STATES, sentence, ANSWERED_FROM, METHOD, source or chunk, None, False, None, STATES, sentence, -1, chunk, 1.0,
+        created_us, None, asked=True,
+    )  # fmt: skip
+
+
+@functools.cache
+def _analyzer() -> Analyzer:
+    return Analyzer()

@@ -1,0 +1,90 @@
+"""Sentences that answer what no fact does, and those that only seem to."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina_engine.facts.statements import read_question, sentences_of
+
+
+def best(question: str, text: str, year: str = "") -> str | None:
+    """Return the sentence of a text that answers a question best."""
+    asking = read_question(question)
+    found = max(sentences_of(asking, text, year), default=None) if asking else None
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Who insures the vineyard?", "Insurance of the vineyard is with Helvetia.", "Helvetia"),
+        ("What port does Authelia listen on?", "Authelia listens on port 9091 behind the proxy.", "9091"),
+        ("port of Authelia?", "Authelia listens on port 9091 behind the proxy.", "9091"),
+        ("who maintains sluice?", "sluice's maintainer is Tove Lindgren.", "Tove Lindgren"),
+        ("Who keeps the bees?", "The bees are kept by Olaf Brandt.", "Olaf Brandt"),
+        ("When does the lease of the barn run out?", "Rent of the barn is 900 a month, lease ends in May 2031.", "May 2031"),
+        ("How many presses are hydraulic?", "We own five presses, three of them hydraulic.", "three"),
+        ("How long is the must kept cold?", "The must is kept cold for six days.", "six days"),
+        ("how often is the cellar log rotated?", "The cellar log is rotated every Sunday.", "every Sunday"),
+        ("Which bottler do we use?", "Our bottler is Glasfabrik Nord.", "Glasfabrik Nord"),
+        ("Which company makes our corks?", "Corks come from Amorim.", "Amorim"),
+        ("Where does Tove live now?", "Tove moved from Malmö to Lund in spring.", "Lund"),
+        ("Why is the pump slow?", "The pump is slow because the filter is full.", "filter"),
+        ("What do we use for label printing?", "Label printing: Zebra since last year.", "Zebra"),
+        ("Who owned the barn before?", "The barn is Karin's, formerly it was owned by Nils Ek.", "Nils Ek"),
+        ("When is the fair?", "The fair is planned for 14 June.", "14 June"),
+        ("Where are the backups of Authelia stored?", "Backups of Authelia go to a disk in Tove's attic.", "attic"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_says_all_that_is_asked_is_the_answer(question: str, text: str, answer: str) -> None:
+    found = best(question, f"Nothing else happened. {text} It rained.")
+    assert found is not None
+    assert answer in found
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "kind"),
+    [
+        ("Who designed the barn?", "The barn was painted by Nils Ek.", "other property"),
+        ("How many people work in the barn?", "The barn has room for 40 barrels.", "other property"),
+        ("What is the code of the gate?", "The code of the gate was changed, ask Tove.", "no value"),
+        ("Who runs the Lund shop?", "The Lund shop is open until seven, Saturday till one.", "no person"),
+        ("How many printers do we have?", "Printers are in VLAN 240.", "a number of something else"),
+        ("Who insures our tractors?", "Insurance of the vineyard is with Helvetia.", "other entity"),
+        ("Who owns sluice-web?", "sluice-api is owned by Tove Lindgren.", "other entity"),
+        ("When did we move to Kafka?", "We looked at Kafka in June and it was too heavy.", "negation"),
+        ("When did the Lund shop sign?", "The deal was signed in May by Malmö but not by the Lund shop.", "negation"),
+        ("Where is the sauna?", "Maybe a sauna in Lund next year.", "plan"),
+        ("What does Tove work on?", "Tove worked at a brewery before.", "another time"),
+        ("What is a must pump?", "The must pump is a Zambelli.", "general knowledge"),
+        ("How do I clean the press?", "The press is cleaned with Zambelli powder.", "general knowledge"),
+        ("Which model are the presses?", "The presses need 32 A each.", "no name"),
+        ("Who signed the contract with Zambelli?", "Pumps: Zambelli. The contract with Vaslin ended in May.", "other entity"),
+        ("Who else sells corks?", "Amorim sells corks.", "other property"),
+        ("Is the press clean?", "The press is clean.", "no value asked"),
+    ],
+)  # fmt: skip
+def test_what_a_text_does_not_state_is_not_answered(question: str, text: str, kind: str) -> None:
+    assert best(question, text) is None, kind
+
+
+def test_a_question_of_another_year_is_not_answered() -> None:
+    text = "The rent of the barn is 900 a month."
+    assert best("What was the rent of the barn in 2019?", text, "2026") is None
+    assert best("What is the rent of the barn in 2026?", text, "2026") == text
+
+
+def test_the_subject_may_stand_in_the_sentence_before() -> None:
+    assert best("what port does sluice use", "sluice is Tove's. It listens on port 8080.") == "It listens on port 8080."
+    assert best("what port does sluice use", "sluice is Tove's. Somebody listens on port 8080.") is None
+
+
+def test_code_and_questions_state_nothing() -> None:
+    assert best("who owns sluice?", "```\nsluice is owned by Tove\n```\n") is None
+    assert best("who owns sluice?", "    sluice is owned by Tove\n") is None
+    assert best("who owns sluice?", "Is sluice owned by Tove Lindgren?") is None
+
+
+def test_one_word_of_a_sentence_says_one_word_of_the_question() -> None:
+    assert best("who signed the contract?", "The contract ended, Tove knows.") is None
+    assert best("who keeps the keeper's key?", "The key is kept by Olaf.") is None

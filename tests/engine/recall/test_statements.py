@@ -1,0 +1,68 @@
+"""Questions of facts that a sentence of the vault's texts answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina import Vault
+
+FIRST, SECOND = "2026-03-01", "2026-05-01"
+
+
+@pytest.fixture
+def cellar(tmp_path: Path) -> Vault:
+    vault = lamina.open(tmp_path / "cellar", create=True, embedder="none")
+    vault.add("The gate server is Tove's. It listens on port 8080.", title="Gate", created_at=FIRST, id="gate")
+    vault.add("Insurance of the barn is with Helvetia.", created_at=FIRST, id="barn")
+    return vault
+
+
+def test_where_no_fact_answers_a_sentence_does(cellar: Vault) -> None:
+    found = cellar.facts.ask("who insures the barn?")
+    assert found.answered
+    answer = found[0]
+    assert (answer.subject, answer.predicate, answer.object) == (
+        "barn",
+        "states",
+        "Insurance of the barn is with Helvetia.",
+    )
+    assert (answer.method, answer.chunk, answer.asked, answer.score) == ("sentence", "barn", True, 90.0)
+    assert answer.to_dict()["valid_from"] == "2026-03-01T00:00:00Z"
+    assert cellar.facts.ask("which port does the gate server listen on?")[0].subject == "Gate"
+
+
+def test_a_fact_that_answers_comes_first(cellar: Vault) -> None:
+    cellar.facts.add("barn", "insurer", "Mobiliar")
+    assert [answer.object for answer in cellar.facts.ask("what is the insurer of the barn?")] == ["Mobiliar"]
+
+
+def test_what_the_texts_do_not_state_stays_unanswered(cellar: Vault) -> None:
+    for question in (
+        "who insures the tractor?",
+        "who painted the barn?",
+        "what is a barn?",
+        "who insured the barn in 2019?",
+    ):
+        assert not cellar.facts.ask(question).answered, question
+
+
+def test_of_two_texts_that_say_it_as_well_the_newer_answers(cellar: Vault) -> None:
+    cellar.add("Insurance of the barn is with Allianz.", created_at=SECOND, id="later")
+    assert cellar.facts.ask("who insures the barn?")[0].chunk == "later"
+    assert cellar.facts.ask("who insures the barn?", valid_at="2026-04-01")[0].chunk == "barn"
+
+
+def test_invalidated_texts_and_source_code_state_nothing(cellar: Vault) -> None:
+    cellar.invalidate("barn", "sold")
+    cellar.add("The barn is insured by Axa.", type="implementation")
+    assert not cellar.facts.ask("who insures the barn?").answered
+
+
+def test_a_text_that_was_unknown_then_does_not_answer(cellar: Vault) -> None:
+    then = max(chunk.recorded_at for chunk in cellar.list())
+    cellar.add("Corks come from Amorim.", id="corks")
+    assert cellar.facts.ask("who makes our corks?")[0].chunk == "corks"
+    assert not cellar.facts.ask("who makes our corks?", as_of=then).answered
