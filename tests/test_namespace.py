@@ -22,7 +22,7 @@ PUBLIC = {
     "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Diff", "Event", "Fact", "Link", "NamedScope", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
-    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
+    "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "StoreDenied", "StoreUnreachable", "StoreUnsafe", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultTooOld", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 ACCESSORS = {
@@ -40,7 +40,7 @@ CANNOT_FAIL = {"close", "now", "path", "tz", *ACCESSORS}
 BUILT_IN = {
     "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "ChunkNotFound": KeyError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
-    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
+    "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "StoreDenied": PermissionError, "StoreUnreachable": ConnectionError, "StoreUnsafe": OSError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
     "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultTooOld": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip

@@ -30,6 +30,11 @@ def find_vault(start: str | None = None) -> str | None:
     return own if os.path.isdir(own) else None
 
 
+def is_url(place: str) -> bool:
+    """Return True for the address of a vault on object storage, such as ``s3://bucket/vault``."""
+    return "://" in place
+
+
 def repository_root(start: str) -> str | None:
     """Return the nearest folder from ``start`` upward that holds ``.git``, or None."""
     return next((each for each in _upward(start) if os.path.lexists(os.path.join(each, _REPOSITORY))), None)

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
     from lamina_engine.sessions.judged import JudgingReport
     from lamina_engine.stats import ContentStats, Stats
+    from lamina_engine.store.files import Files
     from lamina_engine.topics.catalog import TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
 
@@ -96,7 +97,8 @@ def open_vault(
     Parameters
     ----------
     path : path, optional
-        The vault's folder; by default ``$LAMINA_VAULT``, else the nearest ``.lamina`` from the working
+        The vault's folder, or its address on object storage (``s3://bucket/vault``, ``gs://``, ``az://``; needs
+        ``lamina[cluster]``); by default ``$LAMINA_VAULT``, else the nearest ``.lamina`` from the working
         directory up to the root of its repository (elsewhere: up to the home folder), else the user's own vault.
     mode : {"w", "r"}
         ``"r"`` never writes, and works on a read-only mount.
@@ -124,6 +126,8 @@ def open_vault(
     Raises
     ------
     VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultTooOld, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
+    StoreUnreachable, StoreDenied, StoreUnsafe, MissingExtra
+        Of a vault on object storage: it does not answer, refuses the credentials, or would lose commits.
 
     Examples
     --------
@@ -139,9 +143,11 @@ def open_vault(
         native.begin(*native.ARROW)
         from lamina_engine.memory import Memory
 
+        root, files = vault_place(path, create=create)
         memory = Memory(
-            vault_path(path, create=create),
+            root,
             mode=mode,
+            files=files,
             create=create,
             clock=clock,
             embedder=embedder,
@@ -158,13 +164,22 @@ def open_vault(
 
 
 def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
-    """Return the folder of a vault: the path given, else as `lamina.location` has it."""
-    if path is not None:
-        return Path(path)
-    if found := location.find_vault():
-        return Path(found)
+    """Return the folder of a vault, the path given or found; for an address, its cache."""
+    return vault_place(path, create=create)[0]
+
+
+def vault_place(path: PathLike | None = None, *, create: bool = False) -> tuple[Path, Files | None]:
+    """Return the folder of a vault, and the files that publish it if it has an address."""
+    place = path if path is not None else location.find_vault()
+    if isinstance(place, str) and location.is_url(place):
+        from lamina_engine.store.publishing import PublishedFiles
+
+        files = PublishedFiles(place)
+        return files.root, files
+    if place is not None:
+        return Path(place), None
     if create:
-        return Path(location.FOLDER)
+        return Path(location.FOLDER), None
     raise VaultNotFound(
         f"no vault: there is no {location.FOLDER} in {Path.cwd()} or above it, and you have no vault of your own; "
         "`lamina init` makes one here, `lamina init --user` one for all your projects"
@@ -185,6 +200,11 @@ def vault_at(vault: Vault, moment: Instant) -> Vault:
 def count_rewrites(vault: Vault) -> int:
     """Return the number of times that rows were forgotten: what was read before is stale."""
     return vault._memory.view().snapshot.manifest.rewritten
+
+
+def write_settings(vault: Vault, text: str) -> None:
+    """Replace the ``vault.toml`` of a vault."""
+    vault._memory.store.write_settings(text)
 
 
 def _check_trusted(root: Path) -> None:

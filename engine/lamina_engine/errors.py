@@ -88,6 +88,18 @@ class VaultTooOld(LaminaError, OSError):
     """A vault written in a format that this Lamina no longer reads."""
 
 
+class StoreUnreachable(LaminaError, ConnectionError):
+    """Object storage that does not answer; what is known of a write then is in the message."""
+
+
+class StoreDenied(LaminaError, PermissionError):
+    """Object storage that refuses the credentials of the environment, or has none of them."""
+
+
+class StoreUnsafe(LaminaError, OSError):
+    """Object storage without conditional writes: two writers could lose each other's commits."""
+
+
 class EmbeddingError(LaminaError, RuntimeError):
     """An embedder that failed, or gave vectors that cannot be used."""
 

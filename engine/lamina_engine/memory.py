@@ -23,7 +23,14 @@ from lamina_engine.clock import Clock, FixedClock, Instant, utc_datetime
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
-from lamina_engine.errors import EmbedderMismatch, EmbeddingError, InvalidArgument, LaminaError, VaultReadOnly
+from lamina_engine.errors import (
+    EmbedderMismatch,
+    EmbeddingError,
+    InvalidArgument,
+    LaminaError,
+    VaultLocked,
+    VaultReadOnly,
+)
 from lamina_engine.index import native
 from lamina_engine.index.tables import NO_MORE, VECTORS, BulkHint, Tables
 from lamina_engine.index.view import View
@@ -99,6 +106,7 @@ class Memory:
         self._lock = after_fork.make_lock()
         self._view_lock = after_fork.make_lock()
         after_fork.register_after_fork(self)
+        self._cache_indexer = self._index_cache() if self.store.files.is_cache else None
         if any(ref.size >= CHECKED_BYTES for refs in self.store.last_seen.manifest.logs.values() for ref in refs):
             self._check_in_background(_CHECK_AFTER_S)
 
@@ -122,6 +130,18 @@ class Memory:
                     self._indexer = Indexer(self.store, self.tables)
                 return self._indexer
         return self._indexer
+
+    def _index_cache(self) -> Indexer | None:
+        """Build the indexes of a cache folder: none are published, so none were fetched."""
+        from lamina_engine.index.indexer import Indexer
+
+        plain = Store(self.root, clock=self.store.clock)  # its commits note indexes alone, and stay in the folder
+        indexer = Indexer(plain, self.tables)
+        if not indexer.lacks_terms():
+            return None
+        with contextlib.suppress(VaultLocked), plain.exclusive(0.0):  # else a writer of this machine sees to it
+            indexer.catch_up(lambda: View(plain.snapshot(), self.tables))
+        return indexer
 
     @property
     def clock(self) -> Clock:
@@ -384,8 +404,9 @@ class Memory:
         """Sync the text index, and unmap all files; every call that returned is on disk."""
         self._closed = True
         self._check_due.set()
-        if self._indexer is not None:
-            self._indexer.text.join()
+        for indexer in (self._indexer, self._cache_indexer):
+            if indexer is not None:
+                indexer.text.join()
         self._view = None
         self.tables.close()
 

@@ -188,7 +188,9 @@ def call_options() -> list[click.Parameter]:
     """Return the options of every command; they may also come before its name."""
     return [
         click.Option(
-            ["--vault"], metavar="PATH", help="Folder of the vault. [default: $LAMINA_VAULT, else the nearest .lamina]"
+            ["--vault"],
+            metavar="PATH",
+            help="Folder or address of the vault. [default: $LAMINA_VAULT, else the nearest .lamina]",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
         click.Option(["--trust"], is_flag=True, help="Write to a vault that is not trusted."),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -27,11 +28,10 @@ from lamina.cli.command import (
     filter_options,
 )
 from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
-from lamina.vault import open_vault, vault_path
+from lamina.vault import open_vault, vault_path, vault_place, write_settings
 from lamina_engine import config
 from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
-from lamina_engine.real_files import create_file
 
 if TYPE_CHECKING:
     from lamina.options import ExportFormat
@@ -60,15 +60,15 @@ def init(call: Call, user: bool, name: str | None, tz: str | None, embedder: str
     if user and call.vault:
         raise click.UsageError("give either --user or --vault")
     place = location.user_vault() if user else call.vault or os.environ.get(location.ENVIRONMENT) or location.FOLDER
-    root = Path(place)
-    made = not _is_vault(root, trust=call.trust)
+    made = not _is_vault(place, trust=call.trust)
+    root = vault_path(place)
     kept = not made or (root / config.FILE).exists()
     if kept and (name or embedder or tz):
         options = "--name, --tz and --embedder"
-        raise VaultExists(f"{root} is set up already; edit {root / config.FILE}, or leave out {options}")
+        raise VaultExists(f"{place} is set up already; edit its {config.FILE}, or leave out {options}")
     if made:
         model = embedder_name(embedder) or config.Embedding().model
-        _make(root, None if kept else _settings(root, name, model, tz or "UTC"))
+        _make(place, None if kept else _settings(place, name, model, tz or "UTC"))
         from lamina.trust import record_trust
 
         with contextlib.suppress(OSError):  # asked only where git tracks the vault some day, or its owner changes
@@ -76,45 +76,42 @@ def init(call: Call, user: bool, name: str | None, tz: str | None, embedder: str
     settings = config.load(root)
     model = settings.embedding.model
     document = {
-        "path": str(root),
+        "path": place,
         "made": made,
         "name": settings.name,
         "tz": settings.tz,
         "embedding": {"model": model},
     }
     facts = [("name", printable(settings.name)), ("time zone", settings.tz), ("model", model)]
-    heading = f"{'Made the vault' if made else 'There is a vault already at'} {printable(str(root))}"
+    heading = f"{'Made the vault' if made else 'There is a vault already at'} {printable(place)}"
     call.answer(document, lambda: [heading, *table(facts, indent=2)])
 
 
-def _is_vault(root: Path, *, trust: bool) -> bool:
+def _is_vault(place: str, *, trust: bool) -> bool:
     try:
-        open_vault(root, mode="r", trust=trust).close()
+        open_vault(place, mode="r", trust=trust).close()
     except VaultNotFound:
         return False
     return True
 
 
-def _settings(root: Path, name: str | None, model: str, tz: str) -> str:
+def _settings(place: str, name: str | None, model: str, tz: str) -> str:
     """Return the text of ``vault.toml``, once its values are known to work."""
     from lamina_engine.embed.resolve import resolve
 
     zone(tz)
     if model != CUSTOM:
         resolve(model)  # fail now, not at the first note, if a package is missing
-    folder = root.resolve()
+    folder = Path(urlsplit(place).path or "vault") if location.is_url(place) else Path(place).resolve()
     own = folder.parent.name if folder.name == location.FOLDER else folder.name
     return config.initial_text(own if name is None else name, model, tz)
 
 
-def _make(root: Path, settings: str | None) -> None:
+def _make(place: str, settings: str | None) -> None:
     """Make an empty vault; its ``vault.toml`` too, unless one was copied there."""
-    open_vault(root, create=True, embedder="none").close()
-    if settings is not None:
-        temporary = root / f"{config.FILE}.new"
-        with os.fdopen(create_file(temporary), "w", encoding="utf-8") as file:
-            file.write(settings)
-        temporary.replace(root / config.FILE)
+    with open_vault(place, create=True, embedder="none") as vault:
+        if settings is not None:
+            write_settings(vault, settings)
 
 
 @command("trust", "lamina trust", "lamina trust ~/src/shop/.lamina")
@@ -338,12 +335,12 @@ def verify(call: Call, deep: bool, repair: bool) -> None:
     """
     from lamina_engine.care.verify import verify as check
 
-    root = vault_path(call.vault)
+    root, files = vault_place(call.vault)
     if repair and not call.trust:
         from lamina.trust import check_trusted
 
         check_trusted(root)
-    report = check(root, deep=deep, repair=repair)
+    report = check(root, deep=deep, repair=repair, files=files)
     document = {
         "ok": report.ok,
         "checked": dict(report.checked),

@@ -258,15 +258,26 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
             )
 
 
-def verify(vault: Memory | Store | Path, *, deep: bool = False, repair: bool = False) -> VerifyReport:
+def verify(
+    vault: Memory | Store | Path, *, deep: bool = False, repair: bool = False, files: Files | None = None
+) -> VerifyReport:
     """Check a vault's log against its manifests, and its indexes against the log.
+
+    Of a vault on object storage, whose ``files`` a bare path does not tell, the objects are checked first.
 
     Notes
     -----
     O(bytes) when deep, else O(rows) of the offsets.
     """
     root = vault if isinstance(vault, Path) else vault.root
+    if files is None:
+        files = Files() if isinstance(vault, Path) else vault.files if isinstance(vault, Store) else vault.store.files
     report = VerifyReport()
+    for path, wrong in files.find_damage(deep=deep):
+        report.add("object", path, f"it {wrong}", "put it back from a copy, or from an older version the storage keeps")
+    if not report.ok:
+        return report
+    files.fetch(root)
     try:
         check_shape(root)
     except VaultCorrupt as error:  # nothing is read through a link or from a pipe

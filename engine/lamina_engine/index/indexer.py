@@ -159,6 +159,14 @@ class Indexer:
             self.remove_stale()
         self._wake_text(hint)
 
+    def lacks_terms(self) -> bool:
+        """Return True if a segment that wants a file of forward lists has none."""
+        folder = self._tables.folder / TERMS
+        return any(
+            segment.rows >= UNFILED_ROWS and not (folder / terms_name(segment)).exists()
+            for segment in self._store.snapshot().segments("chunks")
+        )
+
     def _graph_is_lost(self, view: Callable[[], View]) -> bool:
         """Return True if the saved link graph is unusable; checked before the first write."""
         if nodes.GRAPH not in self._store.snapshot().manifest.indexes:

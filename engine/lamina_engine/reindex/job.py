@@ -335,7 +335,5 @@ class _Job:
             return
         text = self._settings()
         if text is not None:
-            path = self.memory.root / configuration.FILE
-            self.memory.store.files.publish(path, [text.encode()])
-            self.memory.store.files.flush_folder(self.memory.root)
+            self.memory.store.write_settings(text)
         self.memory.set_embedder(self.embedder)

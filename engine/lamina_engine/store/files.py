@@ -10,12 +10,13 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from lamina_engine import after_fork
+from lamina_engine.config import FILE as SETTINGS
 from lamina_engine.real_files import NO_FOLLOW, create_file, remove_file
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -45,6 +46,28 @@ class Files:
 
     A step either happens or raises ``OSError``; `replace` is atomic. A subclass may inject faults.
     """
+
+    is_cache = False
+    """True where the folder is a copy, whose indexes readers may build, too."""
+
+    def check_commits(self) -> None:
+        """Raise unless a commit can fail where another was first; local files have a lock for that."""
+
+    def lease(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
+        """Hold back the writers of other machines; a local vault has none."""
+        return contextlib.nullcontext()
+
+    def fetch(self, root: Path, *, again: bool = True, locked: bool = False) -> None:
+        """Bring a folder level with where its commits are published; a local vault is that place."""
+
+    def find_damage(self, *, deep: bool) -> Iterator[tuple[str, str]]:
+        """Yield published objects that are damaged, and the damage; a local vault has none."""
+        return iter(())
+
+    def write_settings(self, root: Path, content: bytes) -> None:
+        """Replace ``vault.toml`` durably."""
+        self.publish(root / SETTINGS, [content])
+        self.flush_folder(root)
 
     def make_folder(self, path: Path) -> None:
         """Create a folder and its parents durably; an existing one is fine."""

@@ -52,6 +52,8 @@ class SegmentRef(msgspec.Struct, frozen=True, array_like=True):
     """SHA-256 of the file, hex."""
     last_us: int
     """recorded_at of its last row."""
+    commit: int = 0
+    """The commit that wrote it; see `Manifest.commits`."""
 
 
 class Space(msgspec.Struct, frozen=True):
@@ -80,6 +82,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """Generations of derived indexes: each says where it lies and how many rows of which log it covers."""
     rewritten: int = 0
     """Version in which rows last changed in place (were forgotten): what was derived before it is not to be used."""
+    commits: int = 0
+    """Number of the last commit of rows; versions that only note an index are not counted, so all copies share it."""
 
     def rows(self, log: str) -> int:
         """Return the number of rows of a log; 0 for an unknown one."""
@@ -198,6 +202,11 @@ def load(root: Path, name: str) -> Manifest:
         raise
     except OSError as error:
         raise VaultCorrupt(f"{path} cannot be read: {error}; `lamina verify` names what can be saved") from error
+    return decode(name, content, str(root), str(path))
+
+
+def decode(name: str, content: bytes, root: str, path: str) -> Manifest:
+    """Return a manifest from its name and content, once all that it says can be true."""
     if name.removesuffix(".json").partition("-")[2] != _digest(content):
         raise VaultCorrupt(
             f"{path} is damaged: its digest does not match its name; `lamina verify` names what can be saved"

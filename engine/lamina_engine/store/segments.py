@@ -46,14 +46,14 @@ def segment_path(root: Path, log: str, name: str) -> str:
 
 
 def write_segment(
-    files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch
+    files: Files, root: Path, log: str, start: int, batch: pa.RecordBatch, commit: int = 0
 ) -> tuple[SegmentRef, PendingFile]:
     """Write one segment without waiting for the disk; return its reference and the pending file."""
     parts, digest = _encode(batch)
     name = f"{start:012d}-{batch.num_rows}-{digest[:12]}.arrow"
     pending = files.write_pending(segment_path(root, log, name), parts, aside=False)
     last = columns.numbers(batch.column("recorded_at"))[-1]
-    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last)), pending
+    return SegmentRef(name, start, batch.num_rows, sum(map(len, parts)), digest, int(last), commit), pending
 
 
 def _encode(batch: pa.RecordBatch) -> tuple[list[memoryview | bytes], str]:

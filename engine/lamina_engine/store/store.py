@@ -57,6 +57,9 @@ class Store:
         self._swept = False
         self._swept_after = 0
         check_shape(root)
+        if mode != "r":
+            self.files.check_commits()
+        self.files.fetch(root)
         # one attribute, so that no thread pairs a new CURRENT with an old version
         self._newest: tuple[bytes | None, Snapshot] = self._load(None)
         _open_stores.add(self)
@@ -74,6 +77,8 @@ class Store:
         """Create an empty vault; an existing one is opened."""
         layer = files or Files()
         check_shape(root)  # before a folder is made, a lock opened or anything swept through a link
+        with contextlib.suppress(VaultNotFound):
+            layer.fetch(root)
         if not (root / manifests.CURRENT).exists():
             try:
                 _check_free(root)
@@ -91,7 +96,7 @@ class Store:
                 ) from error
             with write_lock(root, lock_timeout_s):
                 if not (root / manifests.CURRENT).exists():
-                    empty = Manifest(FORMAT_VERSION, 1, os.urandom(8).hex(), 0, {}, {}, "", {})
+                    empty = Manifest(FORMAT_VERSION, 1, os.urandom(8).hex(), 0, {}, {}, "", {}, commits=1)
                     manifests.publish(layer, root, empty)
         return cls(root, clock=clock, files=files, check_trust=check_trust)
 
@@ -107,6 +112,7 @@ class Store:
         """
         if self._is_fresh:
             return self._newest[1]
+        self.files.fetch(self.root, again=False)
         seen, snapshot = self._newest
         if self._look() != seen:
             with self._lock:
@@ -173,9 +179,10 @@ class Store:
             if self._depth:
                 yield
             else:
-                with write_lock(self.root, timeout_s):
+                with write_lock(self.root, timeout_s), self.files.lease(timeout_s):
                     self._depth += 1
                     try:
+                        self.files.fetch(self.root, locked=True)
                         self.snapshot()
                         self._is_fresh = True
                         yield
@@ -186,6 +193,10 @@ class Store:
         finally:
             if os.getpid() == process:
                 lock.release()
+
+    def write_settings(self, text: str) -> None:
+        """Replace ``vault.toml``, here and wherever the vault is published."""
+        self.files.write_settings(self.root, text.encode())
 
     def require_trust(self) -> None:
         """Raise `VaultUntrusted` unless the vault may be written; it is asked once."""

@@ -53,6 +53,7 @@ class Transaction:
         """The version it builds on."""
         self._root, self._files = root, files
         self._now_us = max(clock.now_us(), snapshot.manifest.last_us + 1)
+        self._commit = snapshot.manifest.commits + 1
         self._pending: dict[str, list[pa.RecordBatch]] = {}
         self._rewrites = Rewrites(snapshot)
         self._spaces = dict(snapshot.manifest.spaces)
@@ -169,10 +170,12 @@ class Transaction:
         for log in map(schema.vector_log, self._dropped):
             replaced += [segments.segment_path(self._root, log, ref.name) for ref in logs.pop(log, [])]
         old = self.snapshot.manifest
+        indexes_alone = not written and not self._dropped and (self._spaces, self._space) == (old.spaces, old.space)
         new = msgspec.structs.replace(
             old, version=old.version + 1, last_us=max(old.last_us, self._now_us - 1), logs=logs,
             spaces=dict(self._spaces), space=self._space, indexes=dict(self._indexes),
             rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
+            commits=old.commits if indexes_alone else old.commits + 1,
         )  # fmt: skip
         folders = [segments.log_folder(self._root, log) for log in written]
         name = manifests.publish(self._files, self._root, new, pending, folders, self._run_on_flush)
@@ -237,7 +240,7 @@ class Transaction:
         self, log: str, start: int, parts: Iterable[pa.RecordBatch], pending: list[PendingFile]
     ) -> Iterator[SegmentRef]:
         for part in parts:
-            ref, file = segments.write_segment(self._files, self._root, log, start, part)
+            ref, file = segments.write_segment(self._files, self._root, log, start, part, self._commit)
             pending.append(file)
             # a slice of something large would keep all of that in memory
             if ref.size <= segments.KEPT_BYTES and part.get_total_buffer_size() <= _MEMORY_FACTOR * segments.KEPT_BYTES:
