@@ -107,6 +107,23 @@ def test_every_note_is_found(notes: Notes) -> None:
     assert notes.embedder.embedded == notes.report.embedded <= notes.report.chunks
 
 
+def test_what_was_written_about_something_in_a_month(notes: Notes) -> None:
+    # a reader's question: 168 of 216 hits were of the month while it was only preferred
+    months: dict[tuple[str, str], set[str]] = {}
+    for chunk in notes.vault.list(limit=None):
+        folder, _, name = (chunk.source or "").partition("/")
+        if name and chunk.created_at:
+            months.setdefault((folder, f"{chunk.created_at:%B %Y}"), set()).add(chunk.source or "")
+    asked = sorted(key for key, sources in months.items() if len(sources) > 2)[::3]
+    found = right = 0
+    for folder, month in asked:
+        hits = notes.vault.recall(f"what did I write about {folder} in {month}?", k=3)
+        found += len(hits)
+        right += sum(f"{hit.created_at:%B %Y}" == month for hit in hits)
+    assert len(asked) > 50
+    assert right >= 0.99 * found
+
+
 def test_a_note_comes_first_for_three_words_of_its_title(notes: Notes) -> None:
     # findings, stranger 11: 82 % of a draw of 300, and the README in 1.08 of the first five places; here every third note
     first = listed = asked = 0

@@ -112,7 +112,7 @@ class InvertedSegment:
 
 
 class _Room(threading.local):
-    """A thread's room for sums, which every call leaves 0: half a megabyte of fresh pages costs more than most terms."""
+    """Room of a thread for sums, 0 between calls; fresh pages for it would cost a tenth."""
 
     def __init__(self) -> None:
         self.sums = np.zeros(MOST_ROWS)

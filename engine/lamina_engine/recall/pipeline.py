@@ -296,7 +296,9 @@ def _read_request(
         return view, request
     # who asks for all that is from a time means all of it, also what one long page holds
     whole = window.alone and window.strict
-    return view, msgspec.structs.replace(request, window=window, per_source=None if whole else request.per_source)
+    return view, msgspec.structs.replace(
+        request, window=window, text=window.topic or request.text, per_source=None if whole else request.per_source
+    )
 
 
 def _rank_pages(

@@ -36,6 +36,8 @@ EARLIEST_US: Final = -62_135_596_800_000_000  # year 1
 LATEST_US: Final = 253_402_300_800_000_000  # year 10000
 _REQUESTED_WEIGHT: Final = 0.1
 """Weight where the caller wants a preference and the profile has none."""
+_SURE: Final = 0.8
+"""Confidence of a time that bounds what somebody wrote: a date, a month, a week, and nothing vague."""
 _WORD: Final = re.compile(r"\w")
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
@@ -60,6 +62,8 @@ class TimeWindow(Struct, frozen=True):
     """Return only rows inside, if there are enough."""
     alone: bool = False
     """The question holds only the time, so every chunk in the window matches it, and by default nothing else does."""
+    topic: str | None = None
+    """Of a question for what somebody wrote then: the rest of it says no more."""
 
     def trace(self, tz: str) -> dict[str, Any]:
         """Return the window as shown by ``Hits.explain``."""
@@ -95,7 +99,15 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     start, end = (_microseconds(moment) for moment in found.window)
     alone = _is_only_time(view, request, found.phrase, start, end)
     if not alone:
-        return make_window(settings, start, end, found.confidence, found.phrase, mode) if mode else None
+        if mode is None:
+            return None
+        window = make_window(settings, start, end, found.confidence, found.phrase, mode)
+        if found.confidence < _SURE or not {"lexical", "vector"} <= set(request.lanes):
+            return window
+        from lamina_engine.time.fillers import written_topic
+
+        topic = written_topic(request.text.replace(found.phrase, " ", 1))
+        return window if topic is None else replace(window, topic=topic, strict=request.time != "prefer")
     window = make_window(settings, start, end, found.confidence, found.phrase, mode or "filter")
     return replace(window, alone=True, strict=request.time != "prefer")
 

@@ -1,4 +1,4 @@
-"""Words that name no topic: beside a time, they leave a question that is only a time.
+"""Words that name no topic: beside a time, they leave a question that is only a time, or one for what was written then.
 
 Function words, and verbs of doing, writing and happening, in the languages of the lexicon. Words that mean something
 else in English ("war", "die") are left out, since a question may mix languages.
@@ -25,29 +25,29 @@ _WORDS: Final = {
         ich wir du ihr er sie es mir uns mich was wer wie wo welche welcher welches alles etwas neues neu habe haben hab
         hat hatte hatten hast gab gibt ist sind passiert geschehen geschrieben schrieb notiert gemacht getan gearbeitet
         gelernt besprochen beschlossen entschieden geändert änderte zeig zeige mir mal denn so los notizen einträge
-        aufgeschrieben gesagt und von vom im in am aus an zu der das den dem woran worüber
+        aufgeschrieben gesagt und von vom im in am aus an zu der das den dem woran worüber über zum zur
     """,
     "fr": """
         je j tu il elle nous on vous qu que quoi quel quelle quels quelles est ce c qui ai as a avons avez ont fait faire
         écrit noté dit passé changé appris travaillé décidé discuté s y l le la les de des du d tout nouveau notes quoi
-        montre moi sur
+        montre moi sur mes nos à propos
     """,
     "es": """
         yo qué que cuáles cual cuál he has ha hemos han hice hizo hicimos hicieron escribí escribimos escrito anoté pasó
         cambió cambiado aprendí trabajé trabajamos decidimos hablamos lo el la los las de del en me nos todo nuevo notas
-        muestra hecho dije dijimos ocurrió
+        muestra hecho dije dijimos ocurrió sobre mis anotado aprendido decidido
     """,
     "it": """
         io noi che cosa cos quali ho hai ha abbiamo hanno fatto scritto annotato detto successo cambiato imparato lavorato
-        deciso è e ci il lo la le i di del della tutto nuovo note mostra mi su
+        deciso è e ci il lo la le i di del della tutto nuovo note mostra mi su sul sulla mie
     """,
     "pt": """
         eu nós o que quê quais fiz fez fizemos fizeram escrevi escrevemos escrito anotei aconteceu mudou aprendi trabalhei
-        decidimos foi disse a os as de do da em no na tudo novo notas mostre me
+        decidimos foi disse a os as de do da em no na tudo novo notas mostre me sobre minhas
     """,
     "nl": """
         ik wij we jij wat welke heb hebben heeft had gedaan geschreven genoteerd gezegd gebeurd gebeurde veranderd geleerd
-        gewerkt besloten is er de het een van alles nieuw notities toon mij aan deed schreef
+        gewerkt besloten is er de het een van alles nieuw notities toon mij aan deed schreef over mijn
     """,
     "ru": """
         я мы ты что чего кто какие был была было были делал делала делали сделал сделала сделали писал писала писали
@@ -75,8 +75,23 @@ _CJK: Final = re.compile(
 )  # fmt: skip
 _WORD: Final = re.compile(r"\w+")
 
+_NOTES: Final = """
+    notes entries memories notizen einträge notas notities
+    escribí escribimos anoté aprendí decidimos escrevi escrevemos anotei aprendi
+"""
+"""Of these the words for what is made on the day of which a question speaks; verbs with their person in them."""
+_WRITING: Final = """
+    write writing written wrote note noted learn learned learnt log logged record recorded save saved decide decided discuss
+    discussed geschrieben schrieb notiert aufgeschrieben gelernt besprochen beschlossen entschieden écrit noté appris décidé
+    discuté escrito anotado aprendido scritto annotato imparato deciso geschreven schreef genoteerd geleerd besloten
+"""
+"""The same of verbs, beside a writer."""
+_WRITERS: Final = "i we my our ich wir je j nous on yo he hemos io noi ho abbiamo eu nós ik wij"
 
 _FOLDED: Final = tuple(frozenset(fold(words).split()) for words in _WORDS.values())
+_MADE: Final = frozenset(fold(_NOTES).split())
+_MAKING: Final = frozenset(fold(_WRITING).split())
+_MAKERS: Final = frozenset(fold(_WRITERS).split())
 
 
 def names_no_topic(text: str) -> bool:
@@ -86,3 +101,25 @@ def names_no_topic(text: str) -> bool:
         return True
     whole = "".join(_WORD.findall(text))
     return not whole.isascii() and _CJK.fullmatch(whole) is not None
+
+
+def written_topic(text: str) -> str | None:
+    """Return the topic of a question, without its time, for what somebody wrote then; None where it asks something else.
+
+    Examples
+    --------
+    >>> written_topic("what did I write about connection pools?")
+    'connection pools'
+    >>> written_topic("what did Anna write about connection pools?") is None
+    True
+    """
+    words = [(fold(match.group()), *match.span()) for match in _WORD.finditer(text)]
+    for known in _FOLDED:
+        topic = [place for place, (word, _, _) in enumerate(words) if word not in known]
+        if not topic:
+            return None
+        first, last = topic[0], topic[-1]
+        around = {word for word, _, _ in (*words[:first], *words[last + 1 :])}
+        if around & _MADE or (around & _MAKING and around & _MAKERS):
+            return text[words[first][1] : words[last][2]]
+    return None

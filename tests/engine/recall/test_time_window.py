@@ -197,9 +197,45 @@ def test_a_time_without_a_note_of_it_has_no_answer_and_says_so(diary: Vault) -> 
     assert (list(hits), hits.read_as) == ([], "2026-08-11 to 2026-08-12")
 
 
+# ---------------------------------------------------------------- a question for what was written then
+
+
 @pytest.mark.parametrize(
-    "query", ["war in March", "the March release", "what did Grace do last month", "cache last month"]
-)
+    "query",
+    [
+        "what did I write about the migration in March 2026?", "what have we decided on migrations in March 2026",
+        "did I note anything about migration in March 2026", "migration notes from March 2026", "in March 2026, what did we learn about the migration?",
+        "was habe ich im März 2026 über migration geschrieben?", "qu'ai-je écrit sur la migration en mars 2026 ?",
+        "¿qué escribí sobre migration en marzo de 2026?", "cosa ho scritto sulla migration a marzo 2026?",
+        "o que escrevi sobre migration em março de 2026?", "wat heb ik in maart 2026 over migration geschreven?",
+    ],
+)  # fmt: skip
+def test_what_was_written_then_comes_before_what_matches_better(tmp_path: Path, query: str) -> None:
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add(
+            "Migration, month by month: what was written in March, and what we learn.",
+            id="other",
+            created_at="2025-11-02",
+        )
+        vault.add("The migration waits for a copy of the orders.", id="then", created_at="2026-03-10")
+        vault.add("Lunch is at noon.", id="lunch", created_at="2026-03-11")
+        hits = vault.recall(query, 3)
+        assert hits[0].id == "then"
+        assert hits.explain()["time"]["filter"]
+        assert not vault.recall(query, 3, time="prefer").explain()["time"]["filter"]
+
+
+def test_where_nothing_was_written_then_the_nearest_is_no_answer(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add("The migration waits for a copy of the orders.", id="then", created_at="2026-03-10")
+        hits = vault.recall("what did I write about the migration last month?")
+        assert ([hit.id for hit in hits], hits.confidence) == (["then"], 0.0)
+
+
+@pytest.mark.parametrize(
+    "query", ["war in March", "the March release", "what did Grace do last month", "cache last month",
+              "what did Grace write about caches in March 2026", "customers added in 2019", "notes about the cache of late"],
+)  # fmt: skip
 def test_a_question_that_names_something_is_no_question_of_time_alone(diary: Vault, query: str) -> None:
     time = diary.recall(query, 30).explain().get("time")
     assert time is None or not time["filter"]
