@@ -71,6 +71,8 @@ _COOKIE_PAIR = re.compile(
 )
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_COOKIE_VALUE = re.compile(r"(?<=[\w.-])=[\w%.+/:~-]{8}")
+"""What every pair has: looked for first, as the pair's own expression tries each word of a text."""
 
 
 def _hidden(value: str) -> bool:
@@ -228,7 +230,10 @@ def cookie(text: str, at: int) -> list[Span]:
     match = _COOKIE.match(text, at)
     if match is None:
         return []
-    pairs = _COOKIE_PAIR.finditer(text, match.end(), min(len(text), match.end() + 4_000))
+    stop = min(len(text), match.end() + 4_000)
+    if _COOKIE_VALUE.search(text, match.end(), stop) is None:
+        return []
+    pairs = _COOKIE_PAIR.finditer(text, match.end(), stop)
     return [(*pair.span(1), "cookie") for pair in pairs if is_random(pair[1]) and not _hidden(pair[1])]
 
 
@@ -251,6 +256,8 @@ class Context(NamedTuple):
     back: int
     """Characters from the start of the match to the literal."""
     find: Callable[[str, int], list[Span]]
+    lead: str = ""
+    """What every match begins with, lower case."""
 
 
 CONTEXTS = (
@@ -261,18 +268,18 @@ CONTEXTS = (
     Context(("ls0t",), 0, encoded_key),
     Context(("te-l",), 5, putty_key),
     Context(tuple(f"{c}://" for c in "abcdefghijklmnopqrstuvwxyz0123456789"), -1, url_credentials),
-    Context(("oriz",), 4, authorization),
-    Context(("bear",), 0, bearer),
-    Context(("basi",), 0, basic),
+    Context(("oriz",), 4, authorization, "authorization"),
+    Context(("bear",), 0, bearer, "bearer"),
+    Context(("basi",), 0, basic, "basic"),
     Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
-    Context(("mysq",), 0, _option(_MYSQL)),
-    Context(("iadb",), 3, _option(_MYSQL)),
-    Context(("sshp",), 0, _option(_SSHPASS)),
-    Context(("is-c",), 3, _option(_REDIS)),
-    Context(("logi",), 0, _option(_LOGIN)),
-    Context(("fied",), 6, _option(_IDENTIFIED)),
+    Context(("mysq",), 0, _option(_MYSQL), "mysql"),
+    Context(("iadb",), 3, _option(_MYSQL), "mariadb"),
+    Context(("sshp",), 0, _option(_SSHPASS), "sshpass"),
+    Context(("is-c",), 3, _option(_REDIS), "redis-cli"),
+    Context(("logi",), 0, _option(_LOGIN), "login"),
+    Context(("fied",), 6, _option(_IDENTIFIED), "identified"),
     Context(("@tcp", "@uni"), 0, driver_address),
-    Context(("okie",), 2, cookie),
+    Context(("okie",), 2, cookie, "cookie"),
     Context(("akia", "asia"), 0, aws_pair),
 )
 """All finders, in no particular order."""
@@ -403,6 +410,8 @@ class Word(NamedTuple):
     key: KeyClass
     regex: re.Pattern[str]
     """Matches from the word's first letter through the separator."""
+    lead: str
+    """What every match begins with, lower case."""
     spoken: bool
     """True if a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
     where the word is a verb, nor "tiktoken `x`"."""
@@ -416,6 +425,12 @@ class Value(NamedTuple):
     form: Form
 
 
+def _lead(regex: str) -> str:
+    """Return the letters that the expression of a key word begins with."""
+    found = re.match(r"[a-z]*(?!\?)", regex)  # a letter before a question mark may be left out
+    return found[0] if found else ""
+
+
 def _regex(word: str, *, bounded: bool = False, flags: int = re.IGNORECASE | re.ASCII) -> re.Pattern[str]:
     return re.compile((_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER, flags)
 
@@ -427,7 +442,7 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         table.setdefault(literal, []).append((back, word))
 
     def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
-        return Word(key, _regex(regex, bounded=bounded), spoken)
+        return Word(key, _regex(regex, bounded=bounded), _lead(regex), spoken)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
@@ -453,7 +468,7 @@ WORDS = _table()
 """Key words by search literal, each with the characters from the word's start to the literal."""
 
 _WORLD_WORDS = tuple(
-    (form, Word(KeyClass.PASSWORD, _regex(word, flags=re.IGNORECASE), True))
+    (form, Word(KeyClass.PASSWORD, _regex(word, flags=re.IGNORECASE), "", True))
     for word in _WORLD
     for form in dict.fromkeys((word, word.capitalize(), word.upper()))
 )

@@ -33,13 +33,15 @@ class Pattern(NamedTuple):
     regex: str
     back: tuple[int, ...] = (0,)
     """Characters from the start of a match to its literal; each is tried."""
+    gaps: bool = False
+    """True if other than letters, digits and the signs of tokens may stand among the first characters of a match."""
     mixed: bool = False
     """True if the match must also look random: words joined by hyphens have the same shape."""
 
 
 def _prefixed(kind: str, literals: str, body: str, *, back: int = 0, mixed: bool = False) -> Pattern:
     """Build the pattern of a token with borders on both sides; literals are separated by spaces."""
-    return Pattern(kind, tuple(literals.split()), LEFT + body + RIGHT, (back,), mixed)
+    return Pattern(kind, tuple(literals.split()), LEFT + body + RIGHT, (back,), mixed=mixed)
 
 
 def _spread(prefix: str, characters: str) -> str:
@@ -217,8 +219,13 @@ _ENCODED = (
         tuple(_spread("eyj", _ALNUM + "_-").split()),
         LEFT + r"eyJ[A-Za-z0-9_-]{8,1500}\.eyJ[A-Za-z0-9_-]{6,16000}(?:\.[A-Za-z0-9_-]{0,4000})?",
     ),
-    Pattern("jwk-private-key", ('"d":', '"k":', '"p":', '"q":'), r'"[dkpq]":\s{0,4}"([A-Za-z0-9_-]{40,2000}={0,2})"'),
-    Pattern("pgpass", ("5432",), r"5432:[^:\s]{1,80}:[^:\s]{1,80}:([^\s:]{4,200})(?=\s|\Z)"),
+    Pattern(
+        "jwk-private-key",
+        ('"d":', '"k":', '"p":', '"q":'),
+        r'"[dkpq]":\s{0,4}"([A-Za-z0-9_-]{40,2000}={0,2})"',
+        gaps=True,
+    ),
+    Pattern("pgpass", ("5432",), r"5432:[^:\s]{1,80}:[^:\s]{1,80}:([^\s:]{4,200})(?=\s|\Z)", gaps=True),
 )
 
 PATTERNS: tuple[Pattern, ...] = (

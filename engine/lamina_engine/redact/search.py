@@ -20,11 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.redact.contexts import CONTEXTS, WORDS, Context, Word, find_assignment, world_places
+from lamina_engine.redact.contexts import (
+    CONTEXTS,
+    WORDS,
+    Context,
+    Word,
+    find_assignment,
+    url_credentials,
+    world_places,
+)
 from lamina_engine.redact.patterns import PATTERNS
 from lamina_engine.redact.values import is_random
 from lamina_kernels._jit import compiled_before, is_ready, warm
-from lamina_kernels.literals import find_grams, gram_table
+from lamina_kernels.literals import FREE, LINK, TOKEN, Surroundings, check_places, find_grams, gram_table
 
 GRAM = 4
 """Characters of a literal."""
@@ -38,6 +46,7 @@ _SHORT = 1 << 11  # bytes up to which a look at each costs less than some thirty
 _BULK = 1 << 23  # bytes from which on it pays to load the kernel, which does the same
 _MANY_TEXTS = 8_192  # small texts from which on the same holds, as for bulk analysis
 _BLOCK = 1 << 17  # bytes; smaller blocks pay more in calls, larger ones leave the second-level cache
+_KERNELS = (find_grams, check_places)
 
 
 def as_bytes(text: str) -> NDArray[np.uint8]:
@@ -48,14 +57,14 @@ def as_bytes(text: str) -> NDArray[np.uint8]:
 @functools.cache
 def load_kernel() -> threading.Thread:
     """Load the kernel on a thread, once a process; one small text alone is not worth it."""
-    return warm((find_grams,))
+    return warm(_KERNELS)
 
 
 def prepare_kernel(texts: int) -> None:
     """Load the kernel for many small texts: now if it is in the cache, else on a thread."""
     if texts >= _MANY_TEXTS:
         loading = load_kernel()
-        if compiled_before((find_grams,)):
+        if compiled_before(_KERNELS):
             loading.join()
 
 
@@ -182,6 +191,7 @@ class _Shape(NamedTuple):
     regex: re.Pattern[str]
     group: int
     mixed: bool
+    gaps: bool
 
 
 _Finder = _Shape | Context | Word
@@ -192,7 +202,7 @@ def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
     rows: list[tuple[str, int, _Finder]] = []
     for pattern in PATTERNS:
         regex = re.compile(pattern.regex, re.ASCII)
-        shape = _Shape(pattern.kind, regex, min(regex.groups, 1), pattern.mixed)
+        shape = _Shape(pattern.kind, regex, min(regex.groups, 1), pattern.mixed, pattern.gaps)
         rows += [(literal, back, shape) for literal in pattern.literals for back in pattern.back]
     rows += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
     rows += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
@@ -206,6 +216,29 @@ def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
 
 
 _SCAN, _FINDERS = _finders()
+
+
+def _surroundings() -> Surroundings:
+    """Return what must stand around each literal for one of its finders to find anything."""
+    rows = [row for finders in _FINDERS for row in finders]
+    leads = [b"" if isinstance(finder, _Shape) else finder.lead.encode("ascii") for _, finder in rows]
+    folded = np.frombuffer(b"".join(leads), np.uint8) | np.uint8(_FOLD)
+    return Surroundings(
+        starts=np.cumsum([0, *map(len, _FINDERS)], dtype=np.int64),
+        backs=np.array([back for back, _ in rows], np.int64),
+        lead_starts=np.cumsum([0, *map(len, leads)], dtype=np.int64),
+        leads=folded,
+        follows=np.array([_follows(finder) for _, finder in rows], np.int64),
+    )
+
+
+def _follows(finder: _Finder) -> int:
+    if isinstance(finder, _Shape):
+        return FREE if finder.gaps else TOKEN
+    return LINK if isinstance(finder, Context) and finder.find is url_credentials else FREE
+
+
+_AROUND = _surroundings()
 
 
 def places(text: str) -> list[Place]:
@@ -239,7 +272,12 @@ def _batch_places(texts: Sequence[str]) -> Iterator[tuple[int, list[Place]]]:
 
 
 def _group_places(group: Sequence[str], first: int) -> Iterator[tuple[int, list[Place]]]:
-    positions, numbers = _SCAN.hits(as_bytes("\n".join(group)))
+    text = as_bytes("\n".join(group))
+    positions, numbers = _SCAN.hits(text)
+    if is_ready(check_places):  # a place that is left out finds nothing: only work is spared
+        hopeful = np.empty(positions.size, np.uint8)
+        check_places(text, positions, numbers, _AROUND, hopeful)
+        positions, numbers = positions[hopeful > 0], numbers[hopeful > 0]
     sizes = np.fromiter(map(len, group), np.int64, len(group)) + 1
     begins = np.cumsum(sizes) - sizes
     owners = np.searchsorted(begins, positions, side="right") - 1

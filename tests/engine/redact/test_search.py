@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +15,11 @@ from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.redact import search
-from lamina_engine.redact.contexts import WORDS
-from lamina_engine.redact.patterns import PATTERNS
+from lamina_engine.redact.contexts import _BOUNDARY, WORDS
+from lamina_engine.redact.patterns import PATTERNS, Pattern
 from lamina_engine.redact.redactor import Redactor
 from lamina_engine.redact.search import LiteralScan, as_bytes
+from lamina_kernels.literals import _TOKENS, TOKEN_BYTES
 
 GRAMS = ("abcd", "ghp_", "://x", "AAAA", '"d":', "a1b2")
 SCAN = LiteralScan(GRAMS)
@@ -120,3 +125,65 @@ def test_the_kernel_and_numpy_and_one_by_one_see_the_same() -> None:
 def test_real_notes(notes_vault: Path) -> None:
     texts = [path.read_text("utf-8", "replace") for path in sorted(notes_vault.rglob("*.md"))]
     assert findings(texts) == alone(texts)
+
+
+def test_leaving_out_places_changes_no_finding(notes_vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [path.read_text("utf-8", "replace") for path in sorted(notes_vault.rglob("*.md"))]
+    texts += [f"{before}{literal}{after}" for literal in LITERALS for before in ("", "x", "\n") for after in FRAGMENTS]
+    search.load_kernel().join()
+    got = findings(texts)
+    monkeypatch.setattr(search, "is_ready", lambda kernel: False)
+    assert findings(texts) == got
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.kind)
+def test_a_pattern_without_gaps_matches_nothing_that_its_surroundings_leave_out(pattern: Pattern) -> None:
+    tree = _parser.parse(pattern.regex)
+    other = _letters(tree) - set(np.flatnonzero(_TOKENS).tolist())
+    assert pattern.gaps or (tree.getwidth()[0] >= TOKEN_BYTES and not other)
+
+
+def _letters(items: Iterable[tuple[object, Any]]) -> set[int]:
+    """Return the ASCII letters that may stand anywhere in a match."""
+    found: set[int] = set()
+    for kind, value in items:
+        if kind is _constants.LITERAL:
+            found.add(value)
+        elif kind is _constants.IN:
+            found |= {code for code in range(128) if _in_class(code, value)}
+        elif kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT):
+            found |= _letters(value[2])
+        elif kind is _constants.SUBPATTERN:
+            found |= _letters(value[3])
+        elif kind is _constants.BRANCH:
+            found |= set().union(*map(_letters, value[1]))
+        else:
+            assert kind in (_constants.ASSERT, _constants.ASSERT_NOT, _constants.AT), kind
+    return found
+
+
+def _in_class(code: int, items: Iterable[tuple[object, Any]]) -> bool:
+    parts = list(items)
+    inside = any(
+        (kind is _constants.LITERAL and value == code)
+        or (kind is _constants.RANGE and value[0] <= code <= value[1])
+        or (kind is _constants.CATEGORY and re.fullmatch(_CATEGORIES[value], chr(code)) is not None)
+        for kind, value in parts
+    )
+    return inside != (parts[0][0] is _constants.NEGATE)
+
+
+_CATEGORIES = {
+    _constants.CATEGORY_DIGIT: r"\d",
+    _constants.CATEGORY_SPACE: r"\s",
+    _constants.CATEGORY_WORD: r"\w",
+}
+
+
+def test_a_key_word_begins_with_its_lead() -> None:
+    for rows in WORDS.values():
+        for _, word in rows:
+            assert word.lead
+            found = word.regex.pattern.removeprefix(_BOUNDARY)
+            assert found.startswith(word.lead)
+            assert found[len(word.lead)] not in "?*{|"
