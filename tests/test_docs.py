@@ -95,6 +95,7 @@ def test_a_command_line_has_a_command_and_options_that_exist(line: str) -> None:
             command = command.get_command(context, words[0])
         if isinstance(command, EvalCommand):
             command = command.command_for(words[1:])
+            words = [word for word in words if word != command.name]
     assert command is not None, f"no command {words[0]!r}"
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-") and word != "-"} <= known

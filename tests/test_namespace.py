@@ -33,7 +33,7 @@ METHODS = {
     "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
-    "diff", "judge", "why_not", *ACCESSORS,
+    "diff", "judge", "tune", "why_not", *ACCESSORS,
 }  # fmt: skip
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
 CANNOT_FAIL = {"close", "now", "path", "tz", *ACCESSORS}

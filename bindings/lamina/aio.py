@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from lamina_engine.context.rendering import ContextBlock
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.embed.resolve import EmbedderSpec
+    from lamina_engine.evaluation.tuning import TuneReport
     from lamina_engine.facts.extract import ExtractReport
     from lamina_engine.facts.predicates import Declaration, Predicate
     from lamina_engine.facts.schema import Alias, Entity, Resolution
@@ -899,6 +900,15 @@ class AsyncVault:
             workers=workers,
             progress=progress,
         )
+
+    async def tune(
+        self, sample: int = 300, *, write: bool = True, progress: bool | Callable[[Progress], None] = False
+    ) -> TuneReport:
+        """Learn the share of vectors from the vault's own titles, headings and links.
+
+        See `Vault.tune`.
+        """
+        return await asyncio.to_thread(self.vault.tune, sample, write=write, progress=progress)
 
     async def compact(self) -> CompactReport:
         """Join small files of the log; history, row numbers and readers are not affected.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from lamina_engine.clock import zone
 from lamina_engine.errors import InvalidArgument, InvalidConfig
@@ -27,6 +28,8 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str = "wordllama"
     """A name of `EMBEDDERS`, or ``custom`` where the caller must bring the embedder."""
+    shares: dict[str, Annotated[float, Meta(ge=0.0, le=1.0)]] = {}
+    """``[embedding.shares]``: share of the vector lane by the identity of a model; see ``lamina eval --tune``."""
 
 
 class FactsConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +87,7 @@ def load(root: Path) -> Config:
         config = msgspec.convert(tomllib.loads(content.decode()), Config)
     except (ValueError, RecursionError) as error:  # also of a number with thousands of digits
         raise InvalidConfig(
-            f"{path}: {error}; keys are name, tz, profile, [embedding] model, [facts] identity, [facts.intents.<name>], "
+            f"{path}: {error}; keys are name, tz, profile, [embedding] model, shares, [facts] identity, [facts.intents.<name>], "
             "[sessions] thinking, max_tokens, min_tokens, [profiles.<name>], [settings]"
         ) from error
     try:
@@ -114,35 +117,52 @@ def initial_text(name: str, model: str, tz: str) -> str:
 
 def set_model(text: str, model: str) -> str:
     """Return the text of a ``vault.toml`` with another embedding model, the rest unchanged."""
+    return _set_value(text, ("embedding",), "model", _quoted(model))
+
+
+def set_share(text: str, identity: str, share: float) -> str:
+    """Return the text of a ``vault.toml`` with another vector share of a model."""
+    return _set_value(text, ("embedding", "shares"), identity, repr(share))
+
+
+def _set_value(text: str, table: tuple[str, ...], key: str, value: str) -> str:
+    """Return a TOML text with another value of a table's key, the rest unchanged."""
     before = tomllib.loads(text)
-    wanted = {**before, "embedding": {**before.get("embedding", {}), "model": model}}
+    wanted = copy.deepcopy(before)
+    inner = wanted
+    for name in table:
+        inner = inner.setdefault(name, {})
+    inner[key] = tomllib.loads(f"value = {value}")["value"]
     if before == wanted:
         return text
-    for changed in _with_value(text.splitlines(keepends=True), _quoted(model)):
+    name = key if _BARE.fullmatch(key) else _quoted(key)
+    for changed in _with_value(text.splitlines(keepends=True), table, name, value):
         with contextlib.suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(changed) == wanted:
                 return changed
+    header = ".".join(table)
     raise InvalidConfig(
-        f"the embedding model in {FILE} cannot be changed by its line alone; write [embedding] and, below, model = ..."
+        f"{key} of [{header}] in {FILE} cannot be changed by its line alone; write [{header}] and, below, {name} = {value}"
     )
 
 
-_MODEL = re.compile(r"""(.*?\bmodel[ \t]*=[ \t]*)(?:"(?:[^"\\]|\\.)*"|'[^']*')""")
-_TABLE = re.compile(r"[ \t]*\[[ \t]*embedding[ \t]*\]")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_OLD = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\d.]+)"""
 
 
-def _with_value(lines: list[str], value: str) -> Iterator[str]:
-    """Yield candidate texts with another ``model = ...`` value, or with such a line added."""
+def _with_value(lines: list[str], table: tuple[str, ...], name: str, value: str) -> Iterator[str]:
+    """Yield candidate texts with the value in the key's line, or in a new one."""
+    old = re.compile(rf"(.*?(?<![\w-]){re.escape(name)}[ \t]*=[ \t]*){_OLD}")
+    header = re.compile(r"[ \t]*\[[ \t]*" + r"[ \t]*\.[ \t]*".join(table) + r"[ \t]*\]")
     for i, line in enumerate(lines):
-        found = _MODEL.match(line)
+        found = old.match(line)
         if found:
             yield "".join([*lines[:i], found[1], value, line[found.end() :], *lines[i + 1 :]])
     for i, line in enumerate(lines):
-        if _TABLE.match(line):
-            yield "".join([*lines[:i], line.rstrip("\n"), f"\nmodel = {value}\n", *lines[i + 1 :]])
-    yield "".join(
-        [*lines, f"{'' if not lines or lines[-1].endswith(chr(10)) else chr(10)}\n[embedding]\nmodel = {value}\n"]
-    )
+        if header.match(line):
+            yield "".join([*lines[:i], line.rstrip("\n"), f"\n{name} = {value}\n", *lines[i + 1 :]])
+    end = "" if not lines or lines[-1].endswith(chr(10)) else chr(10)
+    yield "".join([*lines, f"{end}\n[{'.'.join(table)}]\n{name} = {value}\n"])
 
 
 def _quoted(text: str) -> str:

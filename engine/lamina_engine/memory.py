@@ -177,6 +177,11 @@ class Memory:
             known = present if present is not None and present.identity == space.identity else self._follow(space)
         return known if known is not None else self.embedder
 
+    def vector_share(self, space: Space | None) -> float:
+        """Return the share of vectors in a space: as tuned here, else as its model asks."""
+        tuned = self.config.embedding.shares.get(space.identity) if space is not None else None
+        return self.embedder_for(space).lane_weight if tuned is None else tuned
+
     def _follow(self, space: Space) -> Embedder | None:
         """Find a space's model in ``vault.toml``, or, as that is written later, among the bundled."""
         config = configuration.load(self.root)

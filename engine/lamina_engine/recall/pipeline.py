@@ -442,7 +442,7 @@ def _given_share(memory: Memory, view: View, request: Request) -> float:
     """Return the share of brought distances: the vector lane's, or all without vectors."""
     share = request.profile.vector_share
     if share is None:
-        share = memory.embedder_for(view.snapshot.space).lane_weight if view.vector_rows else 1.0
+        share = memory.vector_share(view.snapshot.space) if view.vector_rows else 1.0
     return share
 
 
@@ -531,7 +531,7 @@ def _vector_share(memory: Memory, view: View, request: Request) -> float:
     if "vector" not in request.lanes or not view.vector_rows:
         return 0.0
     share = request.profile.vector_share
-    return memory.embedder_for(view.snapshot.space).lane_weight if share is None else share
+    return memory.vector_share(view.snapshot.space) if share is None else share
 
 
 def _intent(view: View, request: Request) -> str | None:
