@@ -145,8 +145,8 @@ class Topics:
         Returns
         -------
         pyarrow.Table
-            ``id``, ``title``, ``type``, ``project``, ``topic`` (its id), ``freshness``, ``created_us``, ``recorded_us``,
-            ``gone_us``, ``x``, ``y``; one row for each active chunk that has a vector. With ``history`` one for each time from
+            ``id``, ``title``, ``type``, ``project``, ``collection``, ``topic`` (its id), ``freshness``, ``created_us``,
+            ``recorded_us``, ``gone_us``, ``x``, ``y``; one row for each active chunk that has a vector. With ``history`` one for each time from
             ``recorded_us`` to before ``gone_us`` (null: still) in which a version was active.
 
         Raises

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_AT_ONCE: Final = 500
 _NONE: Final = 65_535
-_CATEGORIES: Final = ("topic", "type", "project", "freshness")
+_CATEGORIES: Final = ("topic", "type", "project", "collection", "freshness")
 
 
 class Points(NamedTuple):

@@ -3,7 +3,8 @@
 import { ask } from "/static/api.js";
 import { command, count, day, h, quoted, s } from "/static/dom.js";
 import { kept } from "/static/kept.js";
-import { drawNetwork, PALETTE } from "/static/network.js";
+import { drawNetwork } from "/static/network.js";
+import { lookOf } from "/static/palette.js";
 import { chunkLink, choice, emptiness, field, missing } from "/static/parts.js";
 import { change, current, go } from "/static/state.js";
 
@@ -28,7 +29,7 @@ export default {
       kept ? "" : h("label", {}, "Show", h("select", { onchange: (event) => go("graph", { of: event.target.value, as_of: params.as_of }) },
         h("option", { value: "" }, "entities"), h("option", { value: "links", selected: params.of === "links" }, "links of chunks"))),
       finder, filters,
-      params.center ? choice("Hops", "hops", ["1", "3", "4"], params, "2") : "",
+      params.center ? choice("Hops", "hops", ["1", "3", "4"], params, "2", { at: "" }) : "",
       kept ? "" : field("As known on", "as_of", params, { type: "date" }),
     ];
   },
@@ -69,8 +70,7 @@ function show(graph, params, signal) {
   const sizes = new Map();
   for (const { category } of nodes) sizes.set(category, (sizes.get(category) ?? 0) + 1);
   const categories = [...sizes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  const place = new Map(categories.map(([name], i) => [name, Math.min(i, PALETTE.length - 1)]));
-  const kind = (category) => `f${place.get(category) + 1}`;
+  const looks = new Map(categories.map(([name], i) => [name, lookOf(i)]));
   const now = millis(graph.now) || Date.now();
   const dated = [...edges, ...nodes.flatMap((each) => each.facts)];
   const moments = [...new Set([...dated.flatMap((each) => [millis(each.valid_from), millis(each.valid_to)]).filter(Number.isFinite), now])].sort((a, b) => a - b);
@@ -85,22 +85,13 @@ function show(graph, params, signal) {
     past[i] = all.length > 0 && all.every(gone);
   });
 
-  const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": "Graph. Arrow keys move, + and - zoom, 0 shows all; its nodes are listed below." });
-  const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
   const card = h("section", { class: "card", "aria-label": "Chosen node", hidden: true });
   const list = h("ul", { class: "list topics" });
   const listed = h("h3", {});
-  const net = drawNetwork(canvas, {
-    nodes, edges, colours: nodes.map(({ category }) => PALETTE[place.get(category)]), begun,
+  const net = drawNetwork({
+    nodes, edges, looks: nodes.map(({ category }) => looks.get(category)), begun, tell: summary,
     state: () => ({ chosen: state.chosen, hidden, dimmed: (i) => !matches(i), gone }),
     onchoose: (i) => change({ node: nodes[i]?.id ?? "" }),
-    onhover(i, event) {
-      tip.hidden = i < 0;
-      if (i < 0) return;
-      tip.replaceChildren(...summary(i));
-      tip.style.left = `${Math.max(0, Math.min(event.offsetX + 14, canvas.clientWidth - 300))}px`;
-      tip.style.top = `${event.offsetY + 14}px`;
-    },
   }, signal);
 
   const relation = (edge, i) => (edge.source === i ? [edge.label, edge.target] : [`${edge.label} (from)`, edge.source]);
@@ -129,9 +120,9 @@ function show(graph, params, signal) {
     const [facts, relations] = current_of(i);
     const span = (each) => [each.valid_from && `since ${day(each.valid_from)}`, each.valid_to && `until ${day(each.valid_to)}`].filter(Boolean).join(" ");
     return card.replaceChildren(
-      h("h3", {}, dot(kind(category)), " ", label), h("p", { class: "meta" }, category),
+      h("h3", {}, dot(looks.get(category)), " ", label), h("p", { class: "meta" }, category),
       h("p", {}, links ? [chunkLink(id, "Open the chunk", "other"), " · "] : kept ? "" : [h("button", { type: "button", class: "plain", onclick: () => go("facts", { entity: id }) }, "Facts"), " · "],
-        h("button", { type: "button", class: "plain", onclick: () => change({ center: id, node: id }) }, "Only what lies around it")),
+        h("button", { type: "button", class: "plain", onclick: () => change({ center: id, node: id, at: "" }) }, "Only what lies around it")),
       h("table", {}, h("tbody", {}, facts.map((each) => h("tr", {}, h("th", { scope: "row" }, plain(each.key)), h("td", {}, each.value, " ", h("small", {}, span(each))))))),
       relations.length ? h("ul", { class: "list" }, relations.map((edge) => {
         const [name, other] = relation(edge, i);
@@ -167,14 +158,14 @@ function show(graph, params, signal) {
     h("input", { type: "checkbox", value: name, onchange: () => {
       const off = [...filters.querySelectorAll("input")].filter((each) => !each.checked).map((each) => each.value);
       change({ hide: off.length ? JSON.stringify(off) : "" }, { replace: true });
-    } }), dot(kind(name)), h("span", {}, name), h("small", {}, n))));
+    } }), dot(looks.get(name)), h("span", {}, name), h("small", {}, n))));
   const input = finder.querySelector("input");
   input.addEventListener("input", () => { state.found = input.value.trim().toLowerCase() || null; refresh(); });
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.stopPropagation();
     const [first] = describeList();
-    if (state.found && !links && graph.left_out && (first === undefined || nodes[first].id.toLowerCase() !== state.found)) change({ center: input.value.trim(), node: "", find: "" });
+    if (state.found && !links && graph.left_out && (first === undefined || nodes[first].id.toLowerCase() !== state.found)) change({ center: input.value.trim(), node: "", find: "", at: "" });
     else if (first !== undefined) change({ node: nodes[first].id, find: input.value.trim() });
   });
 
@@ -196,7 +187,8 @@ function show(graph, params, signal) {
     slider.value = Math.max(moments.findLastIndex((each) => each <= wanted), 0);
     tell();
     refresh();
-    if (state.chosen >= 0 && state.chosen !== before && canvas.dataset.rest && document.activeElement !== canvas) net.centre(state.chosen);
+    const moved = net.look(given.at);
+    if (!moved && state.chosen >= 0 && state.chosen !== before && net.canvas.dataset.rest && document.activeElement !== net.canvas) net.centre(state.chosen);
   };
   apply(current().params);
 
@@ -207,8 +199,8 @@ function show(graph, params, signal) {
       ? [`${whole} around “${nodes[number.get(graph.center)]?.label ?? graph.center}”; ${graph.left_out.toLocaleString("en")} further ones are left out. `, links ? "" : "Find another by name, and Enter shows what lies around it. "]
       : `${whole}, ${count(edges.length, links ? "link" : "relation")}. `,
       "Drag moves, the wheel zooms, a click shows what a node has to do with."),
-    graph.center !== null ? h("p", {}, h("button", { type: "button", onclick: () => change({ center: "", hops: "" }) }, "The whole graph")) : "",
-    h("div", { class: "drawing" }, h("div", { class: "net" }, canvas, net.buttons, tip), card),
+    params.center ? h("p", {}, h("button", { type: "button", onclick: () => change({ center: "", hops: "", at: "" }) }, "The whole graph")) : "",
+    h("div", { class: "drawing" }, net.element, card),
     moments.length > 1 ? h("label", { class: "time" }, slider, said) : "",
     listed, list,
   ];
@@ -224,5 +216,6 @@ function read(hide) {
   }
 }
 
-/** A dot of a category's colour. */
-const dot = (kind) => s("svg", { viewBox: "0 0 10 10", class: "dot", "aria-hidden": "true" }, s("circle", { cx: 5, cy: 5, r: 5, class: kind }));
+/** A category's dot or ring. */
+const dot = ({ colour, ring }) => s("svg", { viewBox: "0 0 10 10", class: "dot", "aria-hidden": "true" },
+  ring ? s("circle", { cx: 5, cy: 5, r: 3.75, fill: "none", stroke: colour, "stroke-width": 2.5 }) : s("circle", { cx: 5, cy: 5, r: 5, fill: colour }));

@@ -6,7 +6,7 @@ import { dayOf, histogram, startOf } from "/static/histogram.js";
 import { colour } from "/static/palette.js";
 import { choice, chunkLink, emptiness, missing } from "/static/parts.js";
 import { Plot } from "/static/plot.js";
-import { NOW, isDated, match, moments, outline, read, within } from "/static/points.js";
+import { NOW, isDated, match, moments, outline, read, readArea, within, writeArea } from "/static/points.js";
 import { change, current } from "/static/state.js";
 
 const FIELDS = ["type", "project", "age", "freshness"];
@@ -36,7 +36,7 @@ export default {
     }
     drawn = new Drawn(points, signal);
     drawn.update(params);
-    return drawn.content();
+    return drawn.content(params);
   },
 
   update(params) {
@@ -49,10 +49,10 @@ class Drawn {
   constructor(points, signal) {
     Object.assign(this, { points, signal, blocks: new Map(), moments: moments(points) });
     this.plot = new Plot(points, {
-      pick: async (i) => change({ chunk: (await this.nameOf(i)).id }),
+      click: async (i) => change({ chunk: (await this.nameOf(i)).id }),
+      tell: (i) => this.tipOf(i),
       choose: (polygon) => this.choose(polygon),
-      tip: (i) => this.tipOf(i),
-    });
+    }, signal);
     this.histogram = histogram(points);
     this.legend = h("div", { class: "legend" });
     this.topics = h("section", { "aria-label": "Topics on the map" });
@@ -67,19 +67,21 @@ class Drawn {
       type: "button", "aria-pressed": "false", title: "Or hold Shift and draw; with the keyboard: Enter on the map",
       onclick: () => this.select(!this.plot.selecting),
     }, "Choose an area");
-    const sized = new ResizeObserver(() => this.plot.resize());
-    sized.observe(this.plot.element);
-    signal.addEventListener("abort", () => sized.disconnect());
   }
 
-  content() {
-    const { plot } = this;
-    document.getElementById("controls").append(this.histogram.element);
+  content(params) {
+    const { values, column } = this.points;
+    const named = [["Collection", "collection"], ["Freshness", "freshness"]].filter(([, name]) => values[name].length);
+    document.getElementById("controls").append(
+      ...named.map(([label, name]) => choice(label, name, values[name], params)),
+      column.gone.some((us) => us < NOW) ? choice("Status", "status", [["gone", "no longer"], ["all", "both"]], params, "active") : "",
+      this.histogram.element,
+    );
     return [
       h("h2", {}, "Map"),
       h("p", { class: "note" }, "Near points mean alike. Drag moves, the wheel zooms, a click opens a chunk."),
-      h("div", { class: "tools" }, this.lasso, h("button", { type: "button", onclick: () => plot.fit() }, "Show all"), this.legend),
-      plot.element,
+      h("div", { class: "tools" }, this.lasso, this.legend),
+      this.plot.element,
       this.moments.length > 1 ? h("label", { class: "time" }, this.slider, this.said) : this.said,
       this.list, this.topics,
     ];
@@ -92,26 +94,32 @@ class Drawn {
   }
 
   update(params) {
+    this.plot.plane.look(params.at);
     this.show(params);
     this.slider.value = params.as_of ? Math.max(this.moments.findLastIndex((each) => each <= this.moment), 0) : this.moments.length - 1;
   }
 
-  show({ colour: field = "topic", type, project, since, until, as_of: asOf }) {
+  show({ colour: field = "topic", since, until, as_of: asOf, area, ...filters }) {
+    const { type, project, collection, freshness, status } = filters;
+    const asked = JSON.stringify([field, since, until, asOf, area, type, project, collection, freshness, status]);
+    if (asked === this.asked) return;
+    this.asked = asked;
     const { points, plot } = this;
     const sixth = /\.\d{3}(\d{3})/.exec(asOf ?? "");
     this.moment = asOf ? Date.parse(asOf) * 1000 + Number(sixth?.[1] ?? 0) : NOW;
     const n = match(points, {
-      moment: this.moment, type, project, since: since ? startOf(since) : undefined, until: until ? startOf(until) : undefined,
+      moment: this.moment, type, project, collection, freshness, status, since: since && startOf(since), until: until && startOf(until),
     }, plot.shown);
     const outlines = outline(points, plot.shown);
     const { pixels, hues, legend, ages } = colour(points, field, plot.shown, outlines);
     const topicHues = field === "topic" ? hues : [];
+    const polygon = readArea(area);
+    this.listChosen(polygon && within(points, plot.shown, polygon));
     plot.show(pixels, topicHues, outlines);
     this.said.textContent = asOf ? `${count(n, "chunk")} known on ${asOf.slice(0, 16).replace("T", " ")}` : count(n, "chunk");
     this.histogram.update(plot.shown, { since, until });
     this.legend.replaceChildren(...key(field, legend, ages));
     this.topics.replaceChildren(...this.topicList(outlines, topicHues));
-    if (plot.chosen) this.listChosen(plot.chosen.filter((i) => plot.shown[i]));
   }
 
   topicList(outlines, hues) {
@@ -119,7 +127,7 @@ class Drawn {
     return [h("h3", {}, "Topics"), h("ul", { class: "list topics" }, outlines.map((each) => h("li", {}, swatch(hues[each.code]), h("button", {
       type: "button", class: "plain",
       onclick: () => {
-        this.plot.go(each);
+        this.plot.plane.centre(each.x, each.y, 4);
         this.plot.element.scrollIntoView({ block: "nearest" });
       },
     }, each.name), " ", h("small", {}, each.size.toLocaleString("en")))))];
@@ -128,19 +136,20 @@ class Drawn {
   select(on) {
     this.plot.selecting = on;
     this.lasso.setAttribute("aria-pressed", on);
-    this.plot.element.classList.toggle("drawing", on);
+    this.plot.element.classList.toggle("selecting", on);
   }
 
   choose(polygon) {
     this.select(false);
-    this.listChosen(polygon && within(this.points, this.plot.shown, polygon));
+    change({ area: polygon ? writeArea(polygon) : "" });
   }
 
   /** List what was chosen, the newest first; null clears it. */
   async listChosen(rows) {
     const { created } = this.points.column;
-    this.plot.chosen = rows && [...rows].sort((a, b) => created[b] - created[a] || a - b);
-    this.plot.ask();
+    const chosen = rows && [...rows].sort((a, b) => created[b] - created[a] || a - b);
+    if (String(chosen) === String(this.plot.chosen)) return undefined;
+    this.plot.chosen = chosen;
     if (!rows) return this.list.replaceChildren();
     const items = h("ol", { class: "hits" });
     const clear = h("button", { type: "button", onclick: () => this.choose(null) }, "Clear");

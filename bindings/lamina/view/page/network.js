@@ -4,10 +4,10 @@ import { shown } from "/static/dom.js";
 import { kept } from "/static/kept.js";
 import { makePlane } from "/static/plane.js";
 
-/** Colours of the categories, the largest first, as the style sheet has them; the last one is all others'. */
-export const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8a8d00", "#7f7f7f"];
+const LABEL = "Graph. Arrow keys move, + and - zoom, 0 shows all; its nodes are listed below.";
 const LABELS = 160;
 const NEAR = 8;
+const LARGEST = 1.6; // so near a small graph is shown
 
 /** Cut a name as the labels have it. */
 export const short = (text) => (Array.from(text).length > 16 ? `${Array.from(text).slice(0, 14).join("")}…` : text);
@@ -24,10 +24,11 @@ function makeWorker() {
 }
 
 /**
- * Draw `nodes` ({id, label, category, degree}) and `edges` ({source, target, label}, by number) on a canvas. `state()` gives what is `chosen` (a number
- * or -1), and what is `hidden`, `dimmed` and `gone` (functions of nodes, nodes and edges). Times since `begun` stand on the canvas.
+ * Draw `nodes` ({id, label, category, degree}) and `edges` ({source, target, label}, by number). `looks` gives the colour of each node, and whether it
+ * is a ring. `state()` gives what is `chosen` (a number or -1), and what is `hidden`, `dimmed` and `gone` (functions of nodes, nodes and edges); `onchoose(i)`
+ * is told of clicks, `tell(i)` says what a node is. Times since `begun` stand on the canvas.
  */
-export function drawNetwork(canvas, { nodes, edges, colours, state, onchoose, onhover, begun }, signal) {
+export function drawNetwork({ nodes, edges, looks, state, onchoose, tell, begun }, signal) {
   const places = new Float32Array(2 * nodes.length);
   const radii = Float32Array.from(nodes, ({ degree }) => Math.min(5 + 1.5 * degree, 18));
   const order = nodes.map((_, i) => i).sort((a, b) => nodes[b].degree - nodes[a].degree || a - b);
@@ -35,25 +36,19 @@ export function drawNetwork(canvas, { nodes, edges, colours, state, onchoose, on
   let laid = false;
   let rest = false;
 
-  const plane = makePlane(canvas, {
-    paint,
+  const plane = makePlane("net", LABEL, {
+    paint, pick, tell, click: onchoose, largest: LARGEST,
     bounds: () => nodes.reduce(([left, top, right, bottom], _, i) => [
       Math.min(left, places[2 * i]), Math.min(top, places[2 * i + 1]), Math.max(right, places[2 * i]), Math.max(bottom, places[2 * i + 1]),
     ], nodes.length ? [Infinity, Infinity, -Infinity, -Infinity] : [0, 0, 1, 1]),
-    grab: (x, y) => { const found = pick(x, y); return found < 0 ? null : found; },
-    drag: (i, x, y) => {
+    grab: (i) => (i < 0 ? null : { i }),
+    drag: ({ i }, x, y) => {
       [places[2 * i], places[2 * i + 1]] = [x, y];
-      plane.take();
       worker.postMessage({ kind: "hold", index: i, x, y });
-      plane.draw();
-    },
-    click: (x, y) => onchoose(pick(x, y)),
-    hover: (x, y, event) => {
-      const found = pick(x, y);
-      canvas.classList.toggle("over", found >= 0);
-      onhover(found, event);
+      plane.take();
     },
   }, signal);
+  const { canvas } = plane;
 
   /** The node at a place, the last drawn first; -1 without one. */
   function pick(x, y) {
@@ -81,11 +76,20 @@ export function drawNetwork(canvas, { nodes, edges, colours, state, onchoose, on
       const i = order[at];
       if (hidden(i)) continue;
       pen.globalAlpha = bright(i) ? 0.9 : 0.1;
-      pen.fillStyle = colours[i];
       pen.beginPath();
       pen.arc(places[2 * i], places[2 * i + 1], radii[i], 0, 7);
+      pen.fillStyle = looks[i].colour;
       pen.fill();
+      if (looks[i].ring) {
+        pen.beginPath();
+        pen.arc(places[2 * i], places[2 * i + 1], 0.55 * radii[i], 0, 7);
+        pen.fillStyle = style.backgroundColor;
+        pen.fill();
+      }
       if (i === chosen) {
+        pen.beginPath();
+        pen.arc(places[2 * i], places[2 * i + 1], radii[i], 0, 7);
+        pen.strokeStyle = style.color;
         pen.lineWidth = 3 * devicePixelRatio / view.scale;
         pen.stroke();
       }
@@ -122,7 +126,7 @@ export function drawNetwork(canvas, { nodes, edges, colours, state, onchoose, on
     pen.font = `500 ${size}px ${style.fontFamily}`;
     pen.textAlign = "center";
     pen.lineWidth = 3 * devicePixelRatio;
-    pen.strokeStyle = getComputedStyle(document.body).backgroundColor;
+    pen.strokeStyle = style.backgroundColor;
     pen.lineJoin = "round";
     for (const i of order) {
       if (taken.length >= LABELS) break;

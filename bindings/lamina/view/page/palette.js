@@ -1,4 +1,4 @@
-// Colours of the map. Categories have those of Okabe and Ito, ages those of cividis: both hold for people who see fewer colours.
+// Colours of the map and the graph. Categories have those of Okabe and Ito, ages those of cividis: both hold for people who see fewer colours.
 
 import { isDated } from "/static/points.js";
 
@@ -7,6 +7,12 @@ export const NONE = "#8c9094";
 const AGES = ["#00204d", "#31446b", "#666970", "#958f78", "#cab969", "#ffe945"];
 const TIERS = { fresh: "#0072b2", aging: "#56b4e9", stale: "#e69f00", expired: "#d55e00" };
 const DAY = 86_400e6;
+
+/** The look of a category by its size, the largest first: a colour, then its ring; what is rarer still shares one. */
+export function lookOf(at) {
+  const many = CATEGORIES.length;
+  return at < 2 * many ? { colour: CATEGORIES[at % many], ring: at >= many } : { colour: NONE, ring: false };
+}
 
 /** A colour as it lies in the bytes of an image. */
 const pixel = (hex) => {

@@ -14,8 +14,8 @@ export const chunkLink = (id, label, kind = "name") => h("a", {
 }, label || id);
 
 /** A choice that is part of the address; the first option stands for none. */
-export const choice = (label, name, options, params, anyLabel = "any") => h("label", {}, label, h("select", {
-  name, onchange: (event) => change({ [name]: event.target.value, chunk: "" }),
+export const choice = (label, name, options, params, anyLabel = "any", further = {}) => h("label", {}, label, h("select", {
+  name, onchange: (event) => change({ [name]: event.target.value, chunk: "", ...further }),
 }, h("option", { value: "" }, anyLabel), options.map((each) => {
   const [value, text] = Array.isArray(each) ? each : [each, each];
   return h("option", { value, selected: params[name] === value }, text);

@@ -1,8 +1,9 @@
-// The picture of the map: points written as pixels into one image, hulls below them, names above, and what hands do on it.
+// The picture of the map: points written as pixels into one image, hulls below them, names above, and what hands choose on it.
 
-import { h } from "/static/dom.js";
 import { NONE as GREY } from "/static/palette.js";
+import { makePlane } from "/static/plane.js";
 
+const LABEL = "Map of all chunks. Arrow keys move, + and - zoom, 0 shows all, Enter lists the chunks in the ring, Escape clears the list. Topics are listed below.";
 const NEAR = 9;
 const LONGEST_NAME = 34;
 const RING = 6; // the ring of the keyboard: this part of the shorter side
@@ -33,99 +34,52 @@ function disc(size) {
 }
 
 export class Plot {
-  constructor(points, { pick, choose, tip }) {
-    this.points = points;
-    this.on = { pick, choose, tip };
-    this.shown = new Uint8Array(points.n).fill(1);
-    this.chosen = null;
-    this.outlines = [];
-    this.selecting = false;
-    this.view = null;
-    this.times = { drawing: [], frame: [] };
-    this.canvas = h("canvas", {
-      tabindex: 0, role: "application",
-      "aria-label": "Map of all chunks. Arrow keys move, + and - zoom, 0 shows all, Enter lists the chunks in the ring, Escape clears the list. Topics are listed below.",
-    });
-    this.pen = this.canvas.getContext("2d");
+  /** What hands do: `click` and `tell` are given a point by number, `choose` a polygon, or null. */
+  constructor(points, { click, tell, choose }, signal) {
+    Object.assign(this, { points, choose, shown: new Uint8Array(points.n).fill(1), chosen: null, outlines: [], selecting: false, lasso: null });
+    const range = (axis) => axis.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+    const [[left, right], [top, bottom]] = [range(points.column.x), range(points.column.y)];
     this.layer = document.createElement("canvas");
-    this.tip = h("div", { class: "tip", hidden: true });
-    this.element = h("div", { class: "map" }, this.canvas, this.tip);
-    this.bounds = [points.column.x, points.column.y].map((axis) => axis.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]));
-    this.listen();
+    this.plane = makePlane("map", LABEL, {
+      paint: (pen, view) => this.paint(pen, view), bounds: () => [left, top, right, bottom], pick: (x, y) => this.pick(x, y),
+      click: (i) => { if (i >= 0) click(i); }, tell,
+      grab: (_, x, y, event) => { if (event.shiftKey || this.selecting) this.lasso = [[x, y]]; return this.lasso; },
+      drag: (lasso, x, y) => { lasso.push([x, y]); this.plane.draw(); },
+      drop: (lasso, done) => { this.lasso = null; if (done && lasso.length > 2) choose(lasso); },
+      keys: () => ({ Enter: () => choose(this.ring()), ...(this.chosen ? { Escape: () => choose(null) } : {}) }),
+    }, signal);
+    Object.assign(this, { element: this.plane.element, canvas: this.plane.canvas });
   }
 
   /** Draw in these colours what is marked as shown; the outlines are of topics. */
   show(pixels, hues, outlines) {
     Object.assign(this, { pixels, hues, outlines });
-    this.ask();
+    this.plane.draw();
   }
 
-  ask() {
-    if (this.waiting || !this.view || !this.pixels) return;
-    this.waiting = true;
-    requestAnimationFrame((now) => this.paint(now));
-  }
-
-  fit() {
-    const { width, height } = this.canvas;
-    const [[left, right], [low, high]] = this.bounds;
-    const scale = 0.9 * Math.min(width / Math.max(right - left, 1e-6), height / Math.max(high - low, 1e-6));
-    this.whole = scale;
-    this.view = { scale, x: width / 2 - scale * (left + right) / 2, y: height / 2 - scale * (low + high) / 2 };
-    this.ask();
-  }
-
-  zoom(factor, cx = this.canvas.width / 2, cy = this.canvas.height / 2) {
-    const { view } = this;
-    const scale = Math.min(Math.max(view.scale * factor, this.whole / 4), this.whole * 4_000);
-    view.x = cx - scale / view.scale * (cx - view.x);
-    view.y = cy - scale / view.scale * (cy - view.y);
-    view.scale = scale;
-    this.ask();
-  }
-
-  /** Show a place of the map in the middle. */
-  go({ x, y }) {
-    const scale = Math.max(this.view.scale, 4 * this.whole);
-    this.view = { scale, x: this.canvas.width / 2 - scale * x, y: this.canvas.height / 2 - scale * y };
-    this.ask();
-  }
-
-  resize() {
-    const { clientWidth, clientHeight } = this.element;
-    if (!clientWidth) return;
-    const [width, height] = [clientWidth, clientHeight].map((size) => Math.round(size * devicePixelRatio));
-    if (width === this.canvas.width && height === this.canvas.height && this.view) return;
-    const before = this.view && { ...this.view, width: this.canvas.width, height: this.canvas.height };
-    for (const each of [this.canvas, this.layer]) [each.width, each.height] = [width, height];
-    this.writer = this.layer.getContext("2d");
-    this.image = this.writer.createImageData(width, height);
-    if (!before) this.fit();
-    else this.view = { ...this.view, x: before.x + (width - before.width) / 2, y: before.y + (height - before.height) / 2 };
-    this.ask();
-  }
-
-  paint(now) {
-    this.waiting = false;
-    const begun = performance.now();
-    const { pen, canvas: { width, height } } = this;
-    const style = getComputedStyle(document.body);
-    pen.clearRect(0, 0, width, height);
-    this.drawHulls();
-    this.writePoints();
-    pen.drawImage(this.layer, 0, 0);
-    const names = this.drawNames(style);
-    this.drawHand(style);
-    this.count(now, performance.now() - begun, names);
+  paint(pen, view) {
+    const { layer, canvas: { width, height } } = this;
+    if (!this.pixels) return;
+    if (layer.width !== width || layer.height !== height || !this.image) {
+      [layer.width, layer.height] = [width, height];
+      this.writer = layer.getContext("2d");
+      this.image = this.writer.createImageData(width, height);
+    }
+    const style = getComputedStyle(this.canvas);
+    this.drawHulls(pen, view);
+    this.writePoints(view);
+    pen.drawImage(layer, 0, 0);
+    this.drawNames(pen, view, style);
+    this.drawHand(pen, view, style);
   }
 
   /** Points of one size: those of no value first, what was chosen last. */
-  writePoints() {
-    const { points: { n, column: { x: xs, y: ys } }, view, pixels, shown, chosen, image: { width, height } } = this;
+  writePoints(view) {
+    const { points: { n, column: { x: xs, y: ys } }, pixels, shown, chosen, image: { width, height } } = this;
     const buffer = new Uint32Array(this.image.data.buffer);
     buffer.fill(0);
     const least = n < 3_000 ? 5 : n < 20_000 ? 3 : 2;
-    const size = Math.round(Math.min(least * Math.max(view.scale / this.whole, 1) ** 0.25, 9) * devicePixelRatio);
+    const size = Math.round(Math.min(least * Math.max(view.scale / view.whole, 1) ** 0.25, 9) * devicePixelRatio);
     const rows = disc(size).map(([dy, from, to]) => [dy * width + from, to - from]);
     const [right, bottom] = [width - size, height - size];
     const [left, top] = [view.x - size / 2, view.y - size / 2];
@@ -145,8 +99,8 @@ export class Plot {
     this.writer.putImageData(this.image, 0, 0);
   }
 
-  drawHulls() {
-    const { pen, view, hues } = this;
+  drawHulls(pen, view) {
+    const { hues } = this;
     const margin = 9 * devicePixelRatio;
     pen.lineJoin = "round";
     pen.lineWidth = devicePixelRatio;
@@ -166,8 +120,8 @@ export class Plot {
     }
   }
 
-  drawNames(style) {
-    const { pen, view, canvas: { width, height } } = this;
+  drawNames(pen, view, style) {
+    const { width, height } = this.canvas;
     const size = 13 * devicePixelRatio;
     pen.font = `600 ${size}px ${style.fontFamily}`;
     pen.textAlign = "center";
@@ -188,7 +142,7 @@ export class Plot {
       pen.strokeText(text, x, y);
       pen.fillText(text, x, y);
     }
-    return placed;
+    this.canvas.dataset.names = JSON.stringify(placed.map(({ text, box }) => [text, ...box.map(Math.round)]));
   }
 
   measure(text, pen) {
@@ -199,9 +153,8 @@ export class Plot {
   }
 
   /** The line of a selection, or the ring of the keyboard. */
-  drawHand(style) {
-    const { pen, view, canvas } = this;
-    if (!this.lasso && !canvas.matches(":focus-visible")) return;
+  drawHand(pen, view, style) {
+    if (!this.lasso && !this.canvas.matches(":focus-visible")) return;
     pen.lineWidth = 1.5 * devicePixelRatio;
     pen.strokeStyle = style.getPropertyValue("--accent") || style.color;
     pen.beginPath();
@@ -211,41 +164,16 @@ export class Plot {
   }
 
   ring() {
-    const { view, canvas: { width, height } } = this;
+    const { width, height } = this.canvas;
     const radius = Math.min(width, height) / RING;
-    return Array.from({ length: 48 }, (_, i) => this.world([
-      width / 2 + radius * Math.cos(i * Math.PI / 24), height / 2 + radius * Math.sin(i * Math.PI / 24),
-    ], view));
+    return Array.from({ length: 24 }, (_, i) => this.plane.place([
+      width / 2 + radius * Math.cos(i * Math.PI / 12), height / 2 + radius * Math.sin(i * Math.PI / 12),
+    ]));
   }
 
-  /** The counter: times of drawing, and between frames that follow each other; 95 of 100 took at most so many ms. */
-  count(now, drawing, names) {
-    const { times, canvas, view } = this;
-    times.drawing.push(drawing);
-    if (now - this.last < 100) times.frame.push(now - this.last);
-    this.last = now;
-    for (const [name, all] of Object.entries(times)) {
-      if (all.length > 300) all.shift();
-      if (all.length) canvas.dataset[name] = [...all].sort((a, b) => a - b)[Math.floor(0.95 * (all.length - 1))].toFixed(2);
-    }
-    canvas.dataset.drawn = Number(canvas.dataset.drawn ?? 0) + 1;
-    canvas.dataset.view = [view.x, view.y, view.scale].map((each) => each / devicePixelRatio).join(" ");
-    canvas.dataset.names = JSON.stringify(names.map(({ text, box }) => [text, ...box.map(Math.round)]));
-  }
-
-  world([cx, cy], view = this.view) {
-    return [(cx - view.x) / view.scale, (cy - view.y) / view.scale];
-  }
-
-  spot(event) {
-    const box = this.canvas.getBoundingClientRect();
-    return [(event.clientX - box.left) * this.canvas.width / box.width, (event.clientY - box.top) * this.canvas.height / box.height];
-  }
-
-  /** The shown point nearest to a spot, or -1. */
-  pick([cx, cy]) {
-    const { points: { n, column: { x: xs, y: ys } }, shown, view } = this;
-    const [x, y] = this.world([cx, cy]);
+  /** The shown point nearest to a place, or -1: a look at each, which takes less of a frame than keeping a grid of what is shown. */
+  pick(x, y) {
+    const { points: { n, column: { x: xs, y: ys } }, shown, plane: { view } } = this;
     let best = (NEAR * devicePixelRatio / view.scale) ** 2;
     let found = -1;
     for (let i = 0; i < n; i += 1) {
@@ -253,77 +181,5 @@ export class Plot {
       if (square < best && shown[i]) [best, found] = [square, i];
     }
     return found;
-  }
-
-  listen() {
-    const { canvas } = this;
-    let drag = null;
-    canvas.addEventListener("pointerdown", (event) => {
-      drag = { at: this.spot(event), moved: false };
-      if (event.shiftKey || this.selecting) this.lasso = [this.world(drag.at)];
-      canvas.setPointerCapture(event.pointerId);
-      this.hideTip();
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const [x, y] = this.spot(event);
-      if (!drag) return this.point(event, this.pick([x, y]));
-      const [fx, fy] = drag.at;
-      drag.moved ||= Math.abs(x - fx) + Math.abs(y - fy) > 4;
-      if (!drag.moved) return undefined;
-      drag.at = [x, y];
-      if (this.lasso) this.lasso.push(this.world([x, y]));
-      else {
-        this.view.x += x - fx;
-        this.view.y += y - fy;
-      }
-      return this.ask();
-    });
-    canvas.addEventListener("pointerup", (event) => {
-      const { lasso } = this;
-      const clicked = drag && !drag.moved;
-      drag = this.lasso = null;
-      const found = clicked ? this.pick(this.spot(event)) : -1;
-      if (found >= 0) this.on.pick(found);
-      else if (lasso?.length > 2) this.on.choose(lasso);
-      this.ask();
-    });
-    canvas.addEventListener("pointercancel", () => { drag = this.lasso = null; });
-    canvas.addEventListener("pointerleave", () => this.hideTip());
-    for (const name of ["focus", "blur"]) canvas.addEventListener(name, () => this.ask());
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 400), ...this.spot(event));
-    }, { passive: false });
-    canvas.addEventListener("keydown", (event) => {
-      const by = canvas.width / 12;
-      const { view } = this;
-      const action = {
-        ArrowLeft: () => { view.x += by; }, ArrowRight: () => { view.x -= by; }, ArrowUp: () => { view.y += by; },
-        ArrowDown: () => { view.y -= by; }, "+": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4), 0: () => this.fit(),
-        Enter: () => this.on.choose(this.ring()), Escape: this.chosen ? () => this.on.choose(null) : undefined,
-      }[event.key];
-      if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      event.stopPropagation();
-      action();
-      this.ask();
-    });
-  }
-
-  async point(event, found) {
-    this.hovered = found;
-    const content = found < 0 ? null : await this.on.tip(found);
-    if (this.hovered !== found) return;
-    this.tip.hidden = found < 0;
-    if (found < 0) return;
-    this.tip.replaceChildren(...content);
-    const { clientWidth, clientHeight } = this.element;
-    this.tip.style.left = `${Math.max(0, Math.min(event.offsetX + 12, clientWidth - 290))}px`;
-    this.tip.style.top = `${Math.min(event.offsetY + 12, clientHeight - 60)}px`;
-  }
-
-  hideTip() {
-    this.hovered = -1;
-    this.tip.hidden = true;
   }
 }

@@ -2,6 +2,7 @@
 
 const KINDS = { "<f4": Float32Array, "<i8": BigInt64Array, "<u2": Uint16Array };
 const CORE = 0.75;
+const FILTERS = ["type", "project", "collection", "freshness"];
 const UNDATED = -8e18; // a date that is missing
 export const NOW = 8e18; // later than any moment that something was recorded in or went
 
@@ -28,15 +29,16 @@ export function moments({ column: { recorded, gone } }) {
   return [...seconds].sort((a, b) => a - b).map((second) => second * 1e6 + 999_999);
 }
 
-/** Mark what is known at a moment and passes the filters. */
-export function match({ n, values, column }, { moment = NOW, type, project, since = -Infinity, until = Infinity }, out) {
+/** Mark what is known at a moment, or was known before and is gone, and passes the filters. */
+export function match({ n, values, column }, { moment = NOW, status = "", since = -Infinity, until = Infinity, ...filters }, out) {
   const { recorded, gone, created } = column;
-  const [code, owner] = [["type", type], ["project", project]].map(([name, value]) => value ? values[name].indexOf(value) : -1);
+  const wanted = FILTERS.filter((name) => filters[name]).map((name) => [column[name], values[name].indexOf(filters[name])]);
   const dated = since > -Infinity || until < Infinity;
+  const [active, former] = [status !== "gone", status !== ""];
   let count = 0;
   for (let i = 0; i < n; i += 1) {
-    const shown = recorded[i] <= moment && gone[i] > moment && (!type || column.type[i] === code) && (!project || column.project[i] === owner)
-      && (!dated || (created[i] >= since && created[i] < until));
+    const shown = recorded[i] <= moment && (gone[i] > moment ? active : former)
+      && (!dated || (created[i] >= since && created[i] < until)) && wanted.every(([codes, code]) => codes[i] === code);
     out[i] = shown ? 1 : 0;
     count += out[i];
   }
@@ -88,4 +90,18 @@ function wrap(rows, x, y) {
     if (found >= 0 && hull.at(-1) !== found && hull[0] !== found) hull.push(found);
   }
   return hull.map((i) => [x[i], y[i]]);
+}
+
+const MOST_CORNERS = 32;
+
+/** A polygon as text, of few corners, for the address. */
+export function writeArea(polygon) {
+  const step = Math.ceil(polygon.length / MOST_CORNERS);
+  return polygon.filter((_, i) => i % step === 0).map((corner) => corner.map((v) => Number(v.toPrecision(6))).join(",")).join(";");
+}
+
+/** The polygon of an address; null where there is none. */
+export function readArea(text) {
+  const polygon = (text ?? "").split(";").map((corner) => corner.split(",").map(Number));
+  return polygon.length > 2 && polygon.every((corner) => corner.length === 2 && corner.every(Number.isFinite)) ? polygon : null;
 }

@@ -31,4 +31,10 @@ export function change(params, options) {
   go(now.view, { ...now.params, ...params }, options);
 }
 
+/** Put parameters into the address, of which nobody needs to be told. */
+export function note(params) {
+  const now = current();
+  history.replaceState(null, "", address(now.view, { ...now.params, ...params }));
+}
+
 addEventListener("popstate", () => listeners.forEach((listener) => listener()));
