@@ -1472,6 +1472,13 @@ class AsyncTopics:
         """
         return await asyncio.to_thread(self._sync.get, id)
 
+    async def get_many(self, ids: Iterable[str]) -> list[TopicMembers]:
+        """Return topics with their members, in this order: one look at the chunks for all of them.
+
+        See `Topics.get_many`.
+        """
+        return await asyncio.to_thread(self._sync.get_many, ids)
+
     async def cluster(
         self,
         min_cluster_size: int = 4,

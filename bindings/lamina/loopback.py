@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST: Final = "127.0.0.1"
+HOSTS: Final = (HOST, "::1")
+"""Addresses of loopback; a server binds one of them and no other."""
 WRONG_TOKENS: Final = 20
 """Wrong tokens within `WINDOW_S` after which no token is looked at."""
 WINDOW_S: Final = 60.0
@@ -91,25 +93,33 @@ def make_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def listen(port: int) -> socket.socket:
+def listen(port: int, host: str = HOST) -> socket.socket:
     """Bind a port of loopback, a free one for 0; it accepts nobody yet.
 
     Raises
     ------
     InvalidArgument
-        When the port is taken, or not this user's.
+        When the port is taken, or not this user's, or this machine has no such address.
     """
-    listener = socket.socket(socket.AF_INET)
+    if host not in HOSTS:
+        raise lamina.InvalidArgument(f"host={host!r} is no address of loopback; give {' or '.join(HOSTS)}")
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     if sys.platform != "win32":  # there it would let another program take the port over
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
     except OSError as error:
         listener.close()
         raise lamina.InvalidArgument(
-            f"port {port} of {HOST} cannot be used ({error.strerror}); give another one, or none for a free one"
+            f"port {port} of {host} cannot be used ({error.strerror}); give another one, or none for a free one"
         ) from error
     return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address of a bound port as a browser takes it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(app: ASGIApp, listener: socket.socket, **options: int | str) -> NoReturn:

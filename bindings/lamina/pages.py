@@ -34,10 +34,10 @@ def write_page(
     vault: Vault, path: str | os.PathLike[str], project: str | None = None, as_of: str | None = None
 ) -> PageReport:
     """Write a page with what a vault holds, or held at a moment."""
-    from lamina.view.export import keep_answers
+    from lamina.view.export import keep_vault
 
     check_page_name(path)
-    return _write(path, keep_answers(vault, project, as_of))
+    return _write(path, keep_vault(vault, project, as_of))
 
 
 def write_empty_page(path: str | os.PathLike[str], data: str) -> PageReport:
@@ -59,5 +59,4 @@ def _write(path: str | os.PathLike[str], kept: Kept) -> PageReport:
 
     with atomic_write(Path(path)) as aside:
         size = aside.write_bytes(make_page(kept))
-    chunks, topics = (sum(each.startswith(f"/api/{kind}/") for each in kept.answers) for kind in ("chunk", "topic"))
-    return PageReport(os.fspath(path), size, chunks, topics, kept.views, kept.data, kept.about)
+    return PageReport(os.fspath(path), size, kept.chunks, kept.topics, kept.views, kept.data, kept.about)

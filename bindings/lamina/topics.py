@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, cast
 
 from lamina.results import Results
@@ -56,9 +56,19 @@ class Topics:
         TopicNotFound
             When no topic has this id.
         """
-        from lamina_engine.topics.catalog import topic
+        return self.get_many([id])[0]
 
-        return topic(self._memory, id)
+    def get_many(self, ids: Iterable[str]) -> list[TopicMembers]:
+        """Return topics with their members, in this order: one look at the chunks for all of them.
+
+        Raises
+        ------
+        TopicNotFound
+            When no topic has one of these ids.
+        """
+        from lamina_engine.topics.catalog import members_of
+
+        return members_of(self._memory, ids)
 
     def cluster(
         self,
@@ -146,8 +156,8 @@ class Topics:
         -------
         pyarrow.Table
             ``id``, ``title``, ``type``, ``project``, ``collection``, ``topic`` (its id), ``freshness``, ``created_us``,
-            ``recorded_us``, ``gone_us``, ``x``, ``y``; one row for each active chunk that has a vector. With ``history`` one for each time from
-            ``recorded_us`` to before ``gone_us`` (null: still) in which a version was active.
+            ``recorded_us``, ``gone_us``, ``x``, ``y``; one row for each active chunk that has a vector. With ``history`` one for
+            each time from ``recorded_us`` to before ``gone_us`` (null: still) in which a version was active.
 
         Raises
         ------

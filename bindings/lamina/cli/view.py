@@ -17,6 +17,10 @@ from lamina.cli.terminal import printable
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Port on loopback. [default: a free one]"
 )
+@click.option(
+    "--host", type=click.Choice(["127.0.0.1", "::1"]), default="127.0.0.1", help="Address of loopback; there is no other.",
+    show_default=True,
+)
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
 @click.option("--as-of", metavar="DATE", help="Recall and facts as of that moment, until the page names another.")
 @click.option("--project", metavar="NAME", help="Only this project, until the page names another.")
@@ -26,7 +30,7 @@ from lamina.cli.terminal import printable
 )
 @embedder_option
 def view(
-    call: Call, port: int, no_open: bool, as_of: str | None, project: str | None, page: str | None, data: str | None,
+    call: Call, port: int, host: str, no_open: bool, as_of: str | None, project: str | None, page: str | None, data: str | None,
     embedder: str | None,
 ) -> None:  # fmt: skip
     """Look at the vault in the browser.
@@ -55,7 +59,7 @@ def view(
         with call.open(mode="r", embedder=embedder) as vault:
             vault.recall("date", 1, lanes=["lexical"], as_of=as_of)  # which says what is no date, as the page would
     viewer = Viewer(lambda: call.open(mode="r", embedder=embedder), project=project, as_of=as_of)
-    run_viewer(viewer, port, browse=not no_open)
+    run_viewer(viewer, port, browse=not no_open, host=host)
 
 
 def _write_page(

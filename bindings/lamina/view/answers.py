@@ -161,15 +161,14 @@ def answer_topics(vault: lamina.Vault, query: Query, _: str) -> Document:
 def answer_topic(vault: lamina.Vault, query: Query, identity: str) -> Document:
     """Return a topic and its surest members."""
     found = vault.topic(identity)
-    members = found.members[:MEMBERS]
-    chunks = vault.get_many([each.chunk for each in members])
+    chunks = vault.get_many([each.chunk for each in found.members[:MEMBERS]])
     return {
         "topic": found.topic.to_dict(),
         "members": [
             {"id": chunk.id, "label": name_chunk(chunk), "probability": member.probability, "source": chunk.source}
-            for member, chunk in zip(members, chunks, strict=True)
+            for member, chunk in zip(found.members, chunks, strict=False)
         ],
-        "left_out": len(found.members) - len(members),
+        "left_out": len(found.members) - len(chunks),
     }
 
 

@@ -8,17 +8,17 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import lamina
 from lamina.vault import vault_at
-from lamina.view.answers import ROUTES
+from lamina.view.answers import answer_overview
 from lamina.view.points import keep_points
 from lamina.view.requests import Query
-from lamina.view.stories import name_chunk
+from lamina.view.stories import MEMBERS
 
 if TYPE_CHECKING:
     from lamina.view.answers import Document
@@ -36,7 +36,6 @@ LONGEST_KEPT: Final = 20_000
 """Characters of a chunk's text that a page keeps."""
 
 
-_LINKS: Final = 12
 _FIELDS: Final = (
     "id", "source", "created_at", "recorded_at", "type", "collection", "project", "session", "agent", "tags", "status",
     "pinned", "freshness", "needs_review",
@@ -49,14 +48,16 @@ class Kept(NamedTuple):
     about: str
     """What it contains, said on top of it."""
     views: tuple[str, ...]
-    answers: Mapping[str, Document | bytes]
-    """By path of the API."""
+    held: Mapping[str, object]
+    """What the page makes its answers of; chunks as columns, and by number elsewhere."""
+    chunks: int = 0
+    topics: int = 0
     data: str | None = None
-    """Name of a file beside the page with the graph; None where the answers hold it."""
+    """Name of a file beside the page with the graph; None where the page holds it."""
 
 
-def keep_answers(vault: lamina.Vault, project: str | None = None, as_of: str | None = None) -> Kept:
-    """Return the answers that a page shows without a server, every chunk among them.
+def keep_vault(vault: lamina.Vault, project: str | None = None, as_of: str | None = None) -> Kept:
+    """Return what a page shows without a server, every chunk among it. O(rows · depth of the topics).
 
     Raises
     ------
@@ -70,51 +71,86 @@ def keep_answers(vault: lamina.Vault, project: str | None = None, as_of: str | N
         raise lamina.InvalidArgument(
             f"there are more than {MOST_CHUNKS:,} chunks, too many for one file; name a --project, or use `lamina view`"
         )
-
-    names = {chunk.id: name_chunk(chunk) for chunk in chunks}
-
-    def answer(path: str, name: str = "", **given: str) -> Document | bytes:
-        route = ROUTES[path]
-        return route.answer(vault, Query([*given.items()], route.parameters, project, None), name)
-
-    topics = vault.topics()
-    overview = answer("/api/overview")
-    graph = answer("/api/graph", limit="20000", history="1")
-    assert isinstance(overview, dict)
-    assert isinstance(graph, dict)
-    answers = {
-        "/api/overview": {
-            **overview,
-            "path": "",
-            "now": f"{vault.now:%Y-%m-%d}",
-        },  # where it lies is nobody's business who gets the page
-        "/api/graph": {**graph, "now": f"{vault.now:%Y-%m-%d}T23:59:59Z"},  # pages of one day are equal
-        "/api/topics": answer("/api/topics"),
-        **{f"/api/topic/{topic.id}": answer("/api/topic/", topic.id) for topic in topics},
-        **keep_points(vault, project),
-        **{f"/api/chunk/{quote(chunk.id, safe='')}": _keep_chunk(vault, chunk, names) for chunk in chunks},
+    numbers = {chunk.id: number for number, chunk in enumerate(chunks)}
+    overview = _keep_overview(vault, chunks, project)
+    topics, members = _keep_topics(vault, numbers)
+    held = {
+        "overview": overview,
+        "chunks": _keep_chunks(chunks),
+        "topics": topics,
+        "members": members,
+        **keep_points(vault, project, numbers),
+        "links": _keep_links(vault, numbers),
     }
-    what = f"{len(chunks):,} chunk{'' if len(chunks) == 1 else 's'} with their texts"
+    parts = ["the titles of what was known before", "the links between them", "their topics"]
+    if project is None:  # facts are of no project
+        graph = vault.facts.graph(history=True)
+        held["graph"] = {**graph, "now": f"{vault.now:%Y-%m-%d}T23:59:59Z"}  # pages of one day are equal
+        parts = [*parts, "entities and facts", "sizes"]
     about = (
-        f"{overview['name']}{'' if project is None else f', project {project},'} as it was on {vault.now:%Y-%m-%d}: {what}, "
-        "the titles of what was known before, its entities and facts, its topics, and its sizes."
+        f"{overview['name']}{'' if project is None else f', project {project},'} as it was on {vault.now:%Y-%m-%d}: "
+        f"{len(chunks):,} chunk{'' if len(chunks) == 1 else 's'} with their texts, {', '.join(parts[:-1])}, and {parts[-1]}."
     )
-    return Kept(about, ("map", "graph", "topics", "health"), answers)
+    views = ("map", "graph", "topics", *(("health",) if project is None else ()))
+    return Kept(about, views, held, len(chunks), len(topics))
 
 
-def _keep_chunk(vault: lamina.Vault, chunk: lamina.Chunk, names: Mapping[str, str]) -> Document:
-    """Return a chunk as the page shows it, with its links to chunks that the page has."""
-    found, text = chunk.to_dict(), chunk.text[:LONGEST_KEPT]
-    ends = [(link, link.target if link.source == chunk.id else link.source) for link in vault.links(chunk.id)]
-    kept = [(link, other) for link, other in ends if other in names][:_LINKS]
-    return {
-        **{name: found[name] for name in _FIELDS}, "label": chunk.label, "text": text,
-        "text_left_out": len(chunk.text) - len(text), "history": [], "similar": [], "links_left_out": len(ends) - len(kept),
-        "links": [
-            {"relation": link.relation, "outward": link.source == chunk.id, "other": other, "label": names[other]}
-            for link, other in kept
-        ],
-    }  # fmt: skip
+def _keep_overview(vault: lamina.Vault, chunks: Sequence[lamina.Chunk], project: str | None) -> Document:
+    """Return counts and names; where the vault lies is nobody's business who gets the page."""
+    found = answer_overview(vault, Query([], frozenset(), project, None), "")
+    if project is not None:
+        types = Counter(chunk.type for chunk in chunks)
+        whole = vault.stats()
+        found["stats"] = {
+            "chunks": len(chunks),
+            "types": dict(sorted(types.items())),
+            "facts": 0,
+            "embedding": whole["embedding"],
+        }
+        found["projects"] = [{"project": project}]
+    return {**found, "path": "", "now": f"{vault.now:%Y-%m-%d}"}
+
+
+def _keep_chunks(chunks: Sequence[lamina.Chunk]) -> dict[str, list[object]]:
+    """Return chunks as the page shows them: like values side by side take half the room."""
+    columns: dict[str, list[object]] = {name: [] for name in (*_FIELDS, "label", "text", "text_left_out")}
+    for chunk in chunks:
+        found, text = chunk.to_dict(), chunk.text[:LONGEST_KEPT]
+        own = {**found, "label": chunk.label, "text": text, "text_left_out": len(chunk.text) - len(text)}
+        for name, column in columns.items():
+            column.append(own[name])
+    return columns
+
+
+def _keep_topics(vault: lamina.Vault, numbers: Mapping[str, int]) -> tuple[list[Document], dict[str, list[int]]]:
+    """Return the topics of some chunks, and the surest members of each: number and sureness in hundredths, one after the other."""
+    found = vault.topics.get_many(topic.id for topic in vault.topics())
+    inside = {each.topic.id: [member for member in each.members if member.chunk in numbers] for each in found}
+    topics: list[Document] = [
+        {
+            **each.topic.to_dict(), "size": len(inside[each.topic.id]),
+            "children": [child for child in each.topic.children if inside[child]], "medoid": None, "exemplars": [],
+        }
+        for each in found
+        if inside[each.topic.id]
+    ]  # fmt: skip
+    members = {
+        name: [part for each in some[:MEMBERS] for part in (numbers[each.chunk], round(100 * each.probability))]
+        for name, some in inside.items()
+        if some
+    }
+    return topics, members
+
+
+def _keep_links(vault: lamina.Vault, numbers: Mapping[str, int]) -> dict[str, object]:
+    """Return the links between some chunks, by number: source, target, relation, one after the other."""
+    found = cast("list[dict[str, str]]", vault.links.graph()["edges"])
+    edges = [each for each in found if each["source"] in numbers and each["target"] in numbers]
+    codes = {name: code for code, name in enumerate(sorted({each["predicate"] for each in edges}))}
+    flat = [
+        part for each in edges for part in (numbers[each["source"]], numbers[each["target"]], codes[each["predicate"]])
+    ]
+    return {"relations": list(codes), "edges": flat}
 
 
 def keep_nothing(data: str) -> Kept:
@@ -125,7 +161,7 @@ def keep_nothing(data: str) -> Kept:
         )
     overview: Document = {"name": data, "projects": [], "profiles": [], "snapshot": 0, "stats": {"chunks": 0}}
     about = f"This page holds no data. It shows the entities and relations of {data}, which lies beside it."
-    return Kept(about, ("graph",), {"/api/overview": overview}, data)
+    return Kept(about, ("graph",), {"overview": overview}, data=data)
 
 
 def make_page(kept: Kept) -> bytes:
@@ -135,15 +171,14 @@ def make_page(kept: Kept) -> bytes:
     def read(name: str) -> str:
         return (page / name).read_text("utf-8")
 
-    answers = {
-        path: base64.b64encode(each).decode() if isinstance(each, bytes) else each
-        for path, each in kept.answers.items()
+    held = {
+        name: base64.b64encode(each).decode() if isinstance(each, bytes) else each for name, each in kept.held.items()
     }
     worker = join_modules(_WORKER, read)
-    packed = gzip.compress(json.dumps(answers, allow_nan=False, separators=(",", ":")).encode("ascii"), mtime=0)
+    packed = gzip.compress(json.dumps(held, allow_nan=False, separators=(",", ":")).encode("ascii"), mtime=0)
     document = {
         "about": kept.about, "views": kept.views, "data": kept.data, "worker": worker,
-        "answers": base64.b64encode(packed).decode(),
+        "held": base64.b64encode(packed).decode(),
     }  # fmt: skip
     script, style = join_modules(_ENTRY, read), read("style.css")
     policy = (

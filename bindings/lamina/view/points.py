@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -62,12 +63,14 @@ def _points_of(vault: lamina.Vault, rewrites: int, version: int, project: str | 
     return Points(table, table.schema.metadata[b"snapshot"].decode())
 
 
-def keep_points(vault: lamina.Vault, project: str | None) -> dict[str, dict[str, object] | bytes]:
-    """Return the answers of both paths whole, for a page of one file."""
+def keep_points(vault: lamina.Vault, project: str | None, numbers: Mapping[str, int]) -> dict[str, object]:
+    """Return the points for a page of one file, with the number of each one's chunk, or its id and title where it has none."""
     points = _points_of(vault, count_rewrites(vault), vault.version, project)
-    titles = {"ids": points.table["id"].to_pylist(), "titles": points.table["title"].to_pylist()}
+    still = points.table["gone_us"].is_null().to_pylist()
+    rows = zip(points.table["id"].to_pylist(), points.table["title"].to_pylist(), still, strict=True)
+    named = [numbers[each] if active and each in numbers else [each, title] for each, title, active in rows]
     encoded = points.encode({topic.id: topic.name for topic in vault.topics()})
-    return {"/api/points": encoded, "/api/ids": {**titles, "snapshot": int(points.snapshot)}}
+    return {"points": encoded, "ids": named, "snapshot": int(points.snapshot)}
 
 
 def answer_points(vault: lamina.Vault, query: Query, _: str) -> bytes:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import lamina
-from lamina.loopback import HOST, Gate, listen, make_token, serve
+from lamina.loopback import HOST, Gate, address_of, listen, make_token, serve
 from lamina.vault import vault_at
 from lamina.view.answers import ROUTES, Route
 from lamina.view.requests import Query, RequestError
@@ -154,13 +154,13 @@ def make_app(viewer: Viewer, port: int, token: str) -> ASGIApp:
     return Gate(viewer, port, token, needs_token=lambda path: path.startswith("/api"))
 
 
-def run_viewer(viewer: Viewer, port: int, *, browse: bool) -> None:
+def run_viewer(viewer: Viewer, port: int, *, browse: bool, host: str = HOST) -> None:
     """Serve until the process is ended; the address, with the token, goes to stderr."""
-    listener = listen(port)
+    listener = listen(port, host)
     port = listener.getsockname()[1]
     listener.listen()  # a browser that is quicker than the server waits in the queue
     token = make_token()
-    address = f"http://{HOST}:{port}/#t={token}"
+    address = f"{address_of(listener)}/#t={token}"
     sys.stderr.write(f"lamina: {address}\nlamina: this address opens the vault to whoever has it; Ctrl-C ends it\n")
     sys.stderr.flush()
     if browse:

@@ -6,6 +6,7 @@ reader of one version of the vault gets the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -117,28 +118,36 @@ def topics(memory: Memory) -> list[Topic]:
     return sorted(_topic_results(found).values(), key=lambda topic: (-topic.size, not topic.children, topic.id))
 
 
-def topic(memory: Memory, identity: str) -> TopicMembers:
-    """Return one topic with its members; a parent's are those of all topics below it."""
-    if not isinstance(identity, str) or not identity:
-        raise InvalidArgument(f"id={identity!r} must be the text of a topic's id; `lamina topics` lists them")
+def members_of(memory: Memory, identities: Iterable[str]) -> list[TopicMembers]:
+    """Return topics with their members; a parent's are those of all topics below it. O(rows) for the first."""
+    wanted = list(identities)
+    for identity in wanted:
+        if not isinstance(identity, str) or not identity:
+            raise InvalidArgument(f"id={identity!r} must be the text of a topic's id; `lamina topics` lists them")
     found = current_topics(memory.view())
     shown = _topic_results(found.topics)
-    if identity not in shown:
-        raise TopicNotFound(f"no topic has the id {identity!r}; `lamina topics` lists them")
-    wanted, open_ids = set[str](), [identity]
-    while open_ids:
-        at = open_ids.pop()
-        wanted.add(at)
-        open_ids += shown[at].children
-    members = found.members
-    rows = [
-        Member(chunk, name, float(share), origin)
-        for chunk, name, share, origin in zip(
-            members.chunks, members.topics, members.probabilities, members.origins, strict=True
-        )
-        if name in wanted
-    ]
-    return TopicMembers(shown[identity], tuple(sorted(rows, key=lambda member: (-member.probability, member.chunk))))
+    own: dict[str, list[Member]] = {name: [] for name in shown}
+    for chunk, name, share, origin in zip(
+        found.members.chunks, found.members.topics, found.members.probabilities.tolist(), found.members.origins,
+        strict=True,
+    ):  # fmt: skip
+        own[name].append(Member(chunk, name, share, origin))
+
+    def below(identity: str) -> Iterator[Member]:
+        open_ids = [identity]
+        while open_ids:
+            at = open_ids.pop()
+            yield from own[at]
+            open_ids += shown[at].children
+
+    for identity in wanted:
+        if identity not in shown:
+            raise TopicNotFound(f"no topic has the id {identity!r}; `lamina topics` lists them")
+    return [TopicMembers(shown[each], tuple(sorted(below(each), key=_by_sureness))) for each in wanted]
+
+
+def _by_sureness(member: Member) -> tuple[float, str]:
+    return -member.probability, member.chunk
 
 
 def _topic_results(rows: list[TopicRow]) -> dict[str, Topic]:

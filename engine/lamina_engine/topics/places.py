@@ -110,7 +110,9 @@ def places_table(memory: Memory, *, history: bool = False) -> pa.Table:
     topics: list[str | None] = [None] * once.size
     for at, topic in zip(np.searchsorted(once, members.rows).tolist(), members.topics, strict=True):
         topics[at] = topic
-    texts = {name: view.snapshot.values("chunks", name, once) for name in ("id", "title", "type", "project", "collection")}
+    texts = {
+        name: view.snapshot.values("chunks", name, once) for name in ("id", "title", "type", "project", "collection")
+    }
     texts |= {"topic": topics, "freshness": view.freshness.tiers_of(once)}
     created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US)
     table = pa.table(

@@ -33,7 +33,7 @@ class Served:
         )  # fmt: skip
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
-        found = re.search(r"(http://127\.0\.0\.1:(\d+))/#t=([\w-]+)", line)
+        found = re.search(r"(http://(?:127\.0\.0\.1|\[::1\]):(\d+))/#t=([\w-]+)", line)
         assert found, line
         self.base, self.port, self.token, self.address = found[1], int(found[2]), found[3], found[0]
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import lamina
 from lamina.cli.app import program
-from lamina.view.export import join_modules, keep_answers, keep_nothing, make_page
+from lamina.view.export import join_modules, keep_vault, keep_nothing, make_page
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect
@@ -35,6 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for i in range(40)
             ]
         )
+        vault.link("c0", "c1", "causal")
+        vault.link("c1", "c2", "supporting")
         vault.cluster()
         vault.facts.add("Ann", "works_at", "Acme", object_type="company")
         vault.facts.add("Ann", "motto", HOSTILE)
@@ -145,6 +147,17 @@ def test_an_exported_page_opens_from_disk_and_asks_for_nothing(browser: Browser,
         it.page.get_by_role("button", name="Ann", exact=True).click()
         expect(it.page.get_by_label("Chosen node")).to_contain_text("works at")
         expect(it.page.get_by_label("Chosen node")).to_contain_text(HOSTILE)
+        box = it.page.locator(".net canvas").bounding_box()
+        assert box is not None
+        it.page.locator(".net canvas").hover(position={"x": box["width"] / 2, "y": box["height"] / 2})
+        expect(it.page.get_by_role("tooltip")).to_contain_text("motto")
+        it.page.locator("#controls select").first.select_option("links")
+        expect(it.page.locator("main .note").first).to_contain_text("3 chunks, 2 links")
+        it.page.get_by_role("button", name="Note 1", exact=True).click()
+        it.page.get_by_role("link", name="Open the chunk").click()
+        expect(it.page.get_by_label("Details", exact=True)).to_contain_text("causal (from)")
+        it.page.get_by_label("Details", exact=True).get_by_role("button", name="Graph of its links").click()
+        expect(it.page.get_by_role("button", name="The whole graph")).to_be_visible()
         it.page.get_by_role("link", name="Topics").click()
         it.page.locator("main ol.hits [data-open]").first.click()
         expect(it.page.locator("main ol.hits a").first).to_contain_text("Note")
@@ -187,12 +200,56 @@ def test_a_page_of_a_moment_and_a_project_holds_what_was_known_then(tmp_path: Pa
             (None, None, {"db", "cache", "soup", "pg"}), ("2026-02-01", None, {"db", "cache", "soup"}),
             ("2026-02-01", "kitchen", {"soup"}),
         ):  # fmt: skip
-            kept = keep_answers(vault, project, as_of)
-            assert {each.removeprefix("/api/chunk/") for each in kept.answers if "/chunk/" in each} == ids
+            kept = keep_vault(vault, project, as_of)
+            assert set(kept.held["chunks"]["id"]) == ids  # type: ignore[index]
             assert str(len(ids)) in kept.about
-            assert str(vault.path) not in json.dumps(
-                {k: v for k, v in kept.answers.items() if not isinstance(v, bytes)}
-            )
+            assert str(vault.path) not in json.dumps({k: v for k, v in kept.held.items() if not isinstance(v, bytes)})
+
+
+def test_a_page_of_a_project_tells_nothing_of_the_others(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add(
+            [
+                {"id": f"{name}{i}", "title": f"{name} {i}", "text": f"{theme} {i}", "project": name, "type": name}
+                for name, theme in (("bakery", "bread oven"), ("secret", "postgres index"))
+                for i in range(20)
+            ]
+        )
+        vault.cluster()
+        vault.link("bakery1", "secret1", "causal")
+        vault.link("bakery1", "bakery2", "causal")
+        vault.facts.add("secret Ann", "works_at", "Acme")
+        kept = keep_vault(vault, "bakery")
+    held = {name: value for name, value in kept.held.items() if name != "points"}
+    assert "secret" not in json.dumps(held)
+    assert "postgres" not in json.dumps(held)
+    assert b"postgres" not in kept.held["points"]  # type: ignore[operator]
+    assert len(held["links"]["edges"]) == 3  # type: ignore[index]
+
+
+def test_a_page_of_many_topics_reads_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lamina_engine.topics import catalog
+
+    words = [
+        f"{a}{b}"
+        for a in ("bread", "index", "tyre", "loom", "kiln")
+        for b in ("oven", "query", "pump", "thread", "clay")
+    ]
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add([{"id": f"c{i}", "text": f"{words[i % 25]} {words[i % 25][::-1]} {i}"} for i in range(500)])
+        vault.cluster()
+        assert len(vault.topics()) > 10
+        looks: list[int] = []
+        look = catalog.current_topics
+        monkeypatch.setattr(catalog, "current_topics", lambda *given: (looks.append(1), look(*given))[1])
+        kept = keep_vault(vault)
+        assert len(looks) <= 4  # however many topics there are
+        found = {topic.id: vault.topic(topic.id) for topic in vault.topics()}
+    members = kept.held["members"]
+    ids = kept.held["chunks"]["id"]  # type: ignore[index]
+    assert {name: [ids[i] for i in flat[::2]] for name, flat in members.items()} == {  # type: ignore[attr-defined]
+        name: [member.chunk for member in each.members] for name, each in found.items()
+    }
 
 
 @pytest.fixture

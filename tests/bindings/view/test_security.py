@@ -123,6 +123,30 @@ def test_requests_are_small_and_have_no_body(served: Served) -> None:
         assert b" 413 " in line.recv(100)
 
 
+def test_the_other_loopback_on_request(folder: Path) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no ::1")
+    served = Served(folder, "--host", "::1")
+    try:
+        assert served.base == f"http://[::1]:{served.port}"
+        assert served.get("/api/version").status_code == 200
+        assert served.get("/api/version", token="wrong").status_code == 401
+        assert served.get("/api/version", host=f"evil.example:{served.port}").status_code == 403
+        with pytest.raises(OSError):  # noqa: PT011
+            socket.create_connection(("127.0.0.1", served.port), 1)
+    finally:
+        served.stop()
+    done = subprocess.run(
+        [sys.executable, "-m", "lamina", "view", "--no-open", "--host", "0.0.0.0", "--vault", str(folder)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "'127.0.0.1', '::1'" in done.stderr
+
+
 def test_only_loopback_listens(served: Served) -> None:
     table = Path("/proc/net/tcp")
     if not table.exists():

@@ -14,7 +14,7 @@ from lamina_engine.memory import Memory
 from lamina_engine.reports import Progress
 from lamina_engine.topics import catalog, clustering, generation
 from lamina_engine.topics.assignment import angular
-from lamina_engine.topics.catalog import current_topics, topic, topics
+from lamina_engine.topics.catalog import current_topics, members_of, topics
 from lamina_engine.topics.clustering import cluster
 from lamina_engine.topics.generation import latest, read_members, read_topics
 from tests.engine.topics.vaults import DIM, Given, blobs, fill
@@ -110,7 +110,7 @@ def test_new_chunks_are_assigned_when_they_are_read(memory: Memory) -> None:
     assert sorted(grown.values()) == [0, 3], "those far from every topic stay outside"
     assert all(len(found) == 1 for found in owners_by_topic(memory, owners))
     name = next(t for t, more in grown.items() if more)
-    assert sum(member.origin == "assigned" for member in topic(memory, name).members) == 3
+    assert sum(member.origin == "assigned" for member in members_of(memory, [name])[0].members) == 3
     assert memory.view().snapshot.version == version
 
 
@@ -156,7 +156,7 @@ def test_forgotten_chunks_are_gone_from_topics(memory: Memory) -> None:
     cluster(memory)
     gone = topics(memory)[0].exemplars[0]
     forget(memory, ids=[gone], dry_run=False)
-    assert gone not in {member.chunk for t in topics(memory) for member in topic(memory, t.id).members}
+    assert gone not in {member.chunk for t in topics(memory) for member in members_of(memory, [t.id])[0].members}
     assert all(gone not in (t.medoid, *t.exemplars) for t in topics(memory))
     assert cluster(memory).removed == 1
 
@@ -316,9 +316,9 @@ def test_topics_of_another_space_are_shown_and_not_continued(memory: Memory, mon
 
 def test_unknown_topics_are_named(memory: Memory) -> None:
     with pytest.raises(TopicNotFound, match="lamina topics"):
-        topic(memory, "t0")
+        members_of(memory, ["t0"])[0]
     with pytest.raises(InvalidArgument):
-        topic(memory, "")
+        members_of(memory, [""])[0]
 
 
 def test_members_of_a_wider_topic_are_those_below(memory: Memory) -> None:
@@ -334,7 +334,7 @@ def test_members_of_a_wider_topic_are_those_below(memory: Memory) -> None:
     assert parents
     for parent in parents:
         assert parent.size == sum(found[child].size for child in parent.children)
-        members = topic(memory, parent.id).members
+        members = members_of(memory, [parent.id])[0].members
         assert len(members) == parent.size
         assert {m.topic for m in members} <= set(found) - {parent.id}
         assert all(found[child].parent == parent.id for child in parent.children)

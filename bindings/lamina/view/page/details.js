@@ -38,7 +38,7 @@ function details(chunk) {
     h("pre", { class: "text", tabindex: 0, "aria-label": "Text" }, chunk.text),
     chunk.text_left_out ? h("p", { class: "note" }, `${chunk.text_left_out.toLocaleString("en")} more characters: `, h("code", {}, `lamina get ${quoted(chunk.id)}`)) : "",
     section("Links", chunk.links.map((link) => [link.outward ? link.relation : `${link.relation} (from)`, link.other, link.label])),
-    chunk.links.length && !kept ? h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("graph", { of: "links", center: chunk.id, node: chunk.id, chunk: chunk.id }) }, "Graph of its links")) : "",
+    chunk.links.length ? h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("graph", { of: "links", center: chunk.id, node: chunk.id, chunk: chunk.id }) }, "Graph of its links")) : "",
     kept ? "" : h("p", {}, h("button", { type: "button", class: "plain", onclick: () => go("timeline", { from: chunk.id, chunk: chunk.id }) }, "What led here, and what came next")),
     chunk.links_left_out ? h("p", { class: "note" }, `${chunk.links_left_out} more`) : "",
     section("Similar", chunk.similar.map((each) => [each.score.toFixed(2), each.id, each.label])),

@@ -26,7 +26,7 @@ export default {
     filters = h("fieldset", { class: "filters", hidden: true });
     finder = field("Find", "find", params, { type: "search", autocomplete: "off" });
     return [
-      kept ? "" : h("label", {}, "Show", h("select", { onchange: (event) => go("graph", { of: event.target.value, as_of: params.as_of }) },
+      kept?.data ? "" : h("label", {}, "Show", h("select", { onchange: (event) => go("graph", { of: event.target.value, as_of: params.as_of }) },
         h("option", { value: "" }, "entities"), h("option", { value: "links", selected: params.of === "links" }, "links of chunks"))),
       finder, filters,
       params.center ? choice("Hops", "hops", ["1", "3", "4"], params, "2", { at: "" }) : "",
@@ -36,7 +36,7 @@ export default {
 
   async render(params, overview, signal) {
     const { of, center, hops, as_of } = params;
-    const [nothing, links] = [kept ? null : emptiness(overview), of === "links"];
+    const [nothing, links] = [kept?.data ? null : emptiness(overview), of === "links"];
     if (nothing && !overview.stats.facts) return nothing;
     const graph = await ask("/api/graph", { of, center, hops, as_of, limit: WHOLE, history: links || kept ? undefined : 1 }, signal);
     return graph.nodes.length ? show(graph, params, signal) : nobody(links);
@@ -45,7 +45,7 @@ export default {
 
 /** Nothing to draw, with what would bring it. */
 function nobody(links) {
-  if (kept) return missing("No graph", "This file holds no entities. This writes one that does:", "lamina export --format graph-json graph-data.json");
+  if (kept?.data) return missing("No graph", "This file holds no entities. This writes one that does:", "lamina export --format graph-json graph-data.json");
   if (links) return missing("No links", "No chunk is linked with another. This finds links:", "lamina links build");
   return h("div", {}, missing("No facts here", "This graph shows people, projects and things, and what relates them. Facts come from notes with fields, from extraction, or one at a time:", "lamina facts add Ann works_at Acme"),
     h("p", {}, h("button", { type: "button", onclick: () => change({ of: "links" }) }, "Show the links of chunks instead")));

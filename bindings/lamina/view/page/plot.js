@@ -6,6 +6,8 @@ import { makePlane } from "/static/plane.js";
 const LABEL = "Map of all chunks. Arrow keys move, + and - zoom, 0 shows all, Enter lists the chunks in the ring, Escape clears the list. Topics are listed below.";
 const NEAR = 9;
 const LONGEST_NAME = 34;
+const NAME_ROOM = 24_000; // pixels of the map for each name: the largest topics in sight have one, others on coming near
+const FEWEST_NAMES = 8;
 const RING = 6; // the ring of the keyboard: this part of the shorter side
 
 /** Place names, the first ones first, so that none lies on another: at the middle, else above or below the hull. */
@@ -129,15 +131,14 @@ export class Plot {
     pen.lineWidth = 4 * devicePixelRatio;
     pen.strokeStyle = style.backgroundColor;
     pen.fillStyle = style.color;
-    const names = this.outlines.slice(0, 400).map(({ name, x, y, hull }) => {
+    const inside = this.outlines.map((each) => ({ ...each, x: view.x + view.scale * each.x, y: view.y + view.scale * each.y }))
+      .filter(({ x, y }) => x > 0 && x < width && y > 0 && y < height).slice(0, Math.max(width * height / (NAME_ROOM * devicePixelRatio ** 2), FEWEST_NAMES));
+    const names = inside.map(({ name, x, y, hull }) => {
       const text = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
       const heights = hull.map((each) => view.y + view.scale * each[1]);
-      return {
-        text, x: view.x + view.scale * x, y: view.y + view.scale * y, width: this.measure(text, pen),
-        top: Math.min(...heights), bottom: Math.max(...heights),
-      };
+      return { text, x, y, width: this.measure(text, pen), top: Math.min(...heights), bottom: Math.max(...heights) };
     });
-    const placed = place(names.filter((each) => each.x > 0 && each.x < width && each.y > 0 && each.y < height), width, height, size);
+    const placed = place(names, width, height, size);
     for (const { text, x, y } of placed) {
       pen.strokeText(text, x, y);
       pen.fillText(text, x, y);
