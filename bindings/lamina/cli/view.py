@@ -18,7 +18,10 @@ from lamina.cli.terminal import printable
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Port on loopback. [default: a free one]"
 )
 @click.option(
-    "--host", type=click.Choice(["127.0.0.1", "::1"]), default="127.0.0.1", help="Address of loopback; there is no other.",
+    "--host",
+    type=click.Choice(["127.0.0.1", "::1"]),
+    default="127.0.0.1",
+    help="Address of loopback; there is no other.",
     show_default=True,
 )
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
