@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import lamina
 from lamina.cli.app import program
-from lamina.view.export import join_modules, keep_vault, keep_nothing, make_page
+from lamina.view.export import join_modules, keep_nothing, keep_vault, make_page
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect

@@ -135,7 +135,7 @@ def test_the_other_loopback_on_request(folder: Path) -> None:
         assert served.get("/api/version").status_code == 200
         assert served.get("/api/version", token="wrong").status_code == 401
         assert served.get("/api/version", host=f"evil.example:{served.port}").status_code == 403
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", served.port), 1)
     finally:
         served.stop()
