@@ -16,7 +16,7 @@ import lamina
 from tests.bindings.view.conftest import Seen, Served
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 THEMES = ("postgres index query", "bread flour oven", "bicycle tyre pump")
 
@@ -84,7 +84,7 @@ def place_of(page: Page, served: Served, position: int) -> tuple[float, float]:
 @pytest.fixture
 def page(browser: Browser, mapped: Served) -> Iterator[Page]:
     it = Seen(browser, mapped)
-    it.go("/map").locator(".map canvas[data-drawn]").wait_for(timeout=20_000)
+    it.go("/map").locator(".map canvas[data-drawn]").wait_for(timeout=90_000)
     yield it.page
     assert it.complaints == []
     it.context.close()
@@ -269,3 +269,127 @@ def test_a_vault_that_is_not_trusted_is_mapped_and_not_written(folder: Path, mon
     with lamina.open(folder, mode="r") as vault:
         assert len(vault.topics.places(history=True)) == 60
     assert list((folder / "index").glob("map-*")) == []
+
+
+def test_where_one_looks_and_what_is_chosen_are_in_the_address(page: Page) -> None:
+    canvas = page.locator(".map canvas")
+    for key in ("+", "+", "ArrowRight"):
+        canvas.press(key)
+    expect(page).to_have_url(re.compile(r"at=-?[\d.]+%2C-?[\d.]+%2C1\.96"))
+    there = [float(each) for each in str(canvas.get_attribute("data-view")).split()]
+    canvas.press("Enter")
+    expect(page).to_have_url(re.compile("area="))
+    said = str(page.get_by_label("Chosen chunks").locator("h3").text_content())
+    page.reload()
+    canvas.and_(page.locator("[data-drawn]")).wait_for()
+    page.wait_for_timeout(200)
+    again = [float(each) for each in str(canvas.get_attribute("data-view")).split()]
+    assert again == pytest.approx(there, rel=0.01, abs=1.5)
+    expect(page.get_by_label("Chosen chunks").locator("h3")).to_have_text(said)
+    page.go_back()
+    expect(page.get_by_label("Chosen chunks")).to_be_empty()
+    page.get_by_role("button", name="Show all").click()
+    assert "at=" not in page.url
+    page.goto(page.url.partition("?")[0] + "?at=1,2&area=9;;")  # nonsense shows everything
+    canvas.and_(page.locator("[data-drawn]")).wait_for()
+    expect(page.get_by_label("Chosen chunks")).to_be_empty()
+
+
+def test_what_is_gone_and_other_filters(page: Page) -> None:
+    said = page.locator(".time output")
+    page.locator("select[name=status]").select_option("gone")
+    expect(said).to_have_text("2 chunks")
+    page.locator("select[name=status]").select_option("all")
+    expect(said).to_have_text("60 chunks")
+    page.reload()
+    expect(said).to_have_text("60 chunks")
+    expect(page.locator("select[name=status]")).to_have_value("all")
+    assert page.locator("select[name=collection] option").count() >= 2
+
+
+def pinch(page: Page, canvas: Locator, apart: tuple[int, int]) -> None:
+    """Put two fingers on a canvas, side by side, and draw them apart."""
+    box = canvas.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    line = page.context.new_cdp_session(page)
+    for kind, wide in (("touchStart", apart[0]), ("touchMove", (apart[0] + apart[1]) // 2), ("touchMove", apart[1])):
+        points = [{"x": x - wide / 2, "y": y, "id": 0}, {"x": x + wide / 2, "y": y, "id": 1}]
+        line.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    line.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(200)
+
+
+def test_two_fingers_zoom_where_they_are(browser: Browser, mapped: Served) -> None:
+    it = Seen(browser, mapped, 390, has_touch=True)
+    try:
+        page = it.go("/map")
+        canvas = page.locator(".map canvas")
+        canvas.and_(page.locator("[data-drawn]")).wait_for()
+        canvas.scroll_into_view_if_needed()
+        before = [float(each) for each in str(canvas.get_attribute("data-view")).split()]
+        pinch(page, canvas, (60, 180))
+        x, y, scale = [float(each) for each in str(canvas.get_attribute("data-view")).split()]
+        box = canvas.bounding_box()
+        assert box is not None
+        assert scale == pytest.approx(3 * before[2], rel=0.1)
+        middle = box["width"] / 2, box["height"] / 2
+        assert (middle[0] - x) / scale == pytest.approx((middle[0] - before[0]) / before[2], abs=12 / scale)
+        assert (middle[1] - y) / scale == pytest.approx((middle[1] - before[1]) / before[2], abs=12 / scale)
+        expect(page.get_by_label("Details", exact=True)).to_be_hidden()  # two fingers are no click
+        assert it.complaints == []
+    finally:
+        it.context.close()
+
+
+SLOW = 4
+"""How many times as long as on a quiet machine drawing may take here."""
+ZOOM = """() => new Promise((done) => {
+  const canvas = document.querySelector(".map canvas");
+  const box = canvas.getBoundingClientRect();
+  let i = 0;
+  const step = () => {
+    const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+    canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: i % 40 < 20 ? -8 : 8, bubbles: true, cancelable: true, ...at }));
+    i += 1;
+    if (i < 80) requestAnimationFrame(step); else done();
+  };
+  step();
+})"""
+HOVER = """() => {
+  const canvas = document.querySelector(".map canvas");
+  const box = canvas.getBoundingClientRect();
+  const begun = performance.now();
+  for (let i = 0; i < 200; i += 1) canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + 2, clientY: box.top + 2 + i, bubbles: true }));
+  return (performance.now() - begun) / 200;
+}"""
+
+
+def test_100_000_points_are_drawn_within_a_frame(browser: Browser, mapped: Served) -> None:
+    n, rng = 100_000, np.random.default_rng(0)
+    header, _ = columns(mapped.get("/api/points").content)
+    kinds = {"x": "<f4", "y": "<f4", "created": "<i8", "recorded": "<i8", "gone": "<i8"}
+    values = {
+        "x": rng.standard_normal(n),
+        "y": rng.standard_normal(n),
+        "created": np.arange(n),
+        "recorded": np.zeros(n),
+    }
+    values["gone"] = np.full(n, np.iinfo(np.int64).max)
+    parts = []
+    for name, kind in header["columns"]:  # type: ignore[attr-defined]
+        column = np.asarray(values.get(name, np.zeros(n)), kinds.get(name, "<u2")).tobytes()
+        parts.append(column + bytes(-len(column) % 8))
+    text = json.dumps({**header, "n": n}).encode()
+    text += b" " * (-(4 + len(text)) % 8)
+    body = struct.pack("<I", len(text)) + text + b"".join(parts)
+    it = Seen(browser, mapped)
+    try:
+        it.page.route("**/api/points", lambda route: route.fulfill(body=body, content_type="application/octet-stream"))
+        canvas = it.go("/map").locator(".map canvas[data-drawn]")
+        canvas.wait_for()
+        it.page.evaluate(ZOOM)
+        assert float(canvas.get_attribute("data-drawing") or "inf") <= SLOW * 8
+        assert it.page.evaluate(HOVER) <= SLOW * 1  # a look at every point: no grid is needed
+    finally:
+        it.context.close()

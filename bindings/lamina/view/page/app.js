@@ -29,6 +29,7 @@ async function show() {
     href: address(each.name), "aria-current": each === view ? "page" : undefined,
     onclick: (event) => follow(event, () => go(each.name)),
   }, each.title, " ", h("kbd", {}, i + 1))));
+  place("views").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" });
   document.title = `${view.title} · ${overview?.name ?? "Lamina"}`;
   if (document.activeElement !== place("question")) place("question").value = view.name === "search" ? params.q ?? "" : "";
   const seen = view.key(params);
@@ -156,8 +157,10 @@ place("find").addEventListener("submit", (event) => {
   if (question) go("search", { ...kept, q: question, chunk: "" });
   place("view").focus();
 });
-place("theme").addEventListener("click", () =>
-  setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]));
+place("theme").addEventListener("click", () => {
+  setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
+  show(); // what is drawn has its colours from the page
+});
 
 if (kept) {
   place("find").hidden = true;

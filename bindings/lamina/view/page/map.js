@@ -3,7 +3,7 @@
 import { ask, askBytes } from "/static/api.js";
 import { count, h, s } from "/static/dom.js";
 import { dayOf, histogram, startOf } from "/static/histogram.js";
-import { colour } from "/static/palette.js";
+import { colour, isDark } from "/static/palette.js";
 import { choice, chunkLink, emptiness, missing } from "/static/parts.js";
 import { Plot } from "/static/plot.js";
 import { NOW, isDated, match, moments, outline, read, readArea, within, writeArea } from "/static/points.js";
@@ -12,6 +12,7 @@ import { change, current } from "/static/state.js";
 const FIELDS = ["type", "project", "age", "freshness"];
 const BLOCK = 500;
 const PAGE = 100;
+const PATIENCE_MS = 1_500;
 
 let drawn = null; // the map on the page: its state, which the address changes
 
@@ -29,7 +30,9 @@ export default {
     drawn = null;
     const nothing = emptiness(overview);
     if (nothing) return nothing;
-    const points = read(await askBytes("/api/points", { project: params.project }, signal));
+    const waiting = setTimeout(() => signal.aborted || document.getElementById("view").replaceChildren(
+      h("p", { class: "note" }, `Laying out ${count(overview.stats.chunks, "chunk")}. The places are kept: next time they are there at once.`)), PATIENCE_MS);
+    const points = read(await askBytes("/api/points", { project: params.project }, signal).finally(() => clearTimeout(waiting)));
     if (!points.n) {
       return overview.stats.embedding.model ? missing("No map", "No chunk has a vector here. This looks again:", "lamina reindex")
         : missing("No map", "This vault has no vectors to lay out. This brings them:", "lamina reindex --embedder wordllama");
@@ -101,7 +104,7 @@ class Drawn {
 
   show({ colour: field = "topic", since, until, as_of: asOf, area, ...filters }) {
     const { type, project, collection, freshness, status } = filters;
-    const asked = JSON.stringify([field, since, until, asOf, area, type, project, collection, freshness, status]);
+    const asked = JSON.stringify([isDark(), field, since, until, asOf, area, type, project, collection, freshness, status]);
     if (asked === this.asked) return;
     this.asked = asked;
     const { points, plot } = this;

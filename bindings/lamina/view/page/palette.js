@@ -25,7 +25,7 @@ const pixel = (hex) => {
  * Topics lie apart and have names on the map: colours repeat, never in neighbours. Elsewhere what is rare shares one.
  */
 export function colour(points, field, shown, outlines) {
-  if (field === "age") return byAge(points);
+  if (field === "age") return byAge(points, isDark() ? [0.3, 1] : [0, 0.85]);
   const names = points.values[field].map((each) => each.name ?? each);
   const codes = points.column[field];
   const sizes = new Float64Array(names.length + 1);
@@ -53,14 +53,18 @@ function spread(outlines, hues) {
   }
 }
 
-function byAge({ n, column: { created } }) {
+/** True where the page is dark. */
+export const isDark = () => getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).every((each) => each < 128);
+
+/** From old to new, by the part of the ramp that stands out from the ground. */
+function byAge({ n, column: { created } }, [low, high]) {
   let [first, last] = [Infinity, -Infinity];
   for (const us of created) if (isDated(us)) [first, last] = [Math.min(first, us), Math.max(last, us)];
-  const ramp = Uint32Array.from({ length: 64 }, (_, i) => pixel(mix(i / 63)));
+  const ramp = Uint32Array.from({ length: 64 }, (_, i) => pixel(mix(low + (high - low) * i / 63)));
   const none = pixel(NONE);
   const pixels = Uint32Array.from({ length: n }, (_, i) => isDated(created[i])
     ? ramp[Math.round(63 * (created[i] - first) / Math.max(last - first, DAY))] : none);
-  return { pixels, hues: [], legend: [], ages: first <= last ? { first, last, steps: Array.from({ length: 24 }, (_, i) => mix(i / 23)) } : null };
+  return { pixels, hues: [], legend: [], ages: first <= last ? { first, last, steps: Array.from({ length: 24 }, (_, i) => mix(low + (high - low) * i / 23)) } : null };
 }
 
 function mix(share) {
