@@ -377,7 +377,7 @@ def test_100_000_points_are_drawn_within_a_frame(browser: Browser, mapped: Serve
     }
     values["gone"] = np.full(n, np.iinfo(np.int64).max)
     parts = []
-    for name, kind in header["columns"]:  # type: ignore[attr-defined]
+    for name, _ in header["columns"]:  # type: ignore[attr-defined]
         column = np.asarray(values.get(name, np.zeros(n)), kinds.get(name, "<u2")).tobytes()
         parts.append(column + bytes(-len(column) % 8))
     text = json.dumps({**header, "n": n}).encode()

@@ -132,7 +132,7 @@ function show(graph, params, signal) {
     );
   }
 
-  const opener = (i) => h("button", { type: "button", class: "plain", "data-open": nodes[i].id, onclick: () => change({ node: nodes[i].id }) }, nodes[i].label);
+  const opener = (i) => h("button", { type: "button", class: "plain", "data-open": nodes[i].id, onclick: () => { change({ node: nodes[i].id }); net.element.scrollIntoView({ block: "nearest" }); } }, nodes[i].label);
 
   function describeList() {
     const those = nodes.map((_, i) => i).filter((i) => !hidden(i) && matches(i)).sort((a, b) => nodes[b].degree - nodes[a].degree || a - b);

@@ -112,9 +112,10 @@ export function drawNetwork({ nodes, edges, looks, state, onchoose, tell, begun 
   function write(pen, view, style, { bright, hidden, incident }) {
     const size = 12 * devicePixelRatio;
     const taken = [];
-    const put = (text, x, y, colour) => {
+    const put = (text, at, y, colour) => {
       const half = pen.measureText(text).width / 2 + 3;
-      if (x + half < 0 || x - half > canvas.width || y < 0 || y > canvas.height) return;
+      if (at < 0 || at > canvas.width || y < 0 || y > canvas.height) return;
+      const x = Math.max(half, Math.min(at, canvas.width - half));
       if (taken.some(([tx, ty, th]) => Math.abs(tx - x) < th + half && Math.abs(ty - y) < 1.3 * size)) return;
       taken.push([x, y, half]);
       pen.strokeText(text, x, y);
