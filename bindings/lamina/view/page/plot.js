@@ -8,6 +8,8 @@ const NEAR = 9;
 const LONGEST_NAME = 34;
 const NAME_ROOM = 24_000; // pixels of the map for each name: the largest topics in sight have one, others on coming near
 const FEWEST_NAMES = 8;
+const FAR_AWAY = 1_000; // one point in so many may lie outside of what is shown first,
+const APART = 0.1; // farther off than this part of where the others lie
 const RING = 6; // the ring of the keyboard: this part of the shorter side
 
 /** Place names, the first ones first, so that none lies on another: at the middle, else above or below the hull. */
@@ -35,11 +37,19 @@ function disc(size) {
   });
 }
 
+/** From where to where points lie; the few that lie far from all others do not make the rest small. */
+function range(axis) {
+  const sorted = axis.slice().sort();
+  const few = Math.floor(sorted.length / FAR_AWAY);
+  const [low, high] = [sorted[few], sorted[sorted.length - 1 - few]];
+  const near = (high - low) * APART;
+  return [Math.max(sorted[0], low - near), Math.min(sorted[sorted.length - 1], high + near)];
+}
+
 export class Plot {
   /** What hands do: `click` and `tell` are given a point by number, `choose` a polygon, or null. */
   constructor(points, { click, tell, choose }, signal) {
     Object.assign(this, { points, choose, shown: new Uint8Array(points.n).fill(1), chosen: null, outlines: [], selecting: false, lasso: null });
-    const range = (axis) => axis.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
     const [[left, right], [top, bottom]] = [range(points.column.x), range(points.column.y)];
     this.layer = document.createElement("canvas");
     this.plane = makePlane("map", LABEL, {
