@@ -446,7 +446,8 @@ class _Reader:
             room = budget - int(count_row_tokens(self._view, page.candidates.rows[page.kept]).sum())
             if tokens <= room or len(page.kept) >= page.page.wanted:
                 return None
-        reason = f"its {tokens} tokens do not fit: of the budget of {budget}, {room} were left at its place"
+        asked = self._request.token_budget  # a later page has what the pages before it left
+        reason = f"its {tokens} tokens do not fit: of the budget of {asked}, {room} were left at its place"
         fix = ("give it room", {"token_budget": sum(sizes)})
         return Diagnosis(self._say("budget", reason, tokens=tokens, room=room, **fields), fix)
 

@@ -7,7 +7,8 @@ up to the whole difference. A chunk that one of the moments did not show is scor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -21,7 +22,6 @@ from lamina_engine.recall.pipeline import Ranked, rank_question
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.results import Hit, Terms
-    from lamina_kernels.layouts import I64
 
 BY_STATUS: Final = {
     SUPERSEDED: "rewritten", INVALIDATED: "invalidated", REMOVED: "removed", FORGOTTEN: "forgotten", ARCHIVED: "archived",
@@ -65,8 +65,8 @@ def compare_recalls(
     one = rank_question(memory, query, as_of=utc_datetime(since_us), with_facts=True, counted=False, **options)
     other = rank_question(memory, query, as_of=later, with_facts=True, counted=False, **options)
     then, now = _Side(one), _Side(other)
-    then.score_others(now.ids - then.ids)
-    now.score_others(then.ids - now.ids)
+    then.read(now.ranks)
+    now.read(then.ranks)
     return one, other, [_change(id_, then, now) for id_ in dict.fromkeys([*now.ranks, *then.ranks])]
 
 
@@ -75,52 +75,56 @@ class _Side:
 
     def __init__(self, ranked: Ranked) -> None:
         self.ranked, self.view = ranked, ranked.view
-        self.hits: dict[str, Hit] = {hit.id: hit for hit in ranked.hits()}
-        self.ranks = {id_: rank for rank, id_ in enumerate(self.hits, 1)}
-        self.rows = {id_: hit.row for id_, hit in self.hits.items()}
+        self.ranks = {id_: rank for rank, id_ in enumerate(ranked.ids(), 1)}
+        self._rows: dict[str, int] = {}
         self._scored: dict[str, Hit] = {}
 
-    @property
-    def ids(self) -> set[str]:
-        """Ids of the hits."""
-        return set(self.hits)
-
-    def score_others(self, ids: set[str]) -> None:
-        """Score chunks that are no hits here, where they may be returned."""
-        names = sorted(ids)
-        rows = self.view.rows_of_ids(names)
-        self.rows |= dict(zip(names, rows.tolist(), strict=True))
-        page = self.ranked.pages[-1]
+    def read(self, ids: Iterable[str]) -> None:
+        """Read the hits, and score those of the other moment that may be returned."""
+        ranked, others = self.ranked, [id_ for id_ in ids if id_ not in self.ranks]
+        rows = self.view.rows_of_ids(others)
+        self._rows = dict(zip(others, rows.tolist(), strict=True))
+        page = ranked.pages[-1]
         live = page.selection.live
-        at = np.array([row for row in rows.tolist() if row >= 0 and (live is None or live[row])], np.int64)
-        if not at.size or page.by_time:
-            return
-        for each in self.ranked.pages:
-            held = [int(p) for p in np.flatnonzero(np.isin(each.candidates.rows, at))]
-            self._scored |= {hit.id: hit for hit in each.explain(self.view, self.ranked.request, held)}
-            at = np.setdiff1d(at, each.candidates.rows)
-        if at.size:
-            placed = page.place(self.view, self.ranked.request, at)
-            held = [int(p) for p in np.flatnonzero(np.isin(placed.candidates.rows, at))]
-            self._scored |= {hit.id: hit for hit in placed.explain(self.view, self.ranked.request, held)}
+        at = [row for row in rows.tolist() if row >= 0 and not page.by_time and (live is None or live[row])]
+        found: list[Hit] = []
+        for each in ranked.pages:  # a call for the hits and the others of a page: most of its cost is none of a chunk's
+            places = {row: place for place, row in enumerate(each.candidates.rows.tolist())} if at else {}
+            held = [places[row] for row in at if row in places]
+            found += each.explain(self.view, ranked.request, [*each.kept, *held])
+            at = [row for row in at if row not in places]
+        if at:
+            placed = page.place(self.view, ranked.request, np.array(at, np.int64))
+            held = np.flatnonzero(np.isin(placed.candidates.rows, at)).tolist()
+            found += placed.explain(self.view, ranked.request, held)
+        if ranked.pages[0].facts.alone:
+            found += ranked.hits()
+        self._scored = {hit.id: hit for hit in found}
 
     def hit(self, id_: str) -> Hit | None:
         """Return a chunk with its score here; None where it may not be returned."""
-        return self.hits.get(id_) or self._scored.get(id_)
+        return self._scored.get(id_)
 
     def absence(self, id_: str) -> str:
         """Return why a chunk may not be returned here, as a cause seen from where it may."""
-        row = self.rows.get(id_, -1)
+        row = self._rows[id_]
         if row < 0:
             return "new"
         status = int(self.view.state.status[row])
         return BY_STATUS.get(status, "snoozed" if row in self.view.state.snoozed else "filter")
 
-    def givers(self, row: int) -> I64:
-        """Return the rows that pass on part of their match to a row: those beside it."""
+    @cached_property
+    def givers(self) -> dict[int, list[int]]:
+        """Rows that pass on part of their match to each row that was read: those beside it."""
         previous, live = self.view.previous, self.ranked.pages[-1].selection.live
-        rows = np.append(np.flatnonzero(previous == row), previous[row : row + 1])
-        return rows if live is None else rows[(rows >= 0) & live[rows]]
+        rows = np.array([hit.row for hit in self._scored.values() if hit.row >= 0], np.int64)
+        after = np.flatnonzero(np.isin(previous, rows))
+        pairs = zip([*rows.tolist(), *previous[after].tolist()], [*previous[rows].tolist(), *after.tolist()], strict=True)
+        found: dict[int, list[int]] = {}
+        for row, giver in pairs:
+            if giver >= 0 and (live is None or live[giver]):
+                found.setdefault(row, []).append(giver)
+        return found
 
 
 def _change(id_: str, then: _Side, now: _Side) -> HitChange:
@@ -172,7 +176,7 @@ def _cause(part: str, old: Hit, new: Hit, then: _Side, now: _Side) -> str:
     if part in ("words", "meaning", "formula"):
         return "statistics" if same else "rewritten"
     if part == "neighbour":
-        kept = np.array_equal(then.givers(old.row), now.givers(new.row))
+        kept = then.givers.get(old.row) == now.givers.get(new.row)
         return "rewritten" if not same else "statistics" if kept else "neighbour"
     if part == "factor":
         changed = "invalidated" if new.status == "invalidated" else "restored"

@@ -200,8 +200,9 @@ def attribute(one: Terms, other: Terms) -> dict[str, float]:
     # part by part the other's terms take the place of the one's, so that each step is a score of `recompute`
     mixed: dict[str, Any] = dict(one)
     score, found = recompute(mixed), dict[str, float]()
+    differ = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
     for part, names in PARTS.items():
-        if all(one.get(name) == other.get(name) for name in names):
+        if differ.isdisjoint(names):
             continue
         for name in names:
             mixed.pop(name, None)

@@ -170,6 +170,12 @@ class Ranked(Struct, frozen=True):
         alone = self.pages[0].facts.alone
         return add_facts(self.view, self.request, found, alone) if alone else found
 
+    def ids(self) -> list[str]:
+        """Return the ids of the hits."""
+        if self.pages[0].facts.alone:
+            return [hit.id for hit in self.hits()]
+        return [str(id_) for id_ in self.view.snapshot.values("chunks", "id", np.array(self.rows(), np.int64))]
+
     def rows(self) -> list[int]:
         """Return the rows of the hits; -1 for a fact that no chunk states."""
         if self.pages[0].facts.alone:
@@ -433,9 +439,8 @@ def _rate_rows(
 
 
 def _extend(lane: Lane, rows: I64, scores: F64) -> Lane:
-    """Return a lane with more rows below its own."""
-    new = ~np.isin(rows, lane.rows)
-    return Lane(np.concatenate([lane.rows, rows[new]]), np.concatenate([lane.scores, scores[new]]))
+    """Return a lane with other rows below its own."""
+    return Lane(np.concatenate([lane.rows, rows]), np.concatenate([lane.scores, scores]))
 
 
 def _given_share(memory: Memory, view: View, request: Request) -> float:

@@ -136,6 +136,8 @@ def _go(memory: Memory, arguments: Arguments, identity: str, relax: Relax) -> Re
         step = found.fix or relax(state)
         if step is None:
             return None
+        if stage == "folded" and stage in texts:  # into another one still: of many alike, leaving out one is not enough
+            step = ("fold nothing, and set no budget", {"fill": True, "token_budget": None})
         text, changes = step
         if all(name in state and state[name] == value for name, value in changes.items()):
             # as it is already: room for all before it was not enough, or the stage stays whatever is asked

@@ -127,7 +127,7 @@ def _names_of(view: View, place: Place) -> list[str]:
 
 
 def _measure(view: View, words: str, inside: BOOL) -> float:
-    """Return how much more common a name is inside: a / (a + b) of the shares of chunks that hold it."""
+    """Return a / (a + b), of the shares of chunks inside and outside that hold a name."""
     stems = [term_hash(term.stem) for term in Analyzer().query(words, view.languages)]
     count = int(np.count_nonzero(inside))
     if not count or not stems:

@@ -131,7 +131,13 @@ def check(vault: Vault, query: str, id_: str, options: dict[str, Any]) -> Absenc
     if found.stage in SWITCHED_OFF:
         matches = found.stage != "lanes" or any(lane.own > 0.0 for lane in found.lanes)
         off = SWITCHED_OFF[found.stage] if matches else {**SWITCHED_OFF["lanes"], "fill": True}
+        if found.stage == "offset":  # the hits are those of so many places further down
+            off = {**off, "k": options["k"] + options["offset"]}
         later = vault.why_not(query, id_, **{**options, **off})
+        if found.stage == "budget" and later.stage in ("filter", "lanes"):
+            # without a budget k is reached on a page before: within the time that was meant, or of shorter lanes
+            assert len(vault.recall(query, **{**options, **off})) == options["k"], (said, later)
+            later = vault.why_not(query, id_, **{**options, **off, "k": 9_000})
         assert later.stage != found.stage, (said, later)
         packed = {later.stage, found.stage} <= PACKING  # these limits act together
         assert packed or STAGES.index(later.stage) > STAGES.index(found.stage), (said, later)

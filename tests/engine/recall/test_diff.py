@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -218,26 +219,23 @@ def test_a_moment_before_the_vault_and_what_was_forgotten_are_said(diary: Vault,
     assert (document["since"], document["query"]) == (since, QUERY)
 
 
-@pytest.mark.slow
 def test_a_comparison_costs_little_more_than_its_two_recalls(diary: Vault, clock: FixedClock) -> None:
+    diary.add(records(2_000, seed=3))
     since = moment(clock)
-    diary.add("The billing database was moved again", id="again")
+    diary.add(records(100, seed=8))
 
     def cost(call: Callable[[], object]) -> float:
-        best = float("inf")
-        for _ in range(5):
-            start = time.process_time()
-            for _ in range(10):
-                call()
-            best = min(best, time.process_time() - start)
-        return best
+        start = time.process_time()
+        call()
+        return time.process_time() - start
 
-    def recall(as_of: str | None) -> float:
-        return cost(lambda: diary.recall(QUERY, as_of=as_of))
+    def ratio(query: str) -> float:
+        recalls = cost(lambda: diary.recall(query, as_of=since)) + cost(lambda: diary.recall(query))
+        return cost(lambda: diary.diff(query, since=since)) / (recalls / 2)
 
-    diary.diff(QUERY, since=since)
-    for _ in range(3):  # CPU time of a busy machine wavers too
-        ratio = cost(lambda: diary.diff(QUERY, since=since)) / ((recall(since) + recall(None)) / 2)
-        if ratio <= 2.2:
-            break
-    assert ratio <= 2.2
+    for query in QUERIES:
+        ratio(query)
+    # paired, in one process: of a busy machine the three calls feel the same; a middle of 65 wavers little
+    medians = (statistics.median(ratio(query) for query in QUERIES * 5) for _ in range(3))
+    assert next((each for each in medians if each <= 2.2), None)
+
