@@ -119,7 +119,9 @@ class _Side:
         previous, live = self.view.previous, self.ranked.pages[-1].selection.live
         rows = np.array([hit.row for hit in self._scored.values() if hit.row >= 0], np.int64)
         after = np.flatnonzero(np.isin(previous, rows))
-        pairs = zip([*rows.tolist(), *previous[after].tolist()], [*previous[rows].tolist(), *after.tolist()], strict=True)
+        pairs = zip(
+            [*rows.tolist(), *previous[after].tolist()], [*previous[rows].tolist(), *after.tolist()], strict=True
+        )
         found: dict[int, list[int]] = {}
         for row, giver in pairs:
             if giver >= 0 and (live is None or live[giver]):

@@ -137,7 +137,8 @@ def check(vault: Vault, query: str, id_: str, options: dict[str, Any]) -> Absenc
         if found.stage == "budget" and later.stage in ("filter", "lanes"):
             # without a budget k is reached on a page before: within the time that was meant, or of shorter lanes
             assert len(vault.recall(query, **{**options, **off})) == options["k"], (said, later)
-            later = vault.why_not(query, id_, **{**options, **off, "k": 9_000})
+            off = {**off, "k": 9_000}
+            later = vault.why_not(query, id_, **{**options, **off})
         assert later.stage != found.stage, (said, later)
         packed = {later.stage, found.stage} <= PACKING  # these limits act together
         assert packed or STAGES.index(later.stage) > STAGES.index(found.stage), (said, later)

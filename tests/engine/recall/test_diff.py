@@ -238,4 +238,3 @@ def test_a_comparison_costs_little_more_than_its_two_recalls(diary: Vault, clock
     # paired, in one process: of a busy machine the three calls feel the same; a middle of 65 wavers little
     medians = (statistics.median(ratio(query) for query in QUERIES * 5) for _ in range(3))
     assert next((each for each in medians if each <= 2.2), None)
-
