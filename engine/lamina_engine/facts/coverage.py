@@ -124,7 +124,9 @@ class Coverage:
         self._light = {
             i
             for i in self._content
-            if words[i] in vocabulary.LIGHT and not (self._is_past and words[i] in vocabulary.EVENTS)
+            if words[i] in vocabulary.LIGHT
+            and not (self._is_past and words[i] in vocabulary.EVENTS)
+            and words[max(0, i - 1) : i + 1] != ["who", "runs"]
         }
         self._wants = self._wanted(words)
         self._found: dict[tuple[int, str], Evidence] = {}
@@ -147,10 +149,14 @@ class Coverage:
                 return False  # "the boss of Ann's boss" is not Ann's
         if len(path) == 1 and self._wants[:1] == [(0, "where")] and self._kind_words(path[0]):
             return False  # "where is the machine that Atlas runs on" asks for its place
+        if self._is_other_type(path[-1]):
+            return False
         if len(path) > 1:
             first, last = (each.words for each in found)
             if not first.isdisjoint(self._sort) and last.isdisjoint(self._sort):
                 return False  # "which team" asks for a team, at the end
+            own, others = (self._akin(fact) for fact in path)
+            first, last = first - (others - own), last - (own - others)
             if not ((first - last and last - first) or is_chain) or (self._beside and self._beside.isdisjoint(first)):
                 return False
         asked_in = {self._question.sentences[i] for i in seen}
@@ -170,6 +176,7 @@ class Coverage:
             left |= {i for i in self._question.asking if self._words[i] in vocabulary.PASSING}
         if len(path) > 1:
             left = {i for i in left if self._words[i] not in vocabulary.RELATING}
+        left |= {i for i in self._main_verbs - seen if self._words[i] not in vocabulary.LIGHT}
         left |= (self._measures | ((self._beside & heavy) - self._deeds)) - seen
         if left:
             told = (f"{fact.value} {fact.category} {fact.key.replace('_', ' ')}" for fact in path)
@@ -189,14 +196,36 @@ class Coverage:
             while before >= 0 and words[before] in vocabulary.ARTICLES:
                 before -= 1
             if self._question.words[stop - 1].endswith(("'s", "'")):
-                found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.RELATING}
+                run = {i for i in self._run(stop, 1) if words[i] not in vocabulary.RELATING}
+                found |= run - self._main_verbs
             elif before > 0 and words[before] in vocabulary.LINKING:
                 found |= set(self._run(before - 1, -1))
             elif before > 1 and any(words[i].endswith("ing") for i in (before, before - 1)):
                 found |= {i for i in (before, before - 1) if i in asking}  # "the person looking after Atlas"
-            elif before > 0 and words[before] in vocabulary.RELATIVE:
+            elif before > 0 and (words[before] in vocabulary.RELATIVE or self._opens_clause(before, stop)):
                 found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.LIGHT | vocabulary.RELATING}
         return found
+
+    @cached_property
+    def _main_verbs(self) -> set[int]:
+        """Positions of the verbs of "whom does Ann's manager report to"."""
+        words, asking, found = self._words, set(self._question.asking), set[int]()
+        for start in range(1, len(words)):
+            if start not in asking or not self._question.words[start - 1].endswith(("'s", "'")):
+                continue
+            run = [
+                i
+                for i in itertools.takewhile(asking.__contains__, range(start, len(words)))
+                if words[i] not in STOP_WORDS
+            ]
+            if len(run) > 1 and not vocabulary.HELPERS.isdisjoint(words[:start]):
+                found.add(run[-1])
+        return found
+
+    def _opens_clause(self, noun: int, verb: int) -> bool:
+        """Return whether a name is the subject of a clause: "the team Ann works in"."""
+        words = self._words
+        return words[noun - 1] in vocabulary.ARTICLES and verb < len(words) and words[verb].endswith("s")
 
     def _run(self, start: int, step: int) -> Iterator[int]:
         """Yield the positions of the words that ask for something, from one on."""
@@ -213,9 +242,14 @@ class Coverage:
             self._found[place] = self._find_evidence(fact)
         return self._found[place]
 
+    def _akin(self, fact: Fact) -> set[int]:
+        """Return the positions of forms of a predicate's own words."""
+        keys = key_stems(fact.key)
+        return {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
+
     def _find_evidence(self, fact: Fact) -> Evidence:
         keys = key_stems(fact.key)
-        by_key = {i for i in self._question.asking if any(is_akin(self._stems[i], key) for key in keys)}
+        by_key = self._akin(fact)
         by_key |= {i + d for i in self._joined if self._joined[i] in keys for d in (0, 1)}
         against: set[int] = set()
         if wanted_end(self._question.words, self._question.asking, by_key, fact.key) != self._end_of(fact):
@@ -247,8 +281,20 @@ class Coverage:
         """Return the positions of the words that name the type of a fact's value."""
         kind = self._kind_of(fact)
         stems = {stem(word) for word in kind.split("_")} if kind not in ("", DEFAULT_TYPE) else set()
+        others = vocabulary.TYPE_WORDS.get(kind, frozenset())
+        found = {i for i in self._question.asking if self._words[i] in others}
+        if found:
+            return found
         found = {i for i in self._question.asking if self._stems[i] in stems}
         return found if len({self._stems[i] for i in found}) == len(stems) else set()
+
+    def _is_other_type(self, fact: Fact) -> bool:
+        """Return whether the question asks for a thing of another type: a data centre is no city."""
+        kind = self._kind_of(fact)
+        if kind in ("", DEFAULT_TYPE):
+            return False
+        asked = [words for i in self._sort if (words := vocabulary.TYPE_WORDS.get(self._words[i]))]
+        return bool(asked) and kind not in asked[-1] and asked[-1].isdisjoint(fact.key.split("_"))
 
     def _counted(self, fact: Fact) -> set[int]:
         """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""
@@ -273,6 +319,8 @@ class Coverage:
         for i in range(start, len(words)):
             if words[i] in vocabulary.HELPERS | vocabulary.BEING or i not in self._question.asking:
                 break
+            if found and words[i] in vocabulary.ARTICLES:
+                break  # "which agency sells the space"
             found += [i] * (words[i] not in STOP_WORDS)
         return found if any(words[i] not in vocabulary.UNITS | vocabulary.LIGHT for i in found) else []
 
@@ -345,7 +393,7 @@ class Coverage:
             # an intent's own predicates name something else: "cpu" is no "memory limit", though both are hardware
             others = {i for i in at if self._words[i] in intent.predicates and fact.key not in intent.predicates}
             found |= {i for i in at if i not in others or any(is_akin(self._stems[i], key) for key in keys)}
-        return found
+        return found - set(self._sort) if self._is_other_type(fact) else found
 
     def _fills(self, intent: Intent, fact: Fact) -> bool:
         """Return whether an intent accounts for a whole predicate: a "DNS server" is no server."""
@@ -388,7 +436,9 @@ class Coverage:
         """Positions of what the asker does: "should I dial", "can we use"."""
         words = self._words
         return {
-            i for i in self._content if i > 1 and words[i - 1] in vocabulary.ASKERS and words[i - 2] in vocabulary.HELPERS
+            i for i in self._content
+            if i > 1 and words[i - 1] in vocabulary.ASKERS and words[i - 2] in vocabulary.HELPERS
+            and ("whom" not in words[:i] or not any(i in at for _, at in self._question.triggers))
         }  # fmt: skip
 
     @cached_property

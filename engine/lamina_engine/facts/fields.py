@@ -33,7 +33,7 @@ _FILE_FIELDS: Final = frozenset(
         r"\w+",
         """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
     publish permalink lang language_code layout draft weight toc slug id uid uuid template language encoding facts observation
-    content_type review_by""",
+    content_type review_by tocdepth orphan nosearch nocomments""",
     )
 )
 """Fields that say something of the file and nothing of its subject."""
@@ -77,6 +77,8 @@ _OPEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Values that deny, doubt or plan what they name."""
+_PLACEHOLDER: Final = re.compile(r"\$[A-Z]\w*:?\$|\$\{[^}]*\}|\|[^|\s][^|]*\||\{\{.*\}\}|<%.*%>|%\w+%|@\w+@", re.DOTALL)
+"""Values that a program was to put something in place of: ``$Date$``, ``|version|``, ``{{ owner }}``."""
 _STATES: Final = frozenset({"status", "state", "stage", "phase", "progress"})
 """Fields of which these are values: a status may be "not started"."""
 _FETCHED: Final = 4_096
@@ -250,7 +252,7 @@ def _field_draft(note: _Note, pair: NoteField, kind: str | None, dropped: list[D
     linked = _WIKILINK.fullmatch(pair.value.strip())
     value = _unquote(pair.value)
     where = f"{note.source}: {pair.key[:_MAX_KEY]!r}"
-    if not value:
+    if not value or _PLACEHOLDER.fullmatch(value):
         return
     if len(value) > _MAX_VALUE:
         dropped.append(Drop(where, f"its value has {len(value)} characters; a fact has {_MAX_VALUE} at most"))

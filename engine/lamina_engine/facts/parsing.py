@@ -32,6 +32,9 @@ _NOT_OWNERS: Final = frozenset(
 _SENTENCE_END: Final = re.compile(r"[.!?;]\s|\n")
 _POSSESSIVE: Final = re.compile(r"(?<=\w)(['’])(s\b|(?!\w))", re.IGNORECASE)
 _NAME_WORD: Final = re.compile(r"[^\W_](?:[\w&.+#/-]*[\w+#])?", re.UNICODE)
+_FRONTED: Final = re.compile(r"^\W*(to|for|with|from) (whom\b.*?)(?=\W*$)", re.IGNORECASE | re.DOTALL)
+"""Preposition before its question word: "to whom does Ann report"."""
+_WHOEVER: Final = re.compile(r"\b(?:whoever|the one who)\b", re.IGNORECASE)
 _LEAST_LOWER_CHARS: Final = 3
 _MOST_NAME_WORDS: Final = 3
 
@@ -85,6 +88,7 @@ def parse_question(
 
     ``identity`` is whom "I" means, ``addressed`` whom "you" does.
     """
+    text = _WHOEVER.sub("who", _FRONTED.sub(r"\2 \1", text))
     mentions = [mention for mention in kg.scan(text) if _may_name(mention)]
     words = words_of(text)
     shown = intents.find_triggers(words)

@@ -284,7 +284,7 @@ class _Inquiry:
         """Return, by row, what is asked of an entity that a fact of a named one leads to."""
         paths: dict[int, _Candidate] = {}
         current = [item for item in found if item.named is not None and not item.fact.is_doubted]
-        kinds = Counter((item.place, self._kg.kind_of_value(item.fact)) for item in current)
+        kinds = Counter((item.place, self._kg.kind_of_value(item.fact), item.fact.direction) for item in current)
         leading = sorted(
             (item for item in current if self.coverage.evidence(item.fact).words), key=lambda item: item.order
         )
@@ -292,7 +292,10 @@ class _Inquiry:
             named, first, middle = item.named, item.fact, self._other_end(item.fact)
             if named is None or middle is None or middle.row == named.entity.row:
                 continue
-            if self.coverage.evidence(first).is_sort and kinds[item.place, self._kg.kind_of_value(first)] > 1:
+            if (
+                self.coverage.evidence(first).is_sort
+                and kinds[item.place, self._kg.kind_of_value(first), first.direction] > 1
+            ):
                 continue
             for fact in self._facts_of(middle.row):
                 if fact.row != first.row and self.coverage.answers((first, fact), (named.entity.type, middle.type)):

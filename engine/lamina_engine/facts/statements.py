@@ -31,7 +31,7 @@ _BACK: Final = 2
 _DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot expensive late heavy")
 _SORTS: Final = _words(
     """company firm vendor supplier provider tool program product app library framework service system agency software thing person
-    colleague people partner team solution package platform city town country place village region number"""
+    colleague people partner team solution package platform language city town country place village region number"""
 )
 _UNSAID: Final = _words("number name names digits amount address")
 """Nouns that a value shows by its form."""
@@ -46,6 +46,8 @@ _ASKING: Final = _words("after off down else")
 """Function words that make it another question."""
 _RUNNING: Final = _words("run runs")
 """Verbs that ask for something where a person does it."""
+_DONE: Final = ("ed", "en", "ilt", "ade", "old")
+"""Ends of participles."""
 _WAS: Final = re.compile(
     r"\b(?:before|formerly|previously|earlier|used to|was|were|until|old|former|from|last|moved|instead|replaced|went|switched|ended)\b",
     re.IGNORECASE,
@@ -145,7 +147,7 @@ def read_question(text: str) -> Asking | None:
     copular = (
         kind == "which"
         and lower[after : after + 1] in (["is"], ["are"])
-        and not any(i > after + 1 and word.endswith(("ed", "ing")) for i, word in content)
+        and not any(i > after + 1 and word.endswith(("ing", *_DONE)) for i, word in content)
     )
     return Asking(
         kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
@@ -155,7 +157,7 @@ def read_question(text: str) -> Asking | None:
 
 def _is_passive(lower: Sequence[str], at: int | None) -> bool:
     after = lower[at + 1 :] if at is not None else []
-    return len(after) > 1 and after[0] in vocabulary.BEING and after[1].endswith(("ed", "en"))
+    return len(after) > 1 and after[0] in vocabulary.BEING and after[1].endswith(_DONE)
 
 
 def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tuple[Kind, set[int], list[int]] | None:
@@ -171,6 +173,8 @@ def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tu
             return ("duration" if after == "long" else "frequency"), skipped, []
         return ("measure", skipped, [at + 1]) if after in _DEGREES else None
     if word in {"which", "what"}:
+        if after in {"caused", "causes"}:
+            return "why", {at, at + 1}, []
         if after in {"time", "day", "days", "date", "year", "month", "weekday"}:
             return "when", {at, at + 1}, []
         if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
@@ -231,7 +235,11 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
             missing.append(Missing(i, name.lower(), True))
     likely = _pair_words(asking, sentence, hits)
     missing += [Missing(i, word, False) for i, word in asking.content if i not in hits]
+    count = len(missing)
     missing = [each for each in missing if not _is_implied(asking, each)]
+    implied = count - len(missing)
+    if implied and asking.kind == "which" and len(asking.content) + len(asking.names) < 2 + implied:
+        return None
     near = [
         k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
     ]
@@ -259,7 +267,7 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
 
 def _is_called(name: str, word: str) -> bool:
     """Return whether a word of a sentence is a name of a question."""
-    return name in parts(word) or (len(name) > 3 and name.rstrip("s") == word.rstrip("s"))
+    return name in parts(word) or (len(name) > 3 and name.rstrip("s") in (part.rstrip("s") for part in parts(word)))
 
 
 def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> float:
@@ -268,7 +276,9 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
     named = set(hits.values())
     for i, word in asking.content:
         for k, said in enumerate(sentence.lower):
-            if k in named or (said != word and vocabulary.is_grammar(said) and not in_family(said)):
+            if (k in named and "-" not in said) or (
+                said != word and vocabulary.is_grammar(said) and not in_family(said)
+            ):
                 continue
             if "-" in word:
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
@@ -318,15 +328,18 @@ def _is_stated(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool
     if asking.is_past:
         if not _WAS.search(sentence.text):
             return False
-    elif _NO_LONGER.search(sentence.text):
+    elif _shows(_NO_LONGER, sentence, hits):
         return False
-    if asking.is_denied:
-        return True
+    return asking.is_denied or not _shows(_DENIED, sentence, hits)
+
+
+def _shows(pattern: re.Pattern[str], sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a clause that says a word of the question matches a pattern."""
     text = _NUMERO.sub("", sentence.text)
-    if not _DENIED.search(text):
-        return True
-    return not any(
-        _DENIED.search(clause) and any(sentence.words[k] in clause for k in hits.values())
+    if not pattern.search(text):
+        return False
+    return any(
+        pattern.search(clause) and any(sentence.words[k] in clause for k in hits.values())
         for clause in _CLAUSE.split(text)
     )
 
@@ -341,11 +354,7 @@ def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bo
     """Return whether a sentence says that something was done, and not by whom."""
     words = sentence.lower
     done = {hits[i] for i, _ in asking.content if i in hits}
-    is_done = any(
-        words[k].endswith(("ed", "en", "ilt", "ade", "old"))
-        and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k])
-        for k in done
-    )
+    is_done = any(words[k].endswith(_DONE) and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k]) for k in done)
     return is_done and not any(
         word in {"by", "with", "from"} and any(is_name(sentence.words, j) for j in range(i + 1, min(i + 4, len(words))))
         for i, word in enumerate(words)

@@ -21,19 +21,19 @@ FLUFF: Final = _words(
     recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
     chance possibly maybe hey hi hello thanks thank got quickly precisely exist exists cant usually usual everybody anybody
     anyone someone somebody one way us our we must may might shall name names whom whose which much many able
-    behind inside within onto via per upon"""
+    behind inside within onto via per upon physically"""
 )
 """Words that ask for nothing."""
 LIGHT_NOUNS: Final = _words(
     """number period amount date day days time length service services project projects tool tools system systems app apps machine
-    person place content contents part parts item items size"""
+    person place content contents part parts item items size software"""
 )
 """Nouns that ask for nothing beside what does, and for a predicate that they name where nothing else does."""
 LIGHT_VERBS: Final = _words(
     """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
     running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
     served put live lives living stored saved located found installed based listed named discussed mentioned noted written
-    needed required planned expected supposed send write open gives given done"""
+    needed required planned expected supposed send write open gives given done installed placed mounted racked housed"""
 )
 """Verbs that ask for nothing beside what does."""
 LIGHT: Final = LIGHT_NOUNS | LIGHT_VERBS | _words("best long far week month year people")
@@ -93,6 +93,19 @@ SORTS: Final = {
     **dict.fromkeys(("person", "colleague", "man", "woman"), "who"),
 }
 """Nouns after "which" that say no more than a question word."""
+_TYPES: Final = """
+machine server host box node computer
+company firm vendor supplier business
+city town village
+person colleague
+team group squad
+database datastore db store
+data_centre datacentre datacenter facility site
+"""
+TYPE_WORDS: Final = {
+    kind: _words(line) for line in _TYPES.strip().split("\n") for kind in line.split()
+}  # fmt: skip
+"""Words for things of a type, by each of them: a question calls a machine a server."""
 MOMENT: Final = _words("when since what which on date day")
 """Words that ask for the moment of the thing itself, where they stand alone."""
 SPOT: Final = _words("where where's is are")

@@ -35,6 +35,8 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
     for i in sorted(at):
         if i and words[i - 1] == "whose" and named:
             return "subject"
+        if i and words[i - 1].endswith(("'s", "s'")):
+            return "value"  # "Ann's manager" is a noun, whatever stands around it
         before, after = any(j < i for j in named), any(j > i for j in named)
         if after and _is_finite(words, i):
             return "subject" if _subject_acts(parts, words[i]) else "value"

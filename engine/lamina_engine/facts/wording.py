@@ -17,14 +17,16 @@ from lamina_engine.facts.nearness import nearness
 _FAMILIES: Final = """
 own owner owns owned run runs lead leads leader led head heads manage manages manager managed charge responsible maintain maintains
 maintainer maintained look looks looked after care boss chair chairs administer administers
-supply supplies supplied supplier deliver delivers delivered provide provides provided provider vendor
+supply supplies supplied supplier deliver delivers delivered provide provides provided provider vendor come comes came
 make makes made maker manufacturer manufactured build builds built come comes came
 sell sells sold
 buy buys bought order orders ordered purchase purchased
 send sends sent
 ask contact talk reach
 cost costs costing price pay pays paid charge charges charged euro euros eur dollars francs € $ £ worth
-rent lease
+rent lease pay
+fit fits room space capacity
+temperature degrees
 live lives lived home house moved flat resides
 based located sits sit works lives lived office desk
 leave leaves leaving left last quit quits

@@ -236,3 +236,15 @@ def test_a_list_of_what_has_one_value_at_a_time_is_told(memory: Memory, tmp_path
     declare(memory, "owner", functional=False)
     assert extract_notes(memory).dropped == []
     assert ("owner", "Ann", False) in facts(memory, "T")
+
+
+def test_what_a_program_was_to_fill_in_is_no_fact(memory: Memory, tmp_path: Path) -> None:
+    text = (
+        ":LastChangedBy: $LastChangedBy$\n:Revision: $Revision: 41 $\n:release: |version|\n:tocdepth: 2\n:maintainer: Ada\n\nAtlas\n=====\n\n"
+        "Some text.\n"
+    )
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "atlas.rst").write_text(text, encoding="utf-8")
+    read(memory, tmp_path / "notes")
+    extract_notes(memory)
+    assert facts(memory, "Atlas") == {("maintainer", "Ada", False), ("revision", "41", False)}

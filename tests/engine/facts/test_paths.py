@@ -193,3 +193,48 @@ def test_recall_shows_the_path(small: Memory, profile: str) -> None:
     assert hit.text == "Ann phone 555-0101"
     assert hit.via == "fact: Atlas -owner-> Ann, Ann -phone-> 555-0101"
     assert hit.terms["fact_path"] == [["Atlas", "owner", "Ann"]]
+
+
+@pytest.fixture
+def estate(memory: Memory) -> Memory:
+    """Return a vault whose entities have types."""
+    kinds = {
+        "loom": "service", "Ida": "person", "Jon": "person", "Mia": "person", "box-7": "machine", "Hangar": "data_centre", "Bergen": "city",
+        "Weavers": "team", "Silkworks": "company", "threads": "database",
+    }  # fmt: skip
+    ensure_entities(memory, [EntityDraft(name, kind) for name, kind in kinds.items()])
+    write(memory, [
+        Draft(subject, key, value, kind="entity") for subject, key, value in (
+            ("loom", "owner", "Ida"), ("Ida", "manager", "Jon"), ("Jon", "manager", "Mia"), ("Ida", "lives_in", "Bergen"),
+            ("Ida", "member_of", "Weavers"), ("Weavers", "lead", "Mia"), ("loom", "runs_on", "box-7"), ("box-7", "located_in", "Hangar"),
+            ("Hangar", "city", "Bergen"), ("loom", "vendor", "Silkworks"), ("Silkworks", "contact", "Jon"),
+            ("loom", "database", "threads"), ("threads", "administrator", "Mia"), ("Ida", "lead_of", "Bobbins"),
+        )
+    ])  # fmt: skip
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which town is box-7 located in?", "Bergen"),  # a data centre is no town
+        ("What town is the data centre in where box-7 stands?", "Bergen"),
+        ("What facility has the server that loom runs on?", "Hangar"),
+        ("Where is the node mounted that loom runs on?", "Hangar"),
+        ("To whom does the owner of loom report?", "Jon"),
+        ("Whom does loom's owner answer to?", "Jon"),
+        ("Who does Ida's manager report to?", "Mia"),
+        ("Who manages the person that Ida reports to?", "Mia"),
+        ("Where does whoever owns loom live?", "Bergen"),
+        ("Who runs the group Ida belongs to?", "Mia"),
+        ("Which colleague deals with the supplier of loom?", "Jon"),
+        ("Who patches the store of loom?", "Mia"),
+        ("Who runs Ida's landlord?", None),
+        ("Whom does loom's owner trust?", None),
+        ("Which village is loom's vendor based in?", None),
+        ("Which company is box-7 located in?", None),
+    ],
+)
+def test_types_clauses_and_fronted_prepositions(estate: Memory, question: str, answer: str | None) -> None:
+    found = ask(estate, question)
+    assert [each.value for each in found if each.asked] == ([] if answer is None else [answer])

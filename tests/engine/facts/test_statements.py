@@ -33,6 +33,11 @@ def best(question: str, text: str, year: str = "") -> str | None:
         ("What do we use for label printing?", "Label printing: Zebra since last year.", "Zebra"),
         ("Who owned the barn before?", "The barn is Karin's, formerly it was owned by Nils Ek.", "Nils Ek"),
         ("When is the fair?", "The fair is planned for 14 June.", "14 June"),
+        ("Who prunes the vines?", "Pruning of the vines is Olaf Brandt's, formerly Nils Ek did it.", "Olaf Brandt"),
+        ("What caused the leak?", "The leak: a seal broke because of the frost.", "frost"),
+        ("In which language is sluice written?", "sluice is written in Zig.", "Zig"),
+        ("who owns the sluice API?", "sluice-api is owned by Tove Lindgren.", "Tove"),
+        ("How many barrels fit into the barn?", "The barn has room for 40 barrels.", "40"),
         ("Where are the backups of Authelia stored?", "Backups of Authelia go to a disk in Tove's attic.", "attic"),
     ],
 )  # fmt: skip
@@ -61,6 +66,10 @@ def test_a_sentence_that_says_all_that_is_asked_is_the_answer(question: str, tex
         ("Which model are the presses?", "The presses need 32 A each.", "no name"),
         ("Who signed the contract with Zambelli?", "Pumps: Zambelli. The contract with Vaslin ended in May.", "other entity"),
         ("Who else sells corks?", "Amorim sells corks.", "other property"),
+        ("Which language do we use?", "We use sluice.", "no more than a sort of thing"),
+        ("What VPN do we use?", "The shop sits behind the office VPN.", "one word, said by the way"),
+        ("How old is Tove?", "Tove Lindgren started on 12 January.", "no age"),
+        ("Who deleted the forecast?", "Planning: Zig since May, the forecast was deleted.", "nobody is said to have"),
         ("Is the press clean?", "The press is clean.", "no value asked"),
     ],
 )  # fmt: skip
